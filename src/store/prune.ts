@@ -188,7 +188,7 @@ export function pruneJobsBefore(database: Database, at: string, signal: AbortSig
  */
 export async function pruneArrivals(database: Database, days: number, signal: AbortSignal): Promise<number> {
   if (days === 0) return 0;
-  const condition = "created_at < now() - $1 * interval '1 day'";
+  const condition = "outcome is not null and created_at < now() - $1 * interval '1 day'";
   return removeRows(database, "arrival", { condition, values: [days] }, signal);
 }
 

@@ -4,8 +4,8 @@ import type { ConditionVariables, Expression, Verdict } from "../domain/automati
 
 /** Bounds of one expression. Its processor time is bounded from outside. */
 const limits = { maxAstNodes: 500, maxDepth: 50, maxListElements: 200, maxMapEntries: 100, maxCallArguments: 10 };
-/** Compiled expressions that are kept: a process evaluates the same ones again and again. */
-const mostKept = 20_000;
+/** Characters of compiled expressions that are kept: a process evaluates the same ones again and again, in a small heap. */
+const mostKept = 300_000;
 /** An error's message may quote the expression, so it is cut to this many characters. */
 const longestProblem = 300;
 /** Characters of a concurrency key; longer ones are refused, since two of them must not become one by cutting. */
@@ -17,13 +17,18 @@ const environment = new Environment({ limits })
   .registerVariable("trigger", "map<string, dyn>")
   .registerVariable("repository", "dyn");
 const kept = new Map<string, ParseResult>();
+let keptCharacters = 0;
 
 function compile(expression: string): ParseResult {
   const known = kept.get(expression);
   if (known !== undefined) return known;
   const compiled = environment.parse(expression);
-  if (kept.size >= mostKept) kept.clear();
+  if (keptCharacters + expression.length > mostKept) {
+    kept.clear();
+    keptCharacters = 0;
+  }
   kept.set(expression, compiled);
+  keptCharacters += expression.length;
   return compiled;
 }
 

@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { claimJob, completeJob } from "../../src/store/automations/jobs.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
+import { createLogger } from "../../src/observability.ts";
 import { releaseJobs } from "../../src/worker/background/held-jobs.ts";
 import { addSession } from "../store/fixtures.ts";
 import { createTestApp, type Answer, type TestApp } from "./app.ts";
@@ -167,6 +168,32 @@ describe("a signed webhook", () => {
     expect((await deliver(hook, "{}", { "x-signature": `sha256=${sign("the sender's", "{}")}` })).status).toBe(202);
   });
 
+  test("refuses an Idempotency-Key if a secret would be made, and a secret that is no key", async () => {
+    const create = (trigger: object, headers: Record<string, string> = {}) =>
+      api.post(
+        "/automation/create",
+        {
+          name: "a",
+          macro: `m-${randomUUID().slice(0, 13)}`,
+          instructions: "x",
+          triggers: [{ type: "webhook", ...trigger }],
+        },
+        { headers },
+      );
+    const once = { "Idempotency-Key": randomUUID() };
+    const refused = await create({ verify }, once);
+    expect([refused.status, refused.body.error]).toEqual([400, expect.stringContaining("Idempotency-Key") as string]);
+    expect((await create({ verify, secret: "given" }, { "Idempotency-Key": randomUUID() })).status).toBe(200);
+    const odd = await create({ verify: { type: "standardWebhooks" }, secret: "no key!" });
+    expect([odd.status, odd.body.error]).toEqual([400, expect.stringContaining("triggers.0.secret") as string]);
+  });
+
+  test("is found in capitals too", async () => {
+    const hook = await addHook({ verify, secret: "s" });
+    const path = `/hook/${hook.id.toUpperCase()}`;
+    expect((await deliver({ path }, "{}", { "x-signature": `sha256=${sign("s", "{}")}` })).status).toBe(202);
+  });
+
   test("without a secret gets another address by a rotation", async () => {
     const hook = await addHook();
     const { body } = await api.post(`/automation/${hook.automationId}/trigger/${hook.id}/rotate`, {});
@@ -262,7 +289,7 @@ describe("a policy", () => {
   /** Claims what may be claimed, of all automations, and gives each a session. */
   async function runAll(): Promise<string[]> {
     const ids: string[] = [];
-    await releaseJobs(api.database);
+    await releaseJobs(api.database, createLogger("silent"));
     for (;;) {
       const job = await claimJob(api.database, { worker: "worker", leaseMs: 60_000 });
       if (job === null) return ids;
@@ -316,7 +343,7 @@ describe("a policy", () => {
     expect((await entry(third)).outcome).toBeNull();
     expect(await claimJob(api.database, { worker: "worker", leaseMs: 60_000 })).toBeNull();
     const { sessionId } = await entry(first);
-    await releaseJobs(api.database);
+    await releaseJobs(api.database, createLogger("silent"));
     expect((await api.get(`/session/${sessionId}`)).body.status).toBe("cancelled");
     expect(await runAll()).toContain(third);
   });
@@ -344,6 +371,77 @@ describe("a policy", () => {
       [hook.id],
     );
     expect(new Set((await runAll()).filter((id) => ids.includes(id)))).toEqual(new Set([ids[2], ids[3]]));
+  });
+
+  test("debounce with skip and maxPerHour runs the newest too", async () => {
+    const concurrency = { key: "'one'", policy: "skip" };
+    const hook = await addHook({ debounceSeconds: 60, maxPerHour: 1, concurrency });
+    const ids = [await send(hook, 1), await send(hook, 1), await send(hook, 1)];
+    for (const id of ids.slice(0, 2)) expect(await entry(id)).toMatchObject({ outcome: "superseded" });
+    await api.database.pool.query(
+      "update job set held_until = now() where trigger_id = $1 and held_until is not null",
+      [hook.id],
+    );
+    expect((await runAll()).filter((id) => ids.includes(id))).toEqual([ids[2]]);
+    expect((await entry(await send(hook, 1))).reason).toContain("maxPerHour");
+  });
+
+  test("cancelOlder does not start more runs than maxPerHour", async () => {
+    const hook = await addHook({ ...byIssue("cancelOlder"), maxPerHour: 2 });
+    const outcomes = [];
+    for (let count = 0; count < 5; count += 1) {
+      outcomes.push((await deliver(hook, JSON.stringify({ issue: 1, count }))).body.outcome);
+      await runAll();
+    }
+    expect(outcomes).toEqual(["accepted", "accepted", "filtered", "filtered", "filtered"]);
+  });
+
+  test("cancelOlder leaves a run that is over as it was", async () => {
+    const hook = await addHook(byIssue("cancelOlder"));
+    const first = await send(hook, 1);
+    await runAll();
+    await endOf(first);
+    await send(hook, 1);
+    expect((await entry(first)).outcome).toBe("fired");
+  });
+
+  test("what waits starts nothing once its automation is deleted, and waits on while it is paused", async () => {
+    const hook = await addHook(byIssue("queue"));
+    const ids = [await send(hook, 1), await send(hook, 1), await send(hook, 1)];
+    await runAll();
+    await endOf(ids[0] ?? "");
+    await api.post(`/automation/${hook.automationId}/update`, { paused: true });
+    expect((await runAll()).filter((id) => ids.includes(id))).toEqual([]);
+    await api.post(`/automation/${hook.automationId}/update`, { paused: false });
+    expect((await runAll()).filter((id) => ids.includes(id))).toEqual([ids[1]]);
+    await api.post(`/automation/${hook.automationId}/delete`, {});
+    await releaseJobs(api.database, createLogger("silent"));
+    expect(await entry(ids[2] ?? "")).toMatchObject({
+      outcome: "filtered",
+      reason: "its automation or its trigger was deleted or disabled while it waited",
+    });
+  });
+
+  test("a thousand keys that are busy hold up no other", async () => {
+    const busy = await addHook(byIssue("queue"));
+    const { pool } = api.database;
+    await pool.query(
+      `insert into job (id, organization_id, automation_id, trigger_id, priority, payload, status, concurrency_key, holds_key, held_until, created_at)
+       select gen_random_uuid(), $1, $2, $3, 5, '{}', case n when 1 then 'running' else 'pending' end, 'k' || k, true,
+         case n when 2 then 'infinity'::timestamptz end, now() - interval '1 day'
+       from generate_series(1, 1001) as k, generate_series(1, 2) as n`,
+      [api.organizationId, busy.automationId, busy.id],
+    );
+    const hook = await addHook({ debounceSeconds: 60 });
+    const id = await send(hook, 1);
+    await pool.query("update job set held_until = now() where id = $1", [id]);
+    await releaseJobs(api.database, createLogger("silent"));
+    const { rows } = await pool.query<{ held: boolean }>(
+      "select held_until is not null as held from job where id = $1",
+      [id],
+    );
+    expect(rows).toEqual([{ held: false }]);
+    await pool.query("delete from job where trigger_id = $1", [busy.id]);
   });
 
   test("debounce puts off ten times at most", async () => {
@@ -411,6 +509,10 @@ describe("the trigger of the API", () => {
     const { status, body } = await api.post(`/automation/${id}/trigger`, { go: false });
     expect({ status, job: body.status }).toEqual({ status: 200, job: "cancelled" });
     expect((await entry(body.id)).outcome).toBe("filtered");
+    expect((await api.get(`/job/${body.id}`)).body).toMatchObject({
+      status: "cancelled",
+      error: "its condition does not hold",
+    });
   });
 });
 

@@ -1,18 +1,34 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
 import { receiveEvent, type ReceivedEvent } from "../../src/store/automations/inbound-events.ts";
 import { claimJob } from "../../src/store/automations/jobs.ts";
+import { createConnection } from "../../src/store/secrets/forge-connections.ts";
+import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
+import { createVault } from "../../src/store/secrets/vault.ts";
 import { decideNext } from "../../src/worker/background/decide-events.ts";
+import { addSession } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 
 let api: TestApp;
 const connectionId = randomUUID();
 
+const vault = createVault(environmentKeyring(Buffer.alloc(32, 7).toString("base64")));
+
 beforeAll(async () => {
-  api = await createTestApp();
+  api = await createTestApp({ vault });
+  await createConnection(api.database, vault, api.organizationId, {
+    id: connectionId,
+    kind: "gitea",
+    name: "Gitea",
+    webUrl: "https://git.example.com",
+    apiUrl: "https://git.example.com/api/v1",
+    credential: { type: "configured" },
+    check: { account: null, problems: [] },
+  });
+  await api.post("/repository/create", { url: repository.url });
 });
 afterAll(() => api.close());
 
@@ -184,4 +200,96 @@ test("an event can be replayed, and those that listen now decide", async () => {
   await decideAll();
   expect(await entry(body.ledgerId)).toMatchObject({ outcome: "fired", originalId: ledgerId });
   expect(await runsOf(automation)).toHaveLength(1);
+});
+
+test("an unconnected repository is worked on only for a trigger that lists it, and one of another forge never", async () => {
+  const listed = await addAutomation({ events: ["issue.labeled"], repositories: ["git.example.com/new/*"] });
+  const open = await addAutomation({ events: ["issue.labeled"] });
+  const fresh = { url: "https://git.example.com/new/one", fullName: "new/one", defaultBranch: null };
+  const { ledgerId } = await receive({ repository: fresh }, { name: "issue.labeled" });
+  await decideAll();
+  expect(await runsOf(listed)).toHaveLength(1);
+  expect(await runsOf(open)).toEqual([]);
+  const reasons = (await entry(ledgerId)).decisions.map(({ reason }: { reason: string }) => reason);
+  expect(reasons).toContain(
+    "the event's repository is not connected: connect it, or list it in the trigger's repositories",
+  );
+  const elsewhere = { url: "https://other.example.com/new/one", fullName: "new/one", defaultBranch: null };
+  await receive({ repository: elsewhere }, { name: "issue.labeled" });
+  await decideAll();
+  expect(await runsOf(listed)).toHaveLength(1);
+  const { rows } = await api.database.pool.query("select url from repository where url like '%other.example.com%'");
+  expect(rows).toEqual([]);
+});
+
+describe("what a session itself did on the forge", () => {
+  const sha = "c".repeat(40);
+
+  /** A session of the automation that has pushed the commit. */
+  async function pushedBy(automationId: string, commit = sha): Promise<void> {
+    const { pool } = api.database;
+    await api.post(`/automation/${automationId}/trigger`, {});
+    const job = await claimJob(api.database, { worker: "w", leaseMs: 60_000 });
+    const { body } = await api.post("/repository/create", { url: repository.url });
+    const session = await addSession(api.database, api.organizationId, {
+      automationId,
+      jobId: job?.id,
+      repositories: [{ id: body.id, name: "acme/one" }],
+    });
+    await pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [session.id, commit]);
+    await pool.query("update job set status = 'completed', session_id = $2 where id = $1", [job?.id, session.id]);
+  }
+  const drain = async (): Promise<void> =>
+    void (await api.database.pool.query("update job set status = 'failed' where status = 'pending'"));
+
+  test("never starts its own automation again, and others once", async () => {
+    await drain();
+    const own = await addAutomation({ events: ["pullRequest.opened"] }, { codeRepoIds: [] });
+    const other = await addAutomation({ events: ["pullRequest.opened"] });
+    await pushedBy(own);
+    const before = (await runsOf(own)).length;
+    const pullRequest = { number: 1, head: { branch: "work", sha, repositoryUrl: repository.url } };
+    await receive({ pullRequest }, { name: "pullRequest.opened" });
+    await decideAll();
+    expect(await runsOf(own)).toHaveLength(before);
+    expect(await runsOf(other)).toHaveLength(1);
+    // The positive control: somebody else's pull request does start it.
+    await receive(
+      { pullRequest: { number: 2, head: { branch: "x", sha: "d".repeat(40) } } },
+      { name: "pullRequest.opened" },
+    );
+    await decideAll();
+    expect(await runsOf(own)).toHaveLength(before + 1);
+  });
+
+  test("and the checks of it start runs until the chain is five long", async () => {
+    await drain();
+    const automation = await addAutomation({ events: ["checks.failed"] });
+    let started = 0;
+    let commit = "0".repeat(40);
+    for (let round = 0; round < 12; round += 1) {
+      await receive({ checks: { sha: commit } }, { name: "checks.failed" });
+      await decideAll();
+      const runs = await runsOf(automation);
+      if (runs.length === started) break;
+      started = runs.length;
+      const [job] = runs;
+      const { body } = await api.post("/repository/create", { url: repository.url });
+      const session = await addSession(api.database, api.organizationId, {
+        automationId: automation,
+        jobId: job?.id,
+        repositories: [{ id: body.id, name: "acme/one" }],
+      });
+      commit = String(round + 1).padStart(40, "a");
+      await api.database.pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [
+        session.id,
+        commit,
+      ]);
+      await api.database.pool.query("update job set status = 'completed', session_id = $2 where id = $1", [
+        job?.id,
+        session.id,
+      ]);
+    }
+    expect(started).toBe(6);
+  });
 });

@@ -88,9 +88,40 @@ test("events of Offstage itself end a chain of automations that start each other
   }
   // The positive control: they do start each other.
   expect(await runsOf(second)).not.toEqual([]);
+  expect(runs).toBe(2);
+});
+
+test("a chain of automations that each start the next ends after five", async () => {
+  const ids: string[] = [];
+  for (let index = 0; index < 8; index += 1) {
+    const condition = index === 0 ? "false" : `event.session.automationId == '${ids[index - 1]}'`;
+    ids.push(await addAutomation({ events: ["session.completed"], condition }));
+  }
+  await runSession(ids[0] ?? "", "completed");
+  let runs = 0;
+  for (; runs < 50; runs += 1) {
+    await decideAll();
+    const { rows } = await api.database.pool.query("select 1 from job where status = 'pending'");
+    if (rows.length === 0) break;
+    await runNext("completed");
+  }
   expect(runs).toBe(5);
   const { entries } = (await api.get("/ledger/list?outcome=filtered&limit=100")).body;
   expect(entries.map(({ reason }: { reason: string }) => reason)).toContain(
     "it ends a chain of 5 runs of which each started the next",
   );
+});
+
+test("ten automations that listen to every session start no more than ten runs", async () => {
+  const ids: string[] = [];
+  for (let index = 0; index < 10; index += 1) ids.push(await addAutomation({ events: ["session.completed"] }));
+  await runSession(ids[0] ?? "", "completed");
+  let runs = 0;
+  for (; runs < 100; runs += 1) {
+    await decideAll();
+    const { rows } = await api.database.pool.query("select 1 from job where status = 'pending'");
+    if (rows.length === 0) break;
+    await runNext("completed");
+  }
+  expect(runs).toBe(10);
 });

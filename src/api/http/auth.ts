@@ -103,9 +103,12 @@ const secretParameters: ReadonlySet<string> = new Set(["apikey", "access_token",
  * names are percent-encoded.
  */
 export function withoutKey(url: string): string {
-  return url.replace(/([?&])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
-    secretParameters.has(decoded(name).toLowerCase()) ? `${mark}${name}=[redacted]` : whole,
-  );
+  // Whoever knows the address of an unsigned webhook may post to it.
+  return url
+    .replace(/^(\/hook\/)(?!forge\/)[^/?#]+/u, "$1[redacted]")
+    .replace(/([?&])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
+      secretParameters.has(decoded(name).toLowerCase()) ? `${mark}${name}=[redacted]` : whole,
+    );
 }
 
 function decoded(name: string): string {

@@ -11,22 +11,34 @@ interface Bucket {
 const pruneAbove = 10_000;
 
 /**
- * Makes a token bucket for each key and each signed-in user: `perMinute` requests at once, refilled evenly over a
- * minute.
- * @param now time in milliseconds
- * @returns a function that takes a token and sets the `RateLimit-*` headers; it throws TooManyRequestsError if the
- * bucket is empty
+ * Makes a token bucket for each key and each signed-in user, as `createRateLimitById`.
+ * @returns a function that takes a token; it throws TooManyRequestsError if the bucket is empty
  */
 export function createRateLimit(
   perMinute: number,
   now: () => number = Date.now,
 ): (principal: Principal, reply: FastifyReply) => void {
+  const take = createRateLimitById(perMinute, "this key", now);
+  return (principal, reply) => take(principal.keyId ?? principal.userId ?? principal.organizationId, reply);
+}
+
+/**
+ * Makes a token bucket for each id: `perMinute` requests at once, refilled evenly over a minute.
+ * @param who makes the requests, for the message
+ * @param now time in milliseconds
+ * @returns a function that takes a token and sets the `RateLimit-*` headers; it throws TooManyRequestsError if the
+ * bucket is empty
+ */
+export function createRateLimitById(
+  perMinute: number,
+  who: string,
+  now: () => number = Date.now,
+): (id: string, reply: FastifyReply) => void {
   const buckets = new Map<string, Bucket>();
   const perMs = perMinute / 60_000;
 
-  return (principal, reply) => {
+  return (id, reply) => {
     const at = now();
-    const id = principal.keyId ?? principal.userId ?? principal.organizationId;
     const bucket = buckets.get(id) ?? { tokens: perMinute, filledAt: at };
     bucket.tokens = Math.min(perMinute, bucket.tokens + (at - bucket.filledAt) * perMs);
     bucket.filledAt = at;
@@ -44,7 +56,7 @@ export function createRateLimit(
     const waitSeconds = Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1_000));
     void reply.header("Retry-After", String(waitSeconds));
     throw new TooManyRequestsError(
-      `this key made more than ${perMinute} requests a minute: try again in ${waitSeconds} s`,
+      `${who} made more than ${perMinute} requests a minute: try again in ${waitSeconds} s`,
     );
   };
 }

@@ -19,11 +19,11 @@ import {
 import { listJobs } from "../../store/automations/jobs.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { idOfCreated } from "../http/idempotency.ts";
+import { idOfCreated, refuseIdempotencyKey } from "../http/idempotency.ts";
 import { answers, keyOrIdParameters } from "../http/shapes.ts";
 import { toJob } from "./jobs.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
-import { askerOf, checkTriggers, requireAutomation, toAutomation } from "./triggers.ts";
+import { askerOf, checkTriggers, makesSecret, requireAutomation, toAutomation } from "./triggers.ts";
 
 const tags = ["Automations"];
 
@@ -33,7 +33,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
   app.post(
     "/automation/create",
     {
-      config: { operation: { scope: "write", creates: true } },
+      config: { operation: { scope: "write", creates: true, secretBody: true } },
       schema: {
         tags,
         operationId: "createAutomation",
@@ -55,6 +55,8 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
         ...others
       } = request.body;
       const { title = null, ...rest } = others;
+      // An answer that is kept to be given again must have no secret.
+      if (triggers.some(makesSecret)) refuseIdempotencyKey(request);
       await checkAgent(options, agent);
       await options.templates.check(rest.instructions, askerOf(principal));
       if (title !== null) await checkTitle(options, title, principal);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { receivedSchema, type Received } from "../../domain/automations/trigger.ts";
 import { NotFoundError, UnauthenticatedError } from "../../domain/errors/errors.ts";
@@ -14,30 +14,43 @@ import { readConnectionForDelivery } from "../../store/secrets/forge-connections
 import { createAdmission, type Admission } from "../http/admission.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { errorSchema } from "../http/errors.ts";
-import { deliverToSource, deliverToWebhook, storablePayload, type TriggerDelivery } from "./trigger-deliveries.ts";
+import { createRateLimitById } from "../http/rate-limit.ts";
+import {
+  deliverToSource,
+  deliverToWebhook,
+  eventKeys,
+  storablePayload,
+  type TriggerDelivery,
+} from "./trigger-deliveries.ts";
 
 const tags = ["Hooks"];
 /** Answers of the operations that take deliveries. 200: what a sender asks for to know the address. */
 const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5xx": errorSchema };
-/** Deliveries that a sender of CloudEvents may send in a minute. */
-const ratePerMinute = 600;
+/** What takes deliveries: whether more work may begin, and how many of an address in a minute. */
+interface Intake {
+  readonly admit: Admission;
+  readonly takeToken: (address: string, reply: FastifyReply) => void;
+}
 
 /** What a sender is answered: what came of its delivery, or what it asked for to know the address. */
 type Answer = Received | { readonly contentType: string; readonly body: string };
 
 /** Adds the operations that take deliveries. Their bodies are read as bytes: signatures are over these. */
 export async function addHookOperations(app: App, options: ApiOptions): Promise<void> {
-  const admit = createAdmission(options);
+  const intake: Intake = {
+    admit: createAdmission(options),
+    takeToken: createRateLimitById(options.rateLimitPerMinute, "the sender of this address"),
+  };
   await app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, parsed) => parsed(null, body));
-    addTriggerHook(scope, options, admit);
-    addForgeHook(scope, options, admit);
+    addTriggerHook(scope, options, intake);
+    addForgeHook(scope, options, intake);
     done();
   });
 }
 
-function addTriggerHook(app: App, options: ApiOptions, admit: Admission): void {
+function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
   app.post(
     "/hook/:triggerId",
     {
@@ -52,7 +65,9 @@ function addTriggerHook(app: App, options: ApiOptions, admit: Admission): void {
       },
     },
     async (request, reply) => {
-      const answer = await receiveForTrigger(options, admit, request.params.triggerId, request);
+      const triggerId = request.params.triggerId.toLowerCase();
+      intake.takeToken(triggerId, reply);
+      const answer = await receiveForTrigger(options, intake.admit, triggerId, request);
       if (!("outcome" in answer)) return reply.status(200).type(answer.contentType).send(answer.body);
       options.metrics.deliveryReceived(answer.outcome);
       return reply.status(202).send(answer);
@@ -64,7 +79,7 @@ function addTriggerHook(app: App, options: ApiOptions, admit: Admission): void {
     (request, reply) =>
       reply
         .status(204)
-        .headers({ ...consentTo(headersOf(request), ratePerMinute) })
+        .headers({ ...consentTo(headersOf(request), options.rateLimitPerMinute) })
         .send(),
   );
 }
@@ -95,7 +110,7 @@ async function receiveForTrigger(
     : deliverToWebhook(options, received);
 }
 
-function addForgeHook(app: App, options: ApiOptions, admit: Admission): void {
+function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
   app.post(
     "/hook/forge/:connectionId",
     {
@@ -109,7 +124,9 @@ function addForgeHook(app: App, options: ApiOptions, admit: Admission): void {
       },
     },
     async (request, reply) => {
-      const answer = await receiveForConnection(options, admit, request.params.connectionId, request);
+      const connectionId = request.params.connectionId.toLowerCase();
+      intake.takeToken(connectionId, reply);
+      const answer = await receiveForConnection(options, intake.admit, connectionId, request);
       if (!("outcome" in answer)) return reply.status(200).type(answer.contentType).send(answer.body);
       options.metrics.deliveryReceived(answer.outcome);
       return reply.status(202).send(answer);
@@ -144,7 +161,7 @@ async function receiveForConnection(
       ...shared,
       ...nothing,
       id: randomUUID(),
-      keys: keysOf(deliveryId, null, null),
+      keys: eventKeys(deliveryId, null, 0),
       traceParent,
     });
   }
@@ -156,7 +173,7 @@ async function receiveForConnection(
         ...shared,
         ...received,
         id: randomUUID(),
-        keys: keysOf(deliveryId, contentKey, `${name} ${subject ?? ""}`),
+        keys: eventKeys(deliveryId, contentKey, all.length),
         traceParent,
       }),
     );
@@ -168,17 +185,6 @@ async function receiveForConnection(
 function forgeReader(kind: string): DeliveryReader | null {
   const known = deliveringForges.find((each): each is DeliveringForge => each === kind);
   return known === undefined ? null : readerOf(known);
-}
-
-/**
- * What tells a second delivery of an event: the sender's id of the delivery, and what it says.
- * @param happened tells events of one delivery apart; null: it has none
- */
-function keysOf(deliveryId: string | null, contentKey: string | null, happened: string | null): string[] {
-  return [
-    ...(deliveryId === null ? [] : [`delivery:${deliveryId} ${happened ?? ""}`]),
-    ...(contentKey === null ? [] : [`content:${contentKey}`]),
-  ];
 }
 
 /** Of several events of one delivery: one that was accepted, else a duplicate, else the first. */

@@ -73,14 +73,28 @@ export async function deliverToSource(
   }
   const all: Received[] = [];
   for (const { name, contentKey, subject, event: payload } of listed) {
-    const keys = [
-      ...(deliveryId === null ? [] : [`delivery:${deliveryId} ${name} ${subject ?? ""}`]),
-      ...(contentKey === null ? [] : [`content:${contentKey}`]),
-    ];
+    const keys = eventKeys(deliveryId, contentKey, all.length);
     all.push(await fire(services, received, { payload, deliveryId, keys, name, subject }));
   }
   return all.find(({ outcome }) => outcome === "accepted") ?? (all[0] as Received);
 }
+
+/**
+ * What tells a second delivery of an event: the sender's id of the delivery, and what it says. One delivery may tell of several
+ * events, such as the labels that were added at once.
+ * @param index of the event in its delivery
+ */
+export function eventKeys(deliveryId: string | null, contentKey: string | null, index: number): string[] {
+  const keys = [
+    ...(deliveryId === null ? [] : [`delivery:${deliveryId} ${contentKey ?? index}`]),
+    ...(contentKey === null ? [] : [`content:${contentKey}`]),
+  ];
+  // An index of PostgreSQL takes some 2,700 bytes.
+  return keys.map((key) => (key.length <= longestKey ? key : createHash("sha256").update(key).digest("base64url")));
+}
+
+/** Characters of a key as it is; a longer one is hashed. */
+const longestKey = 500;
 
 /** Evaluates the trigger with an event, and fires it. */
 async function fire(

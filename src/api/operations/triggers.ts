@@ -54,6 +54,12 @@ export async function checkTriggers(
   }
 }
 
+/** Whether a secret is made for a new trigger, which the answer shows. */
+export function makesSecret(trigger: TriggerInput): boolean {
+  if (trigger.type === "source") return trigger.secret === undefined;
+  return trigger.type === "webhook" && trigger.verify.type !== "none" && trigger.secret === undefined;
+}
+
 /** Adds the operations on triggers: fire that of the API, replace a secret. */
 export function addTriggerOperations(app: App, options: ApiOptions): void {
   for (const noun of ["automation", "agent"] as const) addTrigger(app, options, noun);
@@ -183,9 +189,8 @@ async function triggerByPolicy(
   };
   const { ledgerId } = await fireTrigger(database, fireable, verdict ?? { passes: true, key: null }, call);
   const job = await getJob(database, organizationId, ledgerId);
-  if (job !== null) return job;
-  const at = new Date().toISOString();
-  return { id: ledgerId, task: call.task, status: "cancelled", priority, createdAt: at, updatedAt: at };
+  if (job === null) throw new Error(`the job ${ledgerId} of a trigger was not written`);
+  return job;
 }
 
 /**

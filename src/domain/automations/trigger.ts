@@ -83,7 +83,7 @@ const cron = z
   .max(200)
   .refine(isCron, "must be five fields of cron: minute, hour, day of the month, month, day of the week");
 const timeZone = z.string().max(100).refine(isTimeZone, "must be a name of the IANA time zone database");
-const connectionId = z.string().refine(isUuid, "must be a connection's id").nullable();
+const connectionId = z.string().toLowerCase().refine(isUuid, "must be a connection's id").nullable();
 const events = z.array(z.enum([...forgeEventNames, ...ownEventNames])).min(1, "must name an event");
 const repositories = z.array(repositoryPatternSchema).max(100);
 const sourceEvents = z.array(text(200)).max(50);
@@ -121,6 +121,11 @@ export const triggerListSchema = z
   .max(mostTriggers)
   .superRefine((list, context) => {
     for (const [index, trigger] of list.entries()) {
+      if (trigger.type === "webhook" && trigger.verify.type === "standardWebhooks" && trigger.secret !== undefined) {
+        const isKey = /^(?:whsec_)?[A-Za-z0-9+/]{16,}={0,2}$/u.test(trigger.secret);
+        const message = "must be base64, with or without whsec_ before it, as Standard Webhooks has it";
+        if (!isKey) context.addIssue({ code: "custom", path: [index, "secret"], message });
+      }
       if (trigger.type !== "source") continue;
       const unknown = trigger.events.find((name) => !isSourceEventName(trigger.source, name));
       if (unknown === undefined) continue;

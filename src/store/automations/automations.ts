@@ -248,7 +248,10 @@ export async function deleteAutomation(
   id: string,
 ): Promise<AutomationRecord> {
   const { rows } = await database.pool.query<AutomationRecord>(
-    `update automation set deleted_at = now(), updated_at = now()
+    `with gone as (
+       update trigger set deleted_at = now(), sealed = null, master_key = null
+       where automation_id = $1 and organization_id = $2 and deleted_at is null)
+     update automation set deleted_at = now(), updated_at = now()
      where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
     [id, organizationId],
   );

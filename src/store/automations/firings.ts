@@ -103,6 +103,15 @@ function refusalOf({ paused, trigger }: Pick<FireableTrigger, "paused" | "trigge
  * @returns how many
  */
 export async function releaseHeldJobs(database: Database): Promise<number> {
+  // Which keys are free. Not in the function: it locks automations before their jobs.
+  await database.pool.query(
+    `update job set holds_key = false
+     where id = any(array(
+       select job.id from job left join session on session.id = job.session_id
+       where holds_key and job.status in ('completed', 'failed', 'cancelled')
+         and (session.id is null or session.status in ('completed', 'failed', 'cancelled'))
+       limit 10000 for no key update of job skip locked))`,
+  );
   const { rows } = await database.pool.query<{ count: number }>("select release_held_jobs() as count");
   return rows[0]?.count ?? 0;
 }

@@ -52,13 +52,18 @@ export interface ClaimedEvent {
   readonly traceParent: string | null;
   /** The automation whose session it tells of, if it is an event of Offstage itself. */
   readonly causedBy: string | null;
+  /** The first event of the chain of runs that led to it; null: it is that itself. */
+  readonly rootId: string | null;
+  /** How many runs led to it. */
+  readonly depth: number;
 }
 
 /** An event is given up after this many attempts that did not end. */
 const attemptLimit = 10;
 
 /**
- * Claims the oldest event that nobody decides; null if there is none. One that its workers broke off too often is dead-lettered.
+ * Claims an event that nobody decides, of any organization with the same chance the oldest; null if there is none. So whoever sends a
+ * thousand holds up nobody else. One that its workers broke off too often is dead-lettered.
  * @param leaseMs after which another worker may claim it
  */
 export async function claimEvent(
@@ -67,15 +72,25 @@ export async function claimEvent(
 ): Promise<ClaimedEvent | null> {
   const { rows } = await database.pool.query<ClaimedEvent & { readonly isDead: boolean }>({
     name: "claim_event",
-    text: `update arrival set worker = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1,
+    text: `with recursive waiting (organization_id) as (
+             (select organization_id from arrival where outcome is null order by organization_id limit 1)
+             union all
+             select (select organization_id from arrival where outcome is null and organization_id > waiting.organization_id
+               order by organization_id limit 1) from waiting where waiting.organization_id is not null),
+           chosen as (
+             select candidate.id from (
+               select organization_id from waiting where organization_id is not null order by random()) as turn, lateral (
+               select id from arrival where outcome is null and organization_id = turn.organization_id
+                 and (lease_until is null or lease_until < now())
+               order by created_at for update skip locked limit 1) as candidate
+             limit 1)
+           update arrival set worker = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1,
              outcome = case when attempt >= $3 then 'dead-lettered' end,
              reason = case when attempt >= $3 then 'its worker broke off ' || attempt || ' times: see the server''s log' end,
              updated_at = now()
-           where id = (
-             select id from arrival where outcome is null and (lease_until is null or lease_until < now())
-             order by created_at for update skip locked limit 1)
+           where id = (select id from chosen)
            returning id, organization_id as "organizationId", connection_id as "connectionId", name, subject, payload, attempt,
-             trace_parent as "traceParent", outcome is not null as "isDead",
+             trace_parent as "traceParent", outcome is not null as "isDead", root_id as "rootId", depth,
              case when connection_id is null then (payload -> 'session' ->> 'automationId')::uuid end as "causedBy"`,
     values: [worker, leaseMs, attemptLimit],
   });
@@ -83,6 +98,71 @@ export async function claimEvent(
   if (row === undefined) return null;
   const { isDead, ...claimed } = row;
   return isDead ? claimEvent(database, { worker, leaseMs }) : claimed;
+}
+
+/** Extends the time that a worker has for an event. @returns false if another has claimed it */
+export async function renewEvent(database: Database, { id, attempt }: ClaimedEvent, leaseMs: number): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    `update arrival set lease_until = now() + $3 * interval '1 millisecond'
+     where id = $1 and attempt = $2 and outcome is null`,
+    [id, attempt, leaseMs],
+  );
+  return rowCount === 1;
+}
+
+/** Gives an event back that could not be decided for a reason that passes: its attempt does not count. */
+export async function postponeEvent(database: Database, { id, attempt }: ClaimedEvent, pauseMs: number): Promise<void> {
+  await database.pool.query(
+    `update arrival set attempt = attempt - 1, lease_until = now() + $3 * interval '1 millisecond', worker = null
+     where id = $1 and attempt = $2 and outcome is null`,
+    [id, attempt, pauseMs],
+  );
+}
+
+/** A session's own work on a forge, of which a delivery tells. */
+export interface OwnWork {
+  readonly automationId: string | null;
+  /** Of the event that started the session's run, or of the first event that led to that. */
+  readonly rootId: string | null;
+  readonly depth: number;
+}
+
+/** The session that made a commit, and what led to it; null if none of the organization did. */
+export async function findOwnWork(database: Database, organizationId: string, sha: string): Promise<OwnWork | null> {
+  const { rows } = await database.pool.query<OwnWork>(
+    `select session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
+       coalesce(arrival.depth, 0) as depth
+     from session left join job on job.id = session.job_id left join arrival on arrival.id = job.event_id
+     where session.organization_id = $1 and session.id in (
+       select session_id from session_repository where pushed_sha = $2
+       union all select session_id from session_commit where sha = $2)
+     order by session.created_at desc limit 1`,
+    [organizationId, sha],
+  );
+  return rows[0] ?? null;
+}
+
+/** Records what a delivery of a forge follows from, so that what comes of it in turn is counted. */
+export async function noteOrigin(
+  database: Database,
+  { id, attempt }: ClaimedEvent,
+  { rootId, depth }: { readonly rootId: string | null; readonly depth: number },
+): Promise<void> {
+  await database.pool.query("update arrival set root_id = $3, depth = $4 where id = $1 and attempt = $2", [
+    id,
+    attempt,
+    rootId,
+    depth,
+  ]);
+}
+
+/** Ends an event that goes no further, for the reason. A claim that was lost changes nothing. */
+export async function filterEvent(database: Database, { id, attempt }: ClaimedEvent, reason: string): Promise<void> {
+  await database.pool.query(
+    `update arrival set outcome = 'filtered', reason = $3, lease_until = null, updated_at = now()
+     where id = $1 and attempt = $2 and outcome is null`,
+    [id, attempt, reason],
+  );
 }
 
 /** The enabled triggers that listen to an event by name and connection, in a fixed order, from the one after `after`. */

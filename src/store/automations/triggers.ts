@@ -98,7 +98,7 @@ export async function saveTriggers(
     await upsert(transaction, owner, { id, position, input, sealed, now });
   }
   await transaction.query(
-    "update trigger set deleted_at = now() where automation_id = $1 and deleted_at is null and not id = any($2)",
+    "update trigger set deleted_at = now(), sealed = null, master_key = null where automation_id = $1 and deleted_at is null and not id = any($2)",
     [owner.automationId, kept],
   );
   return secrets;

@@ -83,6 +83,8 @@ alter table arrival
   add column decisions jsonb,
   -- How many runs led to it, each started by an event of the one before: events of Offstage itself end such a chain.
   add column depth integer not null default 0,
+  -- The first event of such a chain; null: it is that itself.
+  add column root_id uuid,
   add column updated_at timestamptz,
   add column worker text,
   add column lease_until timestamptz,

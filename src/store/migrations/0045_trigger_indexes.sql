@@ -15,6 +15,11 @@ create index concurrently job_of_trigger on job (trigger_id, created_at desc) wh
 drop index concurrently if exists job_of_event;
 create index concurrently job_of_event on job (event_id) where event_id is not null;
 drop index concurrently if exists arrival_to_decide;
-create index concurrently arrival_to_decide on arrival (created_at) where outcome is null;
+create index concurrently arrival_to_decide on arrival (organization_id, created_at) where outcome is null;
+-- By these a delivery of a forge is known to tell of a session's own work.
+drop index concurrently if exists session_repository_pushed;
+create index concurrently session_repository_pushed on session_repository (pushed_sha) where pushed_sha is not null;
+drop index concurrently if exists session_commit_sha;
+create index concurrently session_commit_sha on session_commit (sha);
 alter table arrival validate constraint arrival_outcome;
-drop index concurrently if exists job_pending;
+-- job_pending stays for nodes of the version before, and for the time until the definitions are applied: a later version drops it.

@@ -91,6 +91,10 @@ export async function beginErasure(
        where organization_id = $1`,
       [organizationId],
     );
+    await transaction.query(
+      "update trigger set deleted_at = coalesce(deleted_at, now()), sealed = null, master_key = null where organization_id = $1",
+      [organizationId],
+    );
     // Nobody is told of what is removed.
     await transaction.query("update webhook set enabled = false where organization_id = $1", [organizationId]);
     return { organizationId, askedAt: (begun.rows[0]?.asked_at ?? new Date()).toISOString() };

@@ -223,6 +223,7 @@ export const organizationTables: readonly ExportedTable[] = [
       organization_id: "in the manifest",
       content_key: "follows from the payload",
       depth: "follows from the runs before",
+      root_id: "follows from the runs before",
       worker: ofWorkers,
       lease_until: ofWorkers,
       attempt: ofWorkers,

@@ -42,6 +42,19 @@ export async function createRepository(
   return row;
 }
 
+/** The connected repository of a normalized address; null if there is none. */
+export async function findRepositoryByKey(
+  database: Database,
+  organizationId: string,
+  key: string,
+): Promise<RepositoryRecord | null> {
+  const { rows } = await database.pool.query<RepositoryRecord>(
+    `select ${columns} from repository where organization_id = $1 and address_key = $2 and deleted_at is null`,
+    [organizationId, key],
+  );
+  return rows[0] ?? null;
+}
+
 async function connect(
   database: Database,
   organizationId: string,

@@ -277,6 +277,19 @@ export async function readConnectionForDelivery(
   return { organizationId, kind, secrets: takesPrevious ? hookSecrets : hookSecrets.slice(0, 1) };
 }
 
+/** The address that a connection serves; null if there is none any more. */
+export async function readConnectionAddress(
+  database: Database,
+  organizationId: string,
+  connectionId: string,
+): Promise<string | null> {
+  const { rows } = await database.pool.query<{ webUrl: string }>(
+    `select web_url as "webUrl" from forge_connection where id = $1 and organization_id = $2 and deleted_at is null`,
+    [connectionId, organizationId],
+  );
+  return rows[0]?.webUrl ?? null;
+}
+
 /** A connection as forges are made of it. Only where forges are called may this be read. */
 export interface OpenedConnection extends Pick<ConnectionRecord, "id" | "kind" | "webUrl" | "apiUrl"> {
   readonly organizationId: string;

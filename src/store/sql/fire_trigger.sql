@@ -27,10 +27,14 @@ declare
   older job;
   made job;
 begin
-  if exists (select from job where job.id = own_id) then
+  if exists (select from job where job.id = own_id and job.status <> 'cancelled') then
     return query select 'accepted', own_id, null::text;
     return;
   end if;
+  return query select arrival.outcome, coalesce(arrival.original_id, own_id), arrival.reason from arrival
+    where arrival.id = own_id and arrival.outcome is not null
+    union all select 'filtered', own_id, job.error from job where job.id = own_id;
+  if found then return; end if;
 
   if fired ->> 'refusal' is not null then
     why := fired ->> 'refusal';
@@ -58,11 +62,16 @@ begin
   if outcome is null and (policy is not null or pause is not null or most is not null) then
     -- One after the other, so that two triggers at once do not both find nothing under way. "no key": jobs refer to this row.
     perform from automation as locked where locked.id = automation for no key update;
+    -- Neither what started nothing, nor what this one takes the place of.
     if most is not null and most <= (select count(*) from (
-        select from job where job.trigger_id = by_trigger and created_at > now() - interval '1 hour' and not superseded limit most) as counted) then
+        select from job where job.trigger_id = by_trigger and created_at > now() - interval '1 hour' and job.status <> 'cancelled'
+          and not (pause is not null and job.status = 'pending' and job.held_since is not null
+            and job.concurrency_key is not distinct from concurrency)
+        limit most) as counted) then
       why := 'its trigger has started ' || most || ' runs within the hour (maxPerHour)';
       outcome := 'filtered';
-    elsif policy = 'skip' and exists (
+    -- Of a quick succession the newest runs; whether it may is asked when it is quiet.
+    elsif policy = 'skip' and pause is null and exists (
         select from job left join session on session.id = job.session_id
         where job.automation_id = automation and job.concurrency_key = concurrency and holds_key
           and (job.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled'))) then
@@ -71,11 +80,22 @@ begin
     end if;
   end if;
 
+  if outcome = 'filtered' and by_trigger = automation then
+    -- The trigger of the API is answered with a job.
+    insert into job (id, organization_id, automation_id, trigger_id, priority, payload, task, status, error)
+      values (own_id, owner, automation, by_trigger, (fired ->> 'priority')::integer, fired -> 'payload',
+        coalesce(fired ->> 'task', 'RunWorkflow'), 'cancelled', why)
+      returning * into made;
+    perform enqueue_job_webhooks(made);
+    return query select outcome, own_id, why;
+    return;
+  end if;
   if outcome is not null then
+    -- What is delivered again is not kept again.
     insert into arrival (id, organization_id, automation_id, trigger_id, connection_id, outcome, reason, original_id, name,
         delivery_id, subject, payload)
       values (own_id, owner, automation, by_trigger, (fired ->> 'connectionId')::uuid, outcome, why, original, fired ->> 'name',
-        fired ->> 'deliveryId', fired ->> 'subject', fired -> 'payload')
+        fired ->> 'deliveryId', fired ->> 'subject', case when outcome <> 'duplicate' then fired -> 'payload' end)
       on conflict (id) do nothing;
     return query select outcome, coalesce(original, own_id), why;
     return;
@@ -102,7 +122,8 @@ begin
           held_until = case when job.status = 'pending' then null else job.held_until end,
           holds_key = job.status <> 'pending', error = coalesce(error, 'a newer trigger took its place (concurrency: cancelOlder)')
         where job.automation_id = automation and job.concurrency_key = concurrency and holds_key
-          and not superseded and job.status in ('pending', 'running', 'completed')
+          and not superseded and (job.status in ('pending', 'running') or (job.status = 'completed' and exists (
+            select from session where session.id = job.session_id and session.status not in ('completed', 'failed', 'cancelled'))))
         returning job.*
       loop
         if older.status = 'cancelled' then perform enqueue_job_webhooks(older); end if;
@@ -124,7 +145,8 @@ begin
       case when pause is not null then since end,
       case when fired -> 'repositoryIds' is not null and fired ->> 'repositoryIds' is not null
         then array(select jsonb_array_elements_text(fired -> 'repositoryIds'))::uuid[] end)
-    returning * into made;
-  perform enqueue_job_webhooks(made);
+    on conflict (id) do nothing returning * into made;
+  -- None: another worker decided the same event at the same moment.
+  if made.id is not null then perform enqueue_job_webhooks(made); end if;
   return query select 'accepted', own_id, null::text;
 end $$;

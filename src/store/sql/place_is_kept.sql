@@ -18,14 +18,17 @@ declare
   lost_workers text[];
   awaited bigint;
   free bigint;
+  -- Of a longer lease the last seconds alone count: another worker's may be shorter than the claimer's, and none of its sessions would
+  -- ever look renewed.
+  overdue constant interval := least(lease, interval '12 seconds') / 2;
 begin
   select * into own from session where id = asked;
   if own.interrupted_at is not null then return false; end if;
   select array_agg(distinct worker) filter (where worker <> claimer) into lost_workers from session
-    where status = 'running' and lease_until < now() + lease / 2;
+    where status = 'running' and lease_until < now() + overdue;
   -- Two questions, so that each has its own partial index.
   awaited := (select count(*) from session where organization_id = own.organization_id and priority <= own.priority
-      and status = 'running' and worker = any(lost_workers) and lease_until < now() + lease / 2)
+      and status = 'running' and worker = any(lost_workers) and lease_until < now() + overdue)
     + (select count(*) from session where organization_id = own.organization_id and priority <= own.priority
       and interrupted_at is not null and retry_at < now() + interval '10 seconds');
   if awaited = 0 then return false; end if;

@@ -17,8 +17,21 @@ declare
   decided text;
   why text;
 begin
+  if exists (select from arrival where id = own_id) then
+    return query select coalesce(arrival.outcome, 'accepted'), own_id from arrival where id = own_id;
+    return;
+  end if;
+  -- First, so that what nothing listened to is news once something does.
+  if not exists (
+      select from trigger join automation on automation.id = trigger.automation_id and automation.deleted_at is null
+      where trigger.organization_id = owner and type = 'forge' and enabled and trigger.deleted_at is null
+        and settings -> 'events' ? happened
+        and (settings ->> 'connectionId' is null or settings ->> 'connectionId' = received ->> 'connectionId')) then
+    decided := 'filtered';
+    why := case when happened is null then 'it tells of nothing that triggers can listen to' else 'no trigger listens to ' || happened end;
+  end if;
   keys := array(select jsonb_array_elements_text(received -> 'keys'));
-  if keys <> '{}' then
+  if decided is null and keys <> '{}' then
     insert into received_key (organization_id, scope, key, ledger_id) select owner, place, given, own_id from unnest(keys) as given order by given
       on conflict do nothing;
     get diagnostics added = row_count;
@@ -32,18 +45,11 @@ begin
       end if;
     end if;
   end if;
-  if decided is null and not exists (
-      select from trigger where organization_id = owner and type = 'forge' and enabled and deleted_at is null
-        and settings -> 'events' ? happened
-        and (settings ->> 'connectionId' is null or settings ->> 'connectionId' = received ->> 'connectionId')) then
-    decided := 'filtered';
-    why := case when happened is null then 'it tells of nothing that triggers can listen to' else 'no trigger listens to ' || happened end;
-  end if;
   insert into arrival (id, organization_id, connection_id, outcome, reason, original_id, name, delivery_id, content_key, subject,
       payload, trace_parent)
     values (own_id, owner, (received ->> 'connectionId')::uuid, decided, why, coalesce(original, (received ->> 'originalId')::uuid), happened, received ->> 'deliveryId',
       received ->> 'contentKey', received ->> 'subject',
-      case when decided is null or (received ->> 'keepsPayload')::boolean is not false then received -> 'payload' end,
+      case when decided is null or (decided = 'filtered' and (received ->> 'keepsPayload')::boolean is not false) then received -> 'payload' end,
       received ->> 'traceParent')
     on conflict (id) do nothing;
   return query select coalesce(decided, 'accepted'), coalesce(original, own_id);

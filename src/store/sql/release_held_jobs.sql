@@ -1,7 +1,8 @@
 -- needs: enqueue_job_webhooks
 -- Lets jobs go whose time has come: those that waited for quiet (debounce), and the oldest of each key that no run holds any more.
--- One caller at a time does it; the others return at once. The automation is locked as in fire_trigger, so that no trigger is
--- decided meanwhile.
+-- Those of a paused automation stay held; those of an automation or a trigger that is gone or disabled start nothing. One caller at a
+-- time does it; the others return at once. The automation is locked before its jobs, as in fire_trigger, so that no trigger is decided
+-- meanwhile and nobody waits in a circle: which runs are over is written by a statement of its own before.
 -- Caller: src/store/automations/firings.ts, once a second.
 -- @returns how many were let go
 create or replace function release_held_jobs() returns integer language plpgsql set plan_cache_mode to force_generic_plan as $$
@@ -12,20 +13,24 @@ declare
   ended job;
 begin
   if not pg_try_advisory_xact_lock(4747011) then return 0; end if;
-
-  update job set holds_key = false
-    where holds_key and status in ('completed', 'failed', 'cancelled')
-      and not exists (select from session where session.id = job.session_id
-        and session.status not in ('completed', 'failed', 'cancelled'));
-
   for held in
     select job.id, job.automation_id, job.concurrency_key, job.held_until < 'infinity' as was_quiet,
+        automation.deleted_at is not null or trigger.enabled is false or trigger.deleted_at is not null as is_gone,
         coalesce(trigger.concurrency ->> 'policy', case when job.concurrency_key is not null then 'queue' end) as policy
-      from job left join trigger on trigger.id = job.trigger_id
-      where job.held_until <= clock_timestamp() or (job.held_until = 'infinity' and job.id = (
-        select first.id from job as first where first.automation_id = job.automation_id
-          and first.concurrency_key = job.concurrency_key and first.holds_key and first.held_until = 'infinity'
-        order by first.created_at, first.id limit 1))
+      from job join automation on automation.id = job.automation_id left join trigger on trigger.id = job.trigger_id
+      where job.held_until is not null and (
+        automation.deleted_at is not null or trigger.enabled is false or trigger.deleted_at is not null
+        or (not automation.paused and job.held_until <= clock_timestamp())
+        -- Only heads that are free: busy ones of one organization must not fill the round of all.
+        or (not automation.paused and job.held_until = 'infinity' and job.id = (
+          select first.id from job as first where first.automation_id = job.automation_id
+            and first.concurrency_key = job.concurrency_key and first.holds_key and first.held_until = 'infinity'
+          order by first.created_at, first.id limit 1)
+        and not exists (
+          select from job as other left join session on session.id = other.session_id
+          where other.automation_id = job.automation_id and other.concurrency_key = job.concurrency_key and other.holds_key
+            and other.id <> job.id and other.held_until is null
+            and (other.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled')))))
       order by job.created_at limit 1000
   loop
     perform from automation where id = held.automation_id for no key update;
@@ -34,21 +39,29 @@ begin
       where job.automation_id = held.automation_id and job.concurrency_key = held.concurrency_key and job.holds_key
         and job.id <> held.id and job.held_until is null
         and (job.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled')));
-    if is_busy and held.was_quiet and held.policy = 'skip' then
-      update job set status = 'cancelled', held_until = null, holds_key = false, updated_at = now(),
-          error = 'a run of "' || left(held.concurrency_key, 200) || '" is under way (concurrency: skip)'
+    if held.is_gone or (is_busy and held.was_quiet and held.policy = 'skip') then
+      update job set status = 'cancelled', held_until = null, held_since = null, holds_key = false, updated_at = now(),
+          error = case when held.is_gone then 'its automation or its trigger was deleted or disabled while it waited'
+            else 'a run of "' || left(held.concurrency_key, 200) || '" is under way (concurrency: skip)' end
         where id = held.id and status = 'pending' returning * into ended;
       if ended.id is not null then perform enqueue_job_webhooks(ended); end if;
     elsif is_busy then
-      update job set held_until = 'infinity', held_since = null where id = held.id and held.was_quiet;
-      if held.was_quiet and held.policy = 'cancelOlder' then
-        update job set superseded = true, updated_at = now(),
-            error = coalesce(error, 'a newer trigger took its place (concurrency: cancelOlder)')
-          where automation_id = held.automation_id and concurrency_key = held.concurrency_key and holds_key and id <> held.id
-            and not superseded and status in ('running', 'completed');
+      update job set held_until = 'infinity', held_since = null where id = held.id and held.was_quiet and status = 'pending';
+      if found and held.policy = 'cancelOlder' then
+        for ended in
+          update job set superseded = true, updated_at = now(), held_until = null, held_since = null,
+              status = case when status = 'pending' then 'cancelled' else status end, holds_key = status <> 'pending',
+              error = coalesce(error, 'a newer trigger took its place (concurrency: cancelOlder)')
+            where automation_id = held.automation_id and concurrency_key = held.concurrency_key and holds_key and id <> held.id
+              and held_since is null and not superseded and (status in ('pending', 'running') or (status = 'completed' and exists (
+                select from session where session.id = job.session_id and session.status not in ('completed', 'failed', 'cancelled'))))
+            returning job.*
+        loop
+          if ended.status = 'cancelled' then perform enqueue_job_webhooks(ended); end if;
+        end loop;
       end if;
     else
-      update job set held_until = null, held_since = null where id = held.id and status = 'pending';
+      update job set held_until = null, held_since = null, updated_at = now() where id = held.id and status = 'pending';
       if found then released := released + 1; end if;
     end if;
   end loop;

@@ -1,24 +1,28 @@
 -- needs:
 -- Puts an event of Offstage itself into the ledger, if a trigger listens to it; a worker decides it like one of a forge. In the
--- transaction of the change itself. A run that such an event started tells of its own end too: a chain of five is the longest, so
--- that automations that start each other come to an end, and what a session did never starts its own automation again.
+-- transaction of the change itself. A run that such an event started tells of its own end too: a chain of five is the longest, each
+-- trigger fires once in what came of one first event, and what a session did never starts its own automation again. So automations
+-- that start each other come to an end.
 -- Callers: move_session, tell_triggers_of_pull_request.
 -- @param told what `event` has beside the session, as JSON
 create or replace function tell_triggers(happened text, by_session session, told jsonb) returns void language plpgsql as $$
 declare
   links integer;
+  root uuid;
 begin
   if not exists (
-      select from trigger where organization_id = by_session.organization_id and type = 'forge' and enabled
-        and deleted_at is null and settings -> 'events' ? happened) then
+      select from trigger join automation on automation.id = trigger.automation_id and automation.deleted_at is null
+      where trigger.organization_id = by_session.organization_id and type = 'forge' and enabled
+        and trigger.deleted_at is null and settings -> 'events' ? happened) then
     return;
   end if;
-  select coalesce(max(arrival.depth), 0) + 1 into links from job join arrival on arrival.id = job.event_id
+  select arrival.depth, coalesce(arrival.root_id, arrival.id) into links, root from job join arrival on arrival.id = job.event_id
     where job.id = by_session.job_id;
-  insert into arrival (id, organization_id, outcome, reason, name, subject, depth, payload)
+  links := coalesce(links, 0) + 1;
+  insert into arrival (id, organization_id, outcome, reason, name, subject, depth, root_id, payload)
     values (gen_random_uuid(), by_session.organization_id, case when links > 5 then 'filtered' end,
       case when links > 5 then 'it ends a chain of 5 runs of which each started the next' end,
-      happened, 'session:' || by_session.id, links,
+      happened, 'session:' || by_session.id, links, root,
       jsonb_build_object('name', happened, 'session', jsonb_build_object(
         'id', by_session.id, 'title', by_session.title, 'status', by_session.status, 'failure', by_session.failure - 'mend',
         'automationId', by_session.automation_id, 'waiting', by_session.waiting),

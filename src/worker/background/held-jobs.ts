@@ -13,7 +13,7 @@ const everyMs = 1_000;
 export function createHeldJobs({ database, logger }: { database: Database; logger: Logger }): Service {
   return createPeriodic({
     everyMs,
-    round: async () => void (await releaseJobs(database)),
+    round: async () => void (await releaseJobs(database, logger)),
     onFailure: (error) => logger.warn({ err: error }, "could not let held jobs go; will retry"),
   });
 }
@@ -22,11 +22,15 @@ export function createHeldJobs({ database, logger }: { database: Database; logge
  * One round.
  * @returns how many jobs were let go
  */
-export async function releaseJobs(database: Database): Promise<number> {
+export async function releaseJobs(database: Database, logger: Logger): Promise<number> {
   for (const { id, organizationId } of await supersededSessions(database)) {
     await cancelSession(database, organizationId, id).catch((error: unknown) => {
       // It ended, or was deleted, meanwhile.
-      if (!(error instanceof ConflictError) && !(error instanceof NotFoundError)) throw error;
+      if (error instanceof ConflictError || error instanceof NotFoundError) return;
+      logger.warn(
+        { err: error, sessionId: id },
+        "could not cancel a session whose place a newer trigger took; will retry",
+      );
     });
   }
   const released = await releaseHeldJobs(database);
