@@ -1,4 +1,5 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, open, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -228,8 +229,15 @@ describe.each(shells)("count-folders.sh and count-open.sh in %s", (shell) => {
 });
 
 describe("write-files.cjs", () => {
-  const write = (files: Record<string, string>) =>
+  const write = (files: Record<string, string | object>) =>
     runProgram("worker/sandboxed/write-files.cjs", { cwd: folder.path, input: JSON.stringify(files) });
+
+  test("writes a file that is to be empty, with its folder, and none for a part that is left out", async () => {
+    const part = { part: "", unless: "never" };
+    expect((await write({ ".codex/config.toml": "", ".config/go/env": part })).code).toBe(0);
+    expect(await readFile(join(folder.path, ".codex/config.toml"), "utf8")).toBe("");
+    expect(existsSync(join(folder.path, ".config"))).toBe(false);
+  });
 
   test("writes each file, and creates its folders", async () => {
     const files = { ".h/-n/new\nline": 'it\'s "a"\n', ü: "\u{1f600}\0", b: "" };

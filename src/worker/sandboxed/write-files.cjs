@@ -74,7 +74,8 @@ for (const [name, content] of Object.entries(JSON.parse(readFileSync(0, "utf8"))
   const { instead } = content;
   const path = instead !== undefined && existsSync(instead) ? instead : name;
   const text = typeof content === "string" ? content : "over" in content ? within(content) : withPart(path, content);
-  if (text === "" && !existsSync(path)) continue;
+  // A part that is left out makes no file; a file that is to be empty is written, with its folder.
+  if (text === "" && typeof content !== "string" && !existsSync(path)) continue;
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
 }
