@@ -1,14 +1,10 @@
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { underClaim } from "../../store/queue/lease.ts";
 import { saveRepository } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import { theirsRef } from "../clones/export-repository.ts";
 import type { Collision } from "../git/join.ts";
 import { uploadContents } from "../git/lfs.ts";
-import { pushBranch, type PushEnd } from "../git/push.ts";
 import type { ClonedWork } from "./export-work.ts";
-import { recordPullRequest } from "./record-pull-request.ts";
-import { requireNoSecret } from "./require-no-secret.ts";
+import { pushBranch, type BranchServices, type PushEnd } from "./push-branch.ts";
 import { whereToPush, type PushTarget } from "./where-to-push.ts";
 
 /** Work whose branch is on the remote. */
@@ -26,15 +22,12 @@ export interface CollidedWork {
 }
 
 /** What pushing needs of the worker. */
-export type PushServices = Pick<
-  AttemptServices,
-  "database" | "traces" | "author" | "committer" | "signer" | "forgeOf" | "forks"
->;
+export type PushServices = BranchServices & Pick<AttemptServices, "traces" | "forks">;
 
 /**
  * Pushes each changed repository's work branch from the mirror, joined with what others committed to it. A branch that is at the
  * commit already is not pushed again; one that was deleted when its pull request ended is not made again.
- * @throws SessionError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*; LeaseLostError
+ * @throws SessionError see `pushBranch`; LeaseLostError
  */
 export async function push(
   attempt: Attempt,
@@ -57,34 +50,14 @@ async function pushWork(
   attempt: Attempt,
   services: PushServices,
   work: ClonedWork,
-  { mirror, fork }: PushTarget,
+  target: PushTarget,
 ): Promise<PushEnd> {
-  const { session, mask, signal } = attempt;
-  const { database, traces, author, committer, signer } = services;
-  const { repository, remote } = work.clone;
-  const request = {
-    branch: remote.branch,
-    configuredBranch: remote.configuredBranch ?? null,
-    sha: work.headSha,
-    own: work.recorded.commits,
-    pushed: work.recorded.pushedSha,
-    pin: theirsRef(session.sessionId, remote.directory),
-    message: mask.text(session.title),
-    author,
-    committer,
-    signer,
-    requireClaim: () => underClaim(database, session, () => Promise.resolve()),
-    requireClean: (joined: string, theirs: string) => {
-      const known = { ...work.clone, theirs: [...(work.clone.theirs ?? []), theirs, work.headSha] };
-      return requireNoSecret(attempt, services, known, { ...work, headSha: joined }, work.lfs);
-    },
-    mayRecreate: () => mayRecreate(attempt, services, work, fork),
-  };
   const oids = work.lfs.map(({ oid }) => oid);
   // First, so that no pointer is on the branch without its content.
-  if (oids.length > 0) await uploadContents(mirror, oids, signal, fork !== undefined);
-  const attributes = { "offstage.repository.id": repository.id };
-  return traces.span("push", { kind: "client", attributes }, () => pushBranch(mirror, request, signal));
+  if (oids.length > 0) await uploadContents(target.mirror, oids, attempt.signal, target.fork !== undefined);
+  const attributes = { "offstage.repository.id": work.clone.repository.id };
+  const span = { kind: "client", attributes } as const;
+  return services.traces.span("push", span, () => pushBranch(attempt, services, work, target));
 }
 
 async function recordPush(
@@ -101,31 +74,4 @@ async function recordPush(
     await emit({ type: "notice", data: { level: "info", text } });
   }
   return { ...work, pushedSha: sha, fork };
-}
-
-/**
- * Whether to make a branch again that the session had pushed, that is gone, and to which nothing is to be added: not if its pull
- * request was merged or closed, or the forge has none. That pull request is then recorded.
- */
-async function mayRecreate(
-  attempt: Attempt,
-  services: PushServices,
-  { clone, recorded }: ClonedWork,
-  fork: RepositoryAddress | undefined,
-): Promise<boolean> {
-  const { session, signal, emit } = attempt;
-  const { repository, address, targetBranch: target } = clone;
-  const head = session.branchName;
-  const forge = services.forgeOf(address);
-  const found = forge.opensPullRequests ? await forge.findPullRequest(address, head, target, signal, fork) : null;
-  if (forge.opensPullRequests && (found === null || found.state === "open")) return true;
-  if (found !== null) {
-    const headSha = recorded.pushedSha ?? clone.headSha;
-    await recordPullRequest(attempt, services, { ...found, clone, headSha });
-  }
-  const why =
-    found === null ? "it was deleted" : `it was deleted after pull request #${found.number} was ${found.state}`;
-  const text = `The branch ${head} of ${repository.name} was not pushed again: ${why}, and nothing was added since.`;
-  await emit({ type: "notice", data: { level: "info", text } });
-  return false;
 }
