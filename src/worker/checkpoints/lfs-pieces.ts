@@ -34,8 +34,8 @@ export interface LfsRequest {
   readonly room: number;
   /** Folders whose working directory is the clone. */
   readonly folders: SandboxFolders;
-  /** Names a new piece, and the file to write it into. */
-  readonly newPiece: () => { readonly id: string; readonly file: string };
+  /** Id of a new piece, and the file to write it into: it is made only if there is something to store. */
+  readonly newPiece: { readonly id: string; readonly file: string };
 }
 
 /**
@@ -47,7 +47,7 @@ export async function packLfs(
   run: SandboxedRun,
   request: LfsRequest,
 ): Promise<KeptLfs & { readonly fresh: { readonly id: string; readonly file: string } | null }> {
-  const { files, store, folders, newPiece } = request;
+  const { files, store, folders, newPiece: fresh } = request;
   const wanted = files.filter(({ oid }) => !isOnServer(store, oid));
   const kept = keptPieces(request, wanted);
   const has = new Set(kept.flatMap(({ contents }) => contents.map(({ oid }) => oid)));
@@ -59,7 +59,6 @@ export async function packLfs(
   const there = larger.length === 0 ? new Set() : await contentsThere(run, folders, larger);
   const tooLarge = larger.filter(({ oid }) => there.has(oid) || existsSync(lfsPath(store, oid)));
   if (chosen.length === 0) return { pieces: kept, tooLarge, fresh: null };
-  const fresh = newPiece();
   const contents = await writePiece(run, folders, { store, chosen, file: fresh.file });
   if (contents.length === 0) return { pieces: kept, tooLarge, fresh: null };
   return { pieces: [...kept, { piece: fresh.id, contents }], tooLarge, fresh };

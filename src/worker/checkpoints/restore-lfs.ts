@@ -9,7 +9,7 @@ import type { SandboxedRun, SandboxFolders } from "../sandboxed/run-command.ts";
  * Puts the contents of a checkpoint's files in LFS where they are found when its files are checked out: those that the checkpoint
  * holds into the clone, and others from the server into the mirror's store.
  * @param folders whose working directory is the clone
- * @param pieces opens each piece with contents
+ * @param pieces the pieces with contents, of which none was read from yet
  * @returns why some of the files will be pointers, as a sentence; null if none will
  * @throws those of `runCommand` and `fetchForFolder`, and what reading a piece throws
  */
@@ -17,11 +17,11 @@ export async function restoreLfs(
   run: SandboxedRun,
   folders: SandboxFolders,
   { clone, path, commit }: PendingRestore,
-  pieces: readonly (() => Readable)[],
+  pieces: readonly Readable[],
 ): Promise<string | null> {
   const { mirror } = clone;
   const kept = new Set<string>();
-  for (const open of pieces) for (const oid of await keepContents(run, folders, open())) kept.add(oid);
+  for (const piece of pieces) for (const oid of await keepContents(run, folders, piece)) kept.add(oid);
   const problem = await fetchForFolder(mirror, commit, run.signal, {
     repository: path,
     sparse: clone.sparse ?? [],

@@ -134,13 +134,6 @@ async function restoreParts(
 ): Promise<RestoredFrom> {
   const { sandbox, metrics } = services;
   const { session } = attempt;
-  const unpack = (piece: string, into: "home" | "workspace") =>
-    unpackArchive(
-      { ...services, signal: attempt.signal },
-      commandFoldersOf(session, services, "."),
-      pieceOf(attempt, services, piece),
-      into,
-    );
   let remembers = true;
   let hasContents = true;
   try {
@@ -149,18 +142,18 @@ async function restoreParts(
       const folders = commandFoldersOf(session, services, directory);
       const part = stored.repositories.find((repository) => repository.directory === directory);
       if (part === undefined) throw new Error(`the checkpoint has nothing of ${name}`);
-      const opened = (part.lfs ?? []).map((piece) => () => pieceOf(attempt, services, piece));
-      const problem = await restoreLfs({ ...services, signal: attempt.signal }, folders, work, opened);
+      const pieces = (part.lfs ?? []).map((piece) => pieceOf(attempt, services, piece));
+      const problem = await restoreLfs({ ...services, signal: attempt.signal }, folders, work, pieces);
       await restoreWork(attempt, services, folders, work);
       if (problem === null) continue;
       hasContents = false;
       const text = `Not all files in LFS of ${name} could be restored: the agent sees pointers in their place. ${problem}`;
       await notice(attempt, "warning", text.slice(0, 2_000));
     }
-    if (stored.files !== null) await unpack(stored.files, "workspace");
+    if (stored.files !== null) await unpack(attempt, services, stored.files, "workspace");
     if (stored.harness !== null) {
       const { piece } = stored.harness;
-      remembers = sandbox.isolates && (await restoreMemory(attempt, () => unpack(piece, "home")));
+      remembers = sandbox.isolates && (await restoreMemory(attempt, services, piece));
     }
   } catch (error) {
     await reportUnusable(attempt, services, error);
@@ -195,9 +188,10 @@ async function restoreWork(
 }
 
 /** Restores a harness's memory. If that fails, the agent gets the transcript instead. @returns whether it succeeded */
-async function restoreMemory({ signal, logger }: Attempt, unpack: () => Promise<void>): Promise<boolean> {
+async function restoreMemory(attempt: Attempt, services: CheckpointedClones, piece: string): Promise<boolean> {
+  const { signal, logger } = attempt;
   try {
-    await unpack();
+    await unpack(attempt, services, piece, "home");
     return true;
   } catch (error) {
     signal.throwIfAborted();
@@ -205,6 +199,17 @@ async function restoreMemory({ signal, logger }: Attempt, unpack: () => Promise<
     logger.warn({ err: error }, "could not restore a harness's memory");
     return false;
   }
+}
+
+function unpack(
+  attempt: Pick<Attempt, "session" | "signal">,
+  services: CheckpointedClones,
+  piece: string,
+  into: "home" | "workspace",
+): Promise<void> {
+  const { session, signal } = attempt;
+  const folders = commandFoldersOf(session, services, ".");
+  return unpackArchive({ ...services, signal }, folders, pieceOf(attempt, services, piece), into);
 }
 
 function pieceOf(

@@ -163,7 +163,7 @@ async function packClone(
       before: before?.lfsPieces ?? [],
       room: used.reduce((left, { size }) => left - size, services.checkpointBytes),
       folders: { ...paths, readOnly: [clone.mirror.path] },
-      newPiece: () => newPiece(draft),
+      newPiece: newPiece(draft),
     },
   );
   if (lfs.fresh !== null) draft.fresh.set(lfs.fresh.id, lfs.fresh.file);

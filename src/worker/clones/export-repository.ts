@@ -9,6 +9,7 @@ import { programText } from "../../programs/program-text.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions, type Identity } from "../git/git.ts";
 import { filterCommand } from "../git/lfs.ts";
+import { findOnRemote, type Mirror } from "../git/mirror.ts";
 import { signCommits } from "../git/sign-commits.ts";
 import type { Signer } from "../git/signer.ts";
 import { sparseVariables } from "../git/sparse-checkout.ts";
@@ -48,10 +49,10 @@ interface RepositoryExport {
     readonly sparse?: readonly string[];
   };
   /**
-   * Asks the remote for commits among new ones that are not the agent's own: it merged what it fetched itself. None if omitted.
-   * @returns commits that the remote's branches have, and that lead to all such ones that are found
+   * The mirror with its remote, which is asked for new commits that are not the agent's own: it merged what it fetched itself.
+   * `branch` is the one that the work is for. If omitted, all new commits are the agent's.
    */
-  readonly findOthers?: (commits: ReadonlySet<string>) => Promise<readonly string[]>;
+  readonly origin?: { readonly mirror: Mirror; readonly branch: string };
   /** The session's commit in a join that the agent is to do by hand in the clone; null or omitted if there is none. */
   readonly ours?: string | null;
   /** Whether the agent's turn did not end by itself: a merge that is under way then stays so. False if omitted. */
@@ -156,29 +157,42 @@ const fetched = ["target", "start", "trusted", "theirs/*"]
  * exported before.
  */
 async function signWork(
-  { mirror, identity, findOthers, signal }: RepositoryExport,
+  request: RepositoryExport,
   head: string,
   exported: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
+  const { mirror, identity, signal } = request;
   const { author, committer = author, signer = null } = identity;
   if (signer === null) return new Map();
   const options = { cwd: mirror, signal, local: true };
   const known = [...exported, ...fetched];
-  const others = findOthers === undefined ? [] : await askForOthers();
+  const others = await fetchedByAgent(request, head, known);
   return signCommits(signer, { head, known: [...known, ...others], committer }, options);
+}
 
-  /** The agent's commits have one parent, and the committer that its git is given, as long as it does not say otherwise. */
-  async function askForOthers(): Promise<readonly string[]> {
-    const log = await mustGit(["log", "--format=%H %ce%x00%P", head, "--not", ...known], options);
-    const fresh = log.split("\n").filter((line) => line !== "");
-    const own = new Set([author.email, committer.email]);
-    const isPlain = (line: string): boolean => {
-      const [email = "", parents = ""] = line.slice(line.indexOf(" ") + 1).split("\0");
-      return own.has(email) && !parents.includes(" ");
-    };
-    if (findOthers === undefined || fresh.every(isPlain)) return [];
-    return findOthers(new Set(fresh.map((line) => line.slice(0, line.indexOf(" ")))));
-  }
+/**
+ * The remote's commits among new ones. The agent's own have one parent, and the committer that its git is given, as long as it does
+ * not say otherwise: if all are such, the remote is not asked.
+ */
+async function fetchedByAgent(
+  { mirror, sessionId, folders, identity, origin, signal }: RepositoryExport,
+  head: string,
+  known: readonly string[],
+): Promise<readonly string[]> {
+  if (origin === undefined) return [];
+  const { author, committer = author } = identity;
+  const options = { cwd: mirror, signal, local: true };
+  const log = await mustGit(["log", "--format=%H %ce%x00%P", head, "--not", ...known], options);
+  const fresh = log.split("\n").filter((line) => line !== "");
+  const own = new Set([author.email, committer.email]);
+  const isPlain = (line: string): boolean => {
+    const [email = "", parents = ""] = line.slice(line.indexOf(" ") + 1).split("\0");
+    return own.has(email) && !parents.includes(" ");
+  };
+  if (fresh.every(isPlain)) return [];
+  const commits = new Set(fresh.map((line) => line.slice(0, line.indexOf(" "))));
+  const pin = theirsRef(sessionId, folders.directory);
+  return findOnRemote(origin.mirror, { commits, branch: origin.branch, pin }, signal);
 }
 
 /** Puts the agent's clone on the signed commit: what it commits next follows it. */

@@ -1,10 +1,9 @@
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit, type Identity } from "../git/git.ts";
-import { findOnRemote } from "../git/mirror.ts";
 import type { Signer } from "../git/signer.ts";
 import type { Clone } from "./clone.ts";
-import { exportRepository, theirsRef, type ExportedCommit } from "./export-repository.ts";
+import { exportRepository, type ExportedCommit } from "./export-repository.ts";
 
 /** One clone's work after it was taken out of the sandbox. */
 export interface ExportedWork {
@@ -73,10 +72,7 @@ export async function exportClone(
     identity: { author, committer, signer, message, coAuthor },
     limits,
     ours: start.joining?.ours ?? null,
-    findOthers: (fresh) => {
-      const pin = theirsRef(sessionId, remote.directory);
-      return findOnRemote(mirror, { commits: fresh, branch: start.targetBranch, pin }, signal);
-    },
+    origin: { mirror, branch: start.targetBranch },
     isInterrupted,
     signal,
   });
