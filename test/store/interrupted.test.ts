@@ -13,7 +13,6 @@ import {
   addSession,
   claim,
   expireLease,
-  longLeaseMs,
   requireClaim,
 } from "./fixtures.ts";
 
