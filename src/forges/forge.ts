@@ -139,7 +139,7 @@ export interface Forge {
 export type ForgeSettings =
   | {
       readonly kind: "github";
-      /** `https://github.com`, or an Enterprise server's address. */
+      /** `https://github.com`, or an Enterprise server's address, or that of one owner there. */
       readonly webUrl: string;
       /** `https://api.github.com`, or `<enterprise>/api/v3`. */
       readonly apiUrl: string;

@@ -11,6 +11,7 @@ import { createGitHub } from "./github/github.ts";
 import { createGitLab } from "./gitlab/gitlab.ts";
 import { createPlainGit } from "./plain-git.ts";
 import { repositoryKey } from "./repository-key.ts";
+import { serverUrl, servesAddress } from "./serves.ts";
 
 /** The configured forges. */
 export interface Forges {
@@ -59,9 +60,23 @@ export function forgesOf(named: readonly NamedForge[]): Forges {
   };
 }
 
-/** Makes a forge's adapter, whose credentials are guarded. */
-export function createForge(settings: ForgeSettings): Forge {
-  return withGuardedCredentials(adapterOf(settings), settings.webUrl);
+/**
+ * Makes a forge's adapter, whose credentials are guarded. The adapter knows its server alone: it asks about repositories by their
+ * path there, and makes forks, which are another owner's. What it serves may be less: one owner.
+ * @param server the address of the server
+ */
+export function createForge(settings: ForgeSettings, server = serverOf(settings)): Forge {
+  const { kind, webUrl } = settings;
+  const adapter = withGuardedCredentials(adapterOf({ ...settings, webUrl: server }), server);
+  return { ...adapter, webUrl, serves: (address) => servesAddress(webUrl, address, kind !== "git") };
+}
+
+/** The operator's API may be asked within a network, at another host and path than people use: the address is then the server's. */
+function serverOf(settings: ForgeSettings): string {
+  const { kind, webUrl } = settings;
+  if (kind === "git") return webUrl;
+  const isOneHost = new URL(webUrl).origin === new URL(settings.apiUrl).origin;
+  return isOneHost || kind === "github" ? serverUrl(webUrl, settings.apiUrl) : webUrl;
 }
 
 function adapterOf(settings: ForgeSettings): Forge {

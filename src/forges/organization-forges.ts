@@ -4,7 +4,7 @@ import type { ForgeKind } from "../domain/repositories/repository.ts";
 import { createForge, forgesOf, type Forges, type NamedForge } from "./forges.ts";
 import type { Forge, ForgeSettings } from "./forge.ts";
 import { withReach, type Reach } from "./reach.ts";
-import { servesAddress } from "./serves.ts";
+import { serverUrl } from "./serves.ts";
 
 /** A forge that an organization connected. */
 export interface ForgeConnection {
@@ -152,20 +152,15 @@ export function reachOf(
 }
 
 function connectedForge(connection: ForgeConnection, { reach, refused }: OrganizationForgesOptions): NamedForge {
-  const { id, kind, webUrl, credential } = connection;
+  const { id, webUrl, credential } = connection;
   const settings = settingsOf(connection, credential instanceof Error ? null : credential);
   const guarded = reachOf(reach, credential, () => refused(id));
-  const made = createForge(settings);
+  const made = createForge(settings, serverUrl(webUrl, connection.apiUrl));
   const forge = everyCall(made, (call) => {
     if (credential instanceof Error) return Promise.reject(notOpened(webUrl, credential));
     return withReach(guarded, call);
   });
-  const ignoresCase = kind !== "git";
-  const named: Forge = {
-    ...forge,
-    namedByOperator: reach.mayBePrivate(webUrl),
-    serves: (address) => servesAddress(webUrl, address, ignoresCase),
-  };
+  const named: Forge = { ...forge, namedByOperator: reach.mayBePrivate(webUrl), serves: made.serves };
   return { settings, forge: named, isOwn: true };
 }
 

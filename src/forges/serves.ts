@@ -14,6 +14,21 @@ export function servesAddress(webUrl: string, address: RepositoryAddress, ignore
   return sameHost && (prefix === "" || folded(address.path).startsWith(`${folded(prefix)}/`));
 }
 
+/**
+ * The address of the server below which all its repositories are. `webUrl` may be that of one owner on it, so the API's path tells:
+ * `<server>/api/v4`, or the root of a host of its own, as https://api.github.com.
+ * @param apiUrl null: the server has no API, and paths on it do not matter
+ */
+export function serverUrl(webUrl: string, apiUrl: string | null): string {
+  if (apiUrl === null) return webUrl;
+  const { origin, pathname } = new URL(webUrl);
+  const path = withoutSlashes(pathname);
+  const prefix = withoutSlashes(withoutSlashes(new URL(apiUrl).pathname).replace(/(?:^|\/)api\/v\d+$/u, ""));
+  if (prefix === "") return origin;
+  const isBelow = `${path}/`.toLowerCase().startsWith(`${prefix}/`.toLowerCase());
+  return isBelow ? `${origin}/${path.slice(0, prefix.length)}` : webUrl;
+}
+
 /** The path of a repository on the server at `webUrl`, which may be below a path itself. */
 export function pathOn(webUrl: string, { path }: RepositoryAddress): string {
   const prefix = withoutSlashes(new URL(webUrl).pathname);

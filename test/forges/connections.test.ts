@@ -7,6 +7,8 @@ import { checkConnection } from "../../src/forges/check-connection.ts";
 import { appEvents, appPermissions } from "../../src/forges/github/check.ts";
 import { createOrganizationForges, type ForgeConnection } from "../../src/forges/organization-forges.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
+import { createMask } from "../../src/domain/masking/mask.ts";
+import { withOwnForges } from "../../src/worker/attempt/own-forges.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
@@ -229,6 +231,48 @@ describe("what an organization names", () => {
         cause: expect.objectContaining({ message: "its answer is too large" }) as Error,
       });
     });
+  });
+});
+
+describe.each(["github", "gitlab", "gitea"] as const)("a connection for one owner on %s", (kind) => {
+  const owner = kind === "gitlab" ? "acme/tools" : "acme";
+  const address = (url: string) => parseRepositoryUrl(url) as RepositoryAddress;
+
+  it("asks about the owner's repositories, and forks with its own credential", async () => {
+    const name = `owned-${kind}`;
+    const { url } = await forge.createRepository(owner, name, { "a.txt": "a\n" });
+    await forge.commit(owner, name, "work", { "b.txt": "b\n" });
+    const connected = { ...at(kind), webUrl: `${forge.url}/${owner}`, id: "1", revision: "1", credential: token() };
+    const forges = createOrganizationForges({
+      configured: [{ ...at(kind), token: "of-the-operator" } as never],
+      load: () => Promise.resolve([connected]),
+      reach,
+      refused: () => undefined,
+    });
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const of = await forges.of("1");
+    const repository = address(url);
+    const served = of.forgeOf(repository);
+    expect(served.webUrl).toBe(`${forge.url}/${owner}`);
+    const before = forge.asked().length;
+    expect(await served.readAccess(repository, "main", signal)).not.toBeNull();
+    const request = { head: "work", target: "main", title: "Work", body: "Words" };
+    expect(await served.openPullRequest(repository, request, signal)).toMatchObject({ created: true });
+    expect(await forge.pullRequests(owner, name)).toHaveLength(1);
+    const fork = await served.fork(repository, signal);
+    expect(fork.cloneUrl).toBe(`${forge.url}/tester/${name}`);
+    // A second call finds it.
+    expect((await served.fork(repository, signal)).cloneUrl).toBe(fork.cloneUrl);
+    const asked = forge.asked().slice(before);
+    expect(
+      asked.filter((each) => /\/(?:repos|projects)\//u.test(each) && !decodeURIComponent(each).includes(`/${name}`)),
+    ).toEqual([]);
+    const attempt = await withOwnForges(
+      { forgesOf: forges.of, forgeOf: of.forgeOf, mask: createMask([]), repositoryKeyOf: of.keyOf },
+      { organizationId: "1" },
+    );
+    const given = await attempt.forgeOf(repository).credentials(fork, signal);
+    expect(given?.password).toBe(forge.token);
   });
 });
 

@@ -20,7 +20,8 @@ export async function withOwnForges<Services extends Pick<AttemptServices, "forg
       ...latest.forgeOf(address),
       credentials: async (of: RepositoryAddress, signal: AbortSignal) => {
         latest = await services.forgesOf(organizationId);
-        return latest.forgeOf(of).credentials(of, signal);
+        // A fork is outside the address that the connection serves.
+        return latest.forgeOf(address).credentials(of, signal);
       },
     }),
   };
