@@ -90,7 +90,7 @@ export interface Feedback {
    * The end of a CI job's log, from the beginning of a line.
    * @param job the forge's id of it
    * @param bytes at most so many
-   * @returns null if the log is gone, or not there yet
+   * @returns null if the log is gone, or not there yet, or too long to be read (see `readLogEnd` in logs.ts)
    */
   readLogEnd(address: RepositoryAddress, job: string, bytes: number, signal: AbortSignal): Promise<string | null>;
   /**

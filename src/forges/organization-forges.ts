@@ -1,6 +1,6 @@
 import { SessionError } from "../domain/errors/errors.ts";
 import type { ConnectionCredential } from "../domain/repositories/connection.ts";
-import type { ForgeKind } from "../domain/repositories/repository.ts";
+import type { ForgeKind, RepositoryAddress } from "../domain/repositories/repository.ts";
 import { createForge, forgesOf, type Forges, type NamedForge } from "./forges.ts";
 import type { Forge, ForgeSettings } from "./forge.ts";
 import { withReach, type Reach } from "./reach.ts";
@@ -73,7 +73,10 @@ export function createOrganizationForges(options: OrganizationForgesOptions): Or
         const known = adapters.get(connection.id);
         if (known?.revision === connection.revision) return known.forge;
         const forge = connectedForge(connection, options);
-        adapters.set(connection.id, { revision: connection.revision, forge });
+        // What could not be opened may be once the master key is back, with the same revision.
+        if (!(connection.credential instanceof Error)) {
+          adapters.set(connection.id, { revision: connection.revision, forge });
+        }
         return forge;
       });
     const forges = forgesOf([...own, ...operators]);
@@ -160,8 +163,29 @@ function connectedForge(connection: ForgeConnection, { reach, refused }: Organiz
     if (credential instanceof Error) return Promise.reject(notOpened(webUrl, credential));
     return withReach(guarded, call);
   });
-  const named: Forge = { ...forge, namedByOperator: reach.mayBePrivate(webUrl), serves: made.serves };
+  const named: Forge = {
+    ...forge,
+    namedByOperator: reach.mayBePrivate(webUrl),
+    serves: made.serves,
+    credentials: (address, signal) =>
+      isInTheClear(address) && !reach.mayBePrivate(address.cloneUrl)
+        ? Promise.reject(notEncrypted(address))
+        : forge.credentials(address, signal),
+  };
   return { settings, forge: named, isOwn: true };
+}
+
+const isInTheClear = ({ cloneUrl }: RepositoryAddress): boolean => cloneUrl.startsWith("http:");
+
+/** The operator may have taken the host off the list since the connection was made. */
+function notEncrypted({ cloneUrl }: RepositoryAddress): SessionError {
+  return new SessionError({
+    code: "repository_access_denied",
+    reason: `The repository's address ${cloneUrl} is not encrypted: the network could read the credential.`,
+    retryable: false,
+    remedy:
+      "Connect the address that begins with https://. The operator of this server can allow the host with OFFSTAGE_FORGE_HOSTS.",
+  });
 }
 
 function notOpened(webUrl: string, cause: Error): SessionError {
@@ -176,13 +200,17 @@ function notOpened(webUrl: string, cause: Error): SessionError {
   );
 }
 
-/** The forge with each of its methods called by `around`, those included that adapters get later. */
-function everyCall(forge: Forge, around: (call: () => unknown) => unknown): Forge {
-  const wrapped = Object.entries(forge).map(([name, value]: [string, unknown]) => [
-    name,
-    typeof value === "function"
-      ? (...given: unknown[]) => around(() => (value as (...all: unknown[]) => unknown)(...given))
-      : value,
-  ]);
-  return Object.fromEntries(wrapped) as Forge;
+/**
+ * The forge with each of its methods called by `around`, those included that adapters get later, and those of objects in it, as
+ * `feedback`.
+ */
+function everyCall<Methods extends object>(methods: Methods, around: (call: () => unknown) => unknown): Methods {
+  const wrap = (value: unknown): unknown => {
+    if (typeof value === "function") {
+      return (...given: unknown[]) => around(() => (value as (...all: unknown[]) => unknown)(...given));
+    }
+    return typeof value === "object" && value !== null ? everyCall(value, around) : value;
+  };
+  const wrapped = Object.entries(methods).map(([name, value]: [string, unknown]) => [name, wrap(value)]);
+  return Object.fromEntries(wrapped) as Methods;
 }

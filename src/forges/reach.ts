@@ -1,5 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
+/** The `code` of the cause of a failure of `Reach.fetch` whose answer was too large. */
+export const answerTooLarge = "ERR_ANSWER_TOO_LARGE";
+
 /** How a forge that an organization named is reached. */
 export interface Reach {
   /** In the place of `fetch`; it must follow no redirect. @throws SessionError if the address may not be contacted */

@@ -5,7 +5,12 @@ import { connectionStateOf, type ConnectionCredential } from "../../src/domain/r
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { checkConnection } from "../../src/forges/check-connection.ts";
 import { appEvents, appPermissions } from "../../src/forges/github/check.ts";
-import { createOrganizationForges, type ForgeConnection } from "../../src/forges/organization-forges.ts";
+import type { Forge } from "../../src/forges/forge.ts";
+import {
+  createOrganizationForges,
+  type ForgeConnection,
+  type GuardedReach,
+} from "../../src/forges/organization-forges.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createMask } from "../../src/domain/masking/mask.ts";
 import { withOwnForges } from "../../src/worker/attempt/own-forges.ts";
@@ -276,6 +281,105 @@ describe.each(["github", "gitlab", "gitea"] as const)("a connection for one owne
   });
 });
 
+describe("the guard of a connection", () => {
+  const asked: string[] = [];
+  const recording = {
+    mayBePrivate: () => true,
+    fetch: (url: string) => {
+      asked.push(url);
+      return Promise.resolve(new Response("{}", { status: 418 }));
+    },
+  };
+  const own = { id: "1", revision: "1", credential: token("of-acme") } as const;
+  const forgesOf = (connection: ForgeConnection, from: GuardedReach = recording) =>
+    createOrganizationForges({
+      configured: [],
+      load: () => Promise.resolve([connection]),
+      reach: from,
+      refused: () => undefined,
+    }).of("1");
+
+  it.each(["github", "gitlab", "gitea"] as const)("holds for every method of %s", async (kind) => {
+    const apiUrl = "http://api.invalid/api/v4";
+    const connection = { ...own, kind, webUrl: "http://forge.invalid", apiUrl };
+    const of = await forgesOf(connection);
+    const broken = await forgesOf({ ...connection, credential: new Error("no key") });
+    const address = parseRepositoryUrl("http://forge.invalid/acme/shop") as RepositoryAddress;
+    const methods = (served: Forge) => [
+      ...Object.entries(served).filter(([name]) => !["serves", "credentials"].includes(name)),
+      ...Object.entries(served.feedback ?? {}),
+    ];
+    const calls = methods(of.forgeOf(address)).filter(([, value]) => typeof value === "function");
+    expect(calls.length).toBeGreaterThanOrEqual(12);
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const subject = { kind: "pullRequest", number: 1, subject: { kind: "pullRequest", number: 1 }, id: "1" };
+    const given: Record<string, unknown[]> = {
+      comment: [subject, { key: "k", text: "t", since: new Date() }],
+      reply: [subject, { key: "k", text: "t", since: new Date() }],
+      react: [{ ...subject, commentId: null, isOnLines: false }, "eyes"],
+      setStatus: ["abc", { state: "pending", name: "n", description: "d", url: "u" }],
+      readLogEnd: ["1", 100],
+      mayWrite: [{ id: "1", login: "somebody" }],
+      findPullRequest: ["work", "main"],
+      openPullRequest: [{ head: "work", target: "main", title: "t", body: "b" }],
+      readPullRequest: [1],
+      editPullRequest: [1, () => null],
+      readAccess: ["main"],
+      fork: [],
+    };
+    for (const [name, call] of calls) {
+      asked.length = 0;
+      const tell = (call as (...all: unknown[]) => Promise<unknown>)(address, ...(given[name] ?? []), signal);
+      await tell.catch(() => undefined);
+      expect([name, asked.length > 0, asked.every((url) => url.startsWith(apiUrl))]).toEqual([name, true, true]);
+    }
+    for (const [name, call] of methods(broken.forgeOf(address)).filter(([, value]) => typeof value === "function")) {
+      const tell = (call as (...all: unknown[]) => Promise<unknown>)(address, ...(given[name] ?? []), signal);
+      await expect(tell).rejects.toMatchObject({ code: "secret_unavailable" });
+    }
+  });
+
+  it("holds for both addresses of a log", async () => {
+    const url = "https://forge.invalid/a/b";
+    const elsewhere: string[] = [];
+    const of = await forgesOf(
+      { ...own, kind: "github", webUrl: "https://forge.invalid", apiUrl: "https://api.invalid" },
+      {
+        mayBePrivate: () => false,
+        fetch: (address, { headers }) => {
+          elsewhere.push(`${address} ${new Headers(headers).has("authorization")}`);
+          if (address !== "https://10.0.0.1/log") {
+            return Promise.resolve(new Response(null, { status: 302, headers: { Location: "https://10.0.0.1/log" } }));
+          }
+          return publicOnly.fetch(address, {});
+        },
+      },
+    );
+    const address = parseRepositoryUrl(url) as RepositoryAddress;
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    await expect(of.forgeOf(address).feedback?.readLogEnd(address, "1", 100, signal)).rejects.toMatchObject({
+      code: "repository_unreachable",
+    });
+    expect(elsewhere).toEqual(["https://api.invalid/repos/a/b/actions/jobs/1/logs true", "https://10.0.0.1/log false"]);
+  });
+
+  it("reads the end of a log, and none that is too long", async () => {
+    const sizes: Record<string, string> = { "1": "first\nlast\n", "2": `${"x".repeat(17 * 1024 * 1024)}\n` };
+    const server = createServer((request, response) => {
+      response.end(sizes[/jobs\/(\d)\//u.exec(request.url ?? "")?.[1] ?? ""] ?? "");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const of = await forgesOf({ ...own, kind: "gitea", webUrl: url, apiUrl: `${url}/api/v1` }, reach);
+    const address = parseRepositoryUrl(`${url}/a/b`) as RepositoryAddress;
+    const read = (job: string) =>
+      of.forgeOf(address).feedback?.readLogEnd(address, job, 8, AbortSignal.timeout(hangTimeoutMs));
+    expect([await read("1"), await read("2")]).toEqual(["last\n", null]);
+    server.closeAllConnections();
+    server.close();
+  });
+});
+
 describe("the forges of organizations", () => {
   const operator = {
     kind: "github",
@@ -351,6 +455,24 @@ describe("the forges of organizations", () => {
   it("use no other credential in the place of one that can't be opened", async () => {
     stored["acme"] = [connection({ credential: new Error("the master key is missing") })];
     await expect(passwordOf("acme")).rejects.toMatchObject({ code: "secret_unavailable" });
+  });
+
+  it("take the credential again once it can be opened, though it did not change", async () => {
+    stored["acme"] = [connection({ credential: new Error("the master key is missing") })];
+    await expect(passwordOf("acme")).rejects.toMatchObject({ code: "secret_unavailable" });
+    stored["acme"] = [connection({})];
+    forges.forget("acme");
+    expect(await passwordOf("acme")).toBe("of-acme");
+  });
+
+  it("give no token over plain http to a host that the operator does not list", async () => {
+    stored["acme"] = [connection({ webUrl: "http://git.internal", apiUrl: "http://git.internal/api/v3" })];
+    await expect(passwordOf("acme", "http://git.internal/a/b")).rejects.toMatchObject({
+      code: "repository_access_denied",
+    });
+    stored["acme"] = [connection({ webUrl: "http://127.0.0.1", apiUrl: null, kind: "git", revision: "2" })];
+    forges.forget("acme");
+    expect(await passwordOf("acme", "http://127.0.0.1/a/b")).toBe("of-acme");
   });
 
   it("give no token of https for plain http or ssh", async () => {

@@ -14,7 +14,8 @@ export interface GuardedFetch {
    * Does as `fetch` with a text as its body, follows no redirect, and contacts public addresses alone, exactly those that were
    * looked up, by `https:` alone; hosts that the operator listed are excepted. Through a proxy of the operator, that one resolves the
    * name, and only hosts that this machine knows as private are refused here.
-   * @throws SessionError repository_unreachable if the address may not be contacted
+   * @throws SessionError repository_unreachable if the address may not be contacted; TypeError as `fetch`, whose cause has the code
+   * ERR_ANSWER_TOO_LARGE if that is why
    */
   fetch(url: string, init: RequestInit): Promise<Response>;
   /** Whether the operator listed the host, so that it may be in a private network and without encryption. */
@@ -113,7 +114,7 @@ async function read(response: IncomingMessage): Promise<Response> {
     bytes += chunk.length;
     if (bytes > mostAnswerBytes) {
       response.destroy();
-      throw new Error("its answer is too large");
+      throw Object.assign(new Error("its answer is too large"), { code: "ERR_ANSWER_TOO_LARGE" });
     }
     chunks.push(chunk);
   }
