@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { createMask } from "./masking/mask.ts";
+import { createMask, type Mask } from "./masking/mask.ts";
 import type { createNeedleSearch } from "./masking/needle-search.ts";
 import type { createSecretSearch } from "./masking/secret-search.ts";
 import type { viewsOf } from "./masking/text-views.ts";
@@ -63,6 +63,11 @@ const calls: Readonly<Record<string, Call>> = {
     for (const pattern of ["*a*b*c", "*[*]*x", `${text.slice(0, 100)}*${text.slice(0, 100)}x`, "a*a*a*a*a*b"])
       withArguments(pattern, given)(exported, text);
     withArguments(given, "a name")(exported, text);
+  },
+  "live-mask.createLiveMask": (exported, text) => {
+    const mask = withArguments(createMask(someSecrets), () => ["another-secret"])(exported, text) as Mask;
+    mask.text(text);
+    mask.unfinished(text);
   },
   "mask.createMask": (_exported, text) => {
     const mask = createMask(someSecrets);

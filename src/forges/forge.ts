@@ -80,6 +80,8 @@ export interface Forge {
   serves(address: RepositoryAddress): boolean;
   /** Null if none is needed or configured. Ask for them when needed: an App's token is valid for an hour. */
   credentials(address: RepositoryAddress, signal: AbortSignal): Promise<GitCredentials | null>;
+  /** The tokens that the forge gave out for the configured credential, and takes still, for masks. Omitted: there are none. */
+  issuedTokens?(): readonly string[];
   /** False for plain git: the pushed branch is the result. */
   readonly opensPullRequests: boolean;
   /**

@@ -28,8 +28,8 @@ export interface GuardedReach {
 
 /** The forges of one organization. */
 export interface OwnForges extends Forges {
-  /** The credentials of its connections, for masks. */
-  readonly secrets: readonly string[];
+  /** The credentials of its connections, and the tokens that forges gave out for credentials by now, for masks. */
+  secrets(): readonly string[];
 }
 
 /** The forges of each organization: those that it connected itself, then the operator's. */
@@ -79,8 +79,10 @@ export function createOrganizationForges(options: OrganizationForgesOptions): Or
         }
         return forge;
       });
-    const forges = forgesOf([...own, ...operators]);
-    return { ...forges, secrets: connections.flatMap(({ credential }) => secretsIn(credential)) };
+    const named = [...own, ...operators];
+    const given = connections.flatMap(({ credential }) => secretsIn(credential));
+    const issued = () => named.flatMap(({ forge }) => forge.issuedTokens?.() ?? []);
+    return { ...forgesOf(named), secrets: () => [...given, ...issued()] };
   }
 
   function trim(): void {
@@ -167,6 +169,7 @@ function connectedForge(connection: ForgeConnection, { reach, refused }: Organiz
     ...forge,
     namedByOperator: reach.mayBePrivate(webUrl),
     serves: made.serves,
+    ...(made.issuedTokens !== undefined && { issuedTokens: made.issuedTokens }),
     credentials: (address, signal) =>
       isInTheClear(address) && !reach.mayBePrivate(address.cloneUrl)
         ? Promise.reject(notEncrypted(address))

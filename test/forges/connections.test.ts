@@ -380,6 +380,56 @@ describe("the guard of a connection", () => {
   });
 });
 
+describe("an attempt", () => {
+  it("calls a forge with the token as it is now, and masks each that it had", async () => {
+    await forge.createRepository("acme", "replaced", { "a.txt": "a\n" });
+    const address = parseRepositoryUrl(`${forge.url}/acme/replaced`) as RepositoryAddress;
+    let stored: ForgeConnection = { ...at("github"), id: "1", revision: "1", credential: token("replaced-token-1") };
+    const forges = createOrganizationForges({
+      configured: [],
+      load: () => Promise.resolve([stored]),
+      reach,
+      refused: () => undefined,
+    });
+    const { forgeOf, keyOf } = await forges.of("1");
+    const services = { forgesOf: forges.of, forgeOf, mask: createMask(["of-the-server"]), repositoryKeyOf: keyOf };
+    const own = await withOwnForges(services, { organizationId: "1" });
+    const mask = own.mask.with(["of-the-session"]);
+    const served = own.forgeOf(address);
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    await expect(served.readAccess(address, "main", signal)).rejects.toMatchObject({
+      code: "repository_access_denied",
+    });
+    stored = { ...stored, revision: "2", credential: token() };
+    forges.forget("1");
+    expect(await served.readAccess(address, "main", signal)).toMatchObject({ mayPush: true });
+    expect(await served.feedback?.mayWrite(address, { id: "1", login: "nobody" }, signal)).not.toBeUndefined();
+    const said = `${forge.token} replaced-token-1 of-the-server of-the-session`;
+    expect(mask.text(said)).toBe("[secret] [secret] [secret] [secret]");
+    expect(mask.secrets).toEqual(["of-the-server", "replaced-token-1", "of-the-session", forge.token]);
+  });
+
+  it("masks the tokens of an App's installations", async () => {
+    await forge.createRepository("acme", "installed", { "a.txt": "a\n" });
+    const registered = createTestApp(11);
+    forge.registerApp({ ...registered, installations: [{ account: "acme" }] });
+    const address = parseRepositoryUrl(`${forge.url}/acme/installed`) as RepositoryAddress;
+    const credential = { type: "app", appId: "11", privateKey: registered.privateKey } as const;
+    const forges = createOrganizationForges({
+      configured: [],
+      load: () => Promise.resolve([{ ...at("github"), id: "1", revision: "1", credential }]),
+      reach,
+      refused: () => undefined,
+    });
+    const { forgeOf, keyOf } = await forges.of("1");
+    const services = { forgesOf: forges.of, forgeOf, mask: createMask([]), repositoryKeyOf: keyOf };
+    const { mask, ...own } = await withOwnForges(services, { organizationId: "1" });
+    const given = await own.forgeOf(address).credentials(address, AbortSignal.timeout(hangTimeoutMs));
+    expect(given?.password.length).toBeGreaterThan(10);
+    expect(mask.text(`It was ${given?.password}.`)).toBe("It was [secret].");
+  });
+});
+
 describe("the forges of organizations", () => {
   const operator = {
     kind: "github",
@@ -418,7 +468,7 @@ describe("the forges of organizations", () => {
 
   it("use an organization's own credential for it alone", async () => {
     expect([await passwordOf("acme"), await passwordOf("other")]).toEqual(["of-acme", "operator"]);
-    expect((await forges.of("acme")).secrets).toEqual(["of-acme"]);
+    expect((await forges.of("acme")).secrets()).toEqual(["of-acme"]);
   });
 
   it("serve an address by the longest that fits, whatever its capitals", async () => {

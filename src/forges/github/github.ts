@@ -51,6 +51,8 @@ const pageLimit = 10;
 export function createGitHub(settings: GitHubSettings): Forge {
   const host = new URL(settings.webUrl).host;
   const installations = new Map<string, Installation>();
+  /** Until when each token of an installation is valid, in ms since 1970. */
+  const issued = new Map<string, number>();
 
   async function token(address: RepositoryAddress, signal: AbortSignal): Promise<string | null> {
     if (settings.app === undefined) return settings.token ?? null;
@@ -95,7 +97,10 @@ export function createGitHub(settings: GitHubSettings): Forge {
     });
     if (made.status !== 201) throw refusedBy(host, made);
     const given = made.body as { token: string; expires_at: string; permissions?: InstallationPermissions };
-    const renewAt = Date.parse(given.expires_at) - renewBeforeMs;
+    const endsAt = Date.parse(given.expires_at);
+    for (const [known, until] of issued) if (until < Date.now()) issued.delete(known);
+    issued.set(given.token, endsAt);
+    const renewAt = endsAt - renewBeforeMs;
     return { token: given.token, renewAt, permissions: given.permissions ?? {} };
   }
 
@@ -156,6 +161,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     webUrl: settings.webUrl,
     opensPullRequests: true,
     feedback: createGitHubFeedback({ host, call, readLog }),
+    issuedTokens: () => [...issued.keys()],
     serves: (address) => servesAddress(settings.webUrl, address),
     async credentials(address, signal) {
       const password = await token(address, signal);

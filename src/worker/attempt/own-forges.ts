@@ -1,28 +1,45 @@
+import { createLiveMask } from "../../domain/masking/live-mask.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { Forge } from "../../forges/forge.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { AttemptServices } from "./attempt.ts";
 
 /**
  * The services with the forges of the session's organization, and with a mask that knows the credentials of its connections. Before
- * each use of a credential the connections are looked at again, so that a token that was replaced while an agent worked is the one
- * that pushes.
+ * each call of a forge the connections are looked at again, so that a token that was replaced while an agent worked is the one that
+ * looks, pushes and opens the pull request. The mask learns of it at once, and keeps those before.
  */
 export async function withOwnForges<Services extends Pick<AttemptServices, "forgesOf" | "forgeOf" | "mask">>(
   services: Services,
   { organizationId }: Pick<ClaimedSession, "organizationId">,
 ): Promise<Services> {
   let latest = await services.forgesOf(organizationId);
+  async function refresh(): Promise<void> {
+    latest = await services.forgesOf(organizationId);
+  }
   return {
     ...services,
-    mask: services.mask.with(latest.secrets),
+    mask: createLiveMask(services.mask, () => latest.secrets()),
     repositoryKeyOf: latest.keyOf,
-    forgeOf: (address: RepositoryAddress) => ({
-      ...latest.forgeOf(address),
-      credentials: async (of: RepositoryAddress, signal: AbortSignal) => {
-        latest = await services.forgesOf(organizationId);
-        // A fork is outside the address that the connection serves.
-        return latest.forgeOf(address).credentials(of, signal);
-      },
-    }),
+    // Whatever address a call is about, as that of a fork, the forge is the one that serves the repository.
+    forgeOf: (address: RepositoryAddress) => refreshed(refresh, () => latest.forgeOf(address)),
   };
+}
+
+/** Methods that answer at once. */
+const immediate: ReadonlySet<string> = new Set(["serves", "issuedTokens"] satisfies (keyof Forge)[]);
+
+/** The methods, also of objects in it, each called of what `now` gives after a refresh. */
+function refreshed<Methods extends object>(refresh: () => Promise<void>, now: () => Methods): Methods {
+  const wrap = ([name, value]: [string, unknown]): [string, unknown] => {
+    const current = (): unknown => (now() as Readonly<Record<string, unknown>>)[name];
+    if (typeof value === "object" && value !== null) return [name, refreshed(refresh, current as () => object)];
+    if (typeof value !== "function" || immediate.has(name)) return [name, value];
+    const call = async (...given: unknown[]): Promise<unknown> => {
+      await refresh();
+      return (current() as (...all: unknown[]) => unknown)(...given);
+    };
+    return [name, call];
+  };
+  return Object.fromEntries(Object.entries(now()).map(wrap)) as Methods;
 }
