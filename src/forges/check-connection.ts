@@ -11,6 +11,10 @@ import { withReach } from "./reach.ts";
 /** Longest time of a check, in ms. */
 const checkLimitMs = 30_000;
 
+/** Most characters of an account's name, and of an address, that are kept. */
+const longestAccount = 200;
+const longestUrl = 2_000;
+
 type Check<Kind extends ForgeKind> = (
   settings: Extract<ForgeSettings, { kind: Kind }>,
   signal: AbortSignal,
@@ -50,7 +54,8 @@ export async function checkConnection(
   const limited = AbortSignal.any([signal, AbortSignal.timeout(checkLimitMs)]);
   try {
     const check = checks[settings.kind] as Check<ForgeKind>;
-    return await withReach(reachOf(reach, credential), () => check(settings, limited));
+    const found = await withReach(reachOf(reach, credential), () => check(settings, limited));
+    return storable(found, settings.webUrl);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof SessionError) {
@@ -61,6 +66,25 @@ export async function checkConnection(
     const remedy = "Check the address, and whether the forge is up.";
     return broken({ missing: "an answer of the forge", why: "It did not answer in time.", remedy });
   }
+}
+
+/** What the forge said of itself, such that it can be stored and shown: bounded, and with no link to another server. */
+function storable(check: ConnectionCheck, webUrl: string): ConnectionCheck {
+  const { account, installUrl = null } = check;
+  const isLink =
+    installUrl !== null &&
+    installUrl.length <= longestUrl &&
+    URL.canParse(installUrl) &&
+    new URL(installUrl).origin === new URL(webUrl).origin;
+  return {
+    ...check,
+    account:
+      account
+        ?.replaceAll(/\p{Cc}/gu, "")
+        .slice(0, longestAccount)
+        .toWellFormed() ?? null,
+    ...(check.installUrl !== undefined && { installUrl: isLink ? installUrl : null }),
+  };
 }
 
 function checkConfigured(

@@ -38,7 +38,8 @@ function answerOfGitHub(state: ForgeState, { path, method, token, body, place }:
     return { status: 200, body: repositories };
   }
   // A fine-grained token: its permission comes before the fields.
-  const needed = { "/git/refs": "contents", "/pulls": "pull_requests", "/labels": "issues" }[path];
+  const places = { "/git/refs": "contents", "/pulls": "pull_requests", "/labels": "issues", "/statuses": "statuses" };
+  const needed = (places as Readonly<Record<string, string>>)[path.replace(/^(\/statuses)\/0{40}$/u, "$1")];
   if (method !== "POST" || needed === undefined || Object.keys(body).length > 0) return null;
   if (state.granted !== null && !state.granted.includes(needed)) {
     return refusedByGitHub(403, "Resource not accessible by personal access token");

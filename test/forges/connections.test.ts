@@ -72,8 +72,11 @@ describe("a check of a token of GitHub", () => {
   it("tries what a fine-grained token may, and makes nothing", async () => {
     expect(await check("github")).toMatchObject({ account: "tester", state: "ok" });
     forge.setGranted(["contents", "pull_requests"]);
-    expect(await check("github")).toMatchObject({ state: "degraded", missing: ["Issues: write (on acme/shop)"] });
-    forge.setGranted(["pull_requests", "issues"]);
+    expect(await check("github")).toMatchObject({
+      state: "degraded",
+      missing: ["Issues: write (on acme/shop)", "Commit statuses: write (on acme/shop)"],
+    });
+    forge.setGranted(["pull_requests", "issues", "statuses"]);
     expect(await check("github")).toMatchObject({ state: "broken", missing: ["Contents: write (on acme/shop)"] });
     expect(await forge.pullRequests("acme", "shop")).toEqual([]);
   });
@@ -107,6 +110,10 @@ describe("a check of a GitHub App", () => {
       state: "ok",
       installUrl: `${forge.url}/apps/offstage-9/installations/new`,
     });
+  });
+
+  it("asks for an App that may set commit statuses, and hears of those of others", () => {
+    expect([permissions["statuses"], appEvents]).toEqual(["write", expect.arrayContaining(["status"])]);
   });
 
   it("names what the App lacks, and what an installation has not accepted", async () => {
@@ -172,6 +179,58 @@ describe("a check of a token of Gitea", () => {
 
   it("says that a wrong token is refused", async () => {
     expect(await check("gitea", token("wrong"))).toMatchObject({ state: "broken", missing: ["a valid token"] });
+  });
+});
+
+describe("odd answers to a check", () => {
+  let odd: Server;
+  let url: string;
+  const answers = new Map<string, string>();
+  beforeAll(async () => {
+    odd = createServer((request, response) => void response.end(answers.get(request.url ?? "") ?? "{}"));
+    await new Promise<void>((resolve) => odd.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(odd.address() as AddressInfo).port}`;
+  });
+  afterEach(() => answers.clear());
+  afterAll(() => {
+    odd.closeAllConnections();
+    odd.close();
+  });
+  const asked = (kind: Kind, credential = token()) =>
+    checkConnection({ kind, webUrl: url, apiUrl: url }, credential, {
+      reach,
+      configured: [],
+      signal: AbortSignal.timeout(hangTimeoutMs),
+    });
+  const { privateKey } = createTestApp(12);
+  const app: ConnectionCredential = { type: "app", appId: "12", privateKey };
+
+  it.each(["<html>", "null", '{"scopes":7,"expires_at":[]}'])("of GitLab about its token: %s", async (answer) => {
+    answers.set("/user", '{"username":"somebody"}');
+    answers.set("/personal_access_tokens/self", answer);
+    expect(await asked("gitlab")).toEqual({ account: "somebody", problems: [] });
+  });
+
+  it("of GitHub about installations and repositories", async () => {
+    answers.set("/app", JSON.stringify({ slug: "ours", html_url: `${url}/apps/ours`, permissions: [], events: "all" }));
+    answers.set("/app/installations?per_page=100", '[{"account":{"login":"acme"}},null,7]');
+    const { account, problems } = await asked("github", app);
+    expect(account).toBe("ours");
+    expect(problems.map(({ missing }) => missing)).toContain("Contents: write");
+    answers.set("/user", '{"login":"somebody"}');
+    answers.set("/user/repos?per_page=50&sort=pushed", '[null,7,{"permissions":{"push":true}}]');
+    expect((await asked("github")).problems).toMatchObject([{ missing: "access to a repository" }]);
+  });
+
+  it("are bounded, can be stored, and lead to no other server", async () => {
+    const slug = `a\0b${"x".repeat(5_000)}`;
+    answers.set("/app", JSON.stringify({ slug, html_url: "https://elsewhere.example/apps/ours" }));
+    const found = await asked("github", app);
+    expect([found.account?.slice(0, 3), found.account?.length, found.installUrl]).toEqual(["abx", 200, null]);
+    answers.set("/app", JSON.stringify({ slug: "ours", html_url: `${url}/${"x".repeat(1_965)}` }));
+    expect((await asked("github", app)).installUrl).toBeNull();
+    answers.set("/app", JSON.stringify({ slug: "ours", html_url: "javascript:alert(1)" }));
+    expect((await asked("github", app)).installUrl).toBeNull();
   });
 });
 

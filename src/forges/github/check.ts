@@ -1,4 +1,4 @@
-import type { components } from "@octokit/openapi-types";
+import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { callForge, type ForgeAnswer } from "../http.ts";
@@ -8,17 +8,35 @@ import { appToken } from "./github.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
 /** Fields used of an App (https://docs.github.com/rest/apps/apps#get-the-authenticated-app). */
-interface App {
-  readonly slug?: string;
-  readonly name: string;
-  readonly html_url: string;
-  readonly permissions?: InstallationPermissions;
-  readonly events?: readonly string[];
+const permissionsSchema = z.record(z.string(), z.string()).catch({});
+const appSchema = z.object({
+  slug: z.string().optional().catch(undefined),
+  name: z.string().catch("App"),
+  html_url: z.string().max(2_000),
+  permissions: permissionsSchema,
+  events: z.array(z.string()).catch([]),
+});
+/** Fields used of an installation (https://docs.github.com/rest/apps/apps#list-installations-for-the-authenticated-app). */
+const installationSchema = z.object({
+  account: z.object({ login: z.string().optional(), slug: z.string().optional() }).nullish().catch(null),
+  permissions: permissionsSchema,
+  suspended_at: z.string().nullish().catch(null),
+});
+/** Fields used of a repository (https://docs.github.com/rest/repos/repos#list-repositories-for-the-authenticated-user). */
+const repositorySchema = z.object({
+  full_name: z.string().regex(/^[\w.-]+\/[\w.-]+$/u),
+  permissions: z.object({ push: z.boolean().optional() }).optional(),
+  archived: z.boolean().catch(false),
+});
+type Repository = z.infer<typeof repositorySchema>;
+
+/** The items of a list that are as documented. */
+function itemsOf<Item extends z.ZodType>(schema: Item, body: unknown): z.infer<Item>[] {
+  return (Array.isArray(body) ? body : []).flatMap((item) => {
+    const { data } = schema.safeParse(item);
+    return data === undefined ? [] : [data];
+  });
 }
-type Installation = Pick<components["schemas"]["installation"], "permissions" | "suspended_at"> & {
-  readonly account: { readonly login?: string; readonly slug?: string } | null;
-};
-type Repository = Pick<components["schemas"]["repository"], "full_name" | "permissions" | "archived">;
 
 type Ask = (method: "GET" | "POST", path: string, body?: unknown) => Promise<ForgeAnswer>;
 
@@ -70,6 +88,13 @@ const permissions: readonly Permission[] = [
     essential: false,
   },
   {
+    name: "statuses",
+    label: "Commit statuses",
+    level: "write",
+    why: "Automations listen to commit statuses, and can set them.",
+    essential: false,
+  },
+  {
     name: "workflows",
     label: "Workflows",
     level: "write",
@@ -92,6 +117,7 @@ export const appEvents = [
   "pull_request_review_comment",
   "push",
   "check_suite",
+  "status",
   "workflow_run",
   "release",
 ] as const;
@@ -175,7 +201,7 @@ function classicProblems(header: string): ConnectionProblem[] {
 async function fineGrainedProblems(ask: Ask): Promise<ConnectionProblem[]> {
   const remedy = "Add the permission in GitHub's settings of the token.";
   const listed = await ask("GET", "/user/repos?per_page=50&sort=pushed");
-  const repositories = (Array.isArray(listed.body) ? (listed.body as Repository[]) : [])
+  const repositories = itemsOf(repositorySchema, listed.body)
     .filter((repository) => repository.permissions?.push === true && !repository.archived)
     .slice(0, triedRepositories);
   const [first] = repositories;
@@ -203,6 +229,9 @@ async function fineGrainedProblems(ask: Ask): Promise<ConnectionProblem[]> {
   const problems = pushable === null ? problemOf("contents", on) : [];
   if ((await ask("POST", `/repos/${on}/pulls`, {})).status === 403) problems.push(...problemOf("pull_requests", on));
   if ((await ask("POST", `/repos/${on}/labels`, {})).status === 403) problems.push(...problemOf("issues", on));
+  // No commit has this name.
+  const status = await ask("POST", `/repos/${on}/statuses/${"0".repeat(40)}`, {});
+  if (status.status === 403) problems.push(...problemOf("statuses", on));
   return problems;
 }
 
@@ -218,11 +247,11 @@ function endsSoon(headers: Headers): ConnectionProblem[] {
 
 async function checkApp(ask: Ask): Promise<ConnectionCheck> {
   const answer = await ask("GET", "/app");
-  const app = (answer.body ?? {}) as App;
-  if (answer.status !== 200 || typeof app.html_url !== "string") return notKnown(answer, "App id and private key");
-  const granted = app.permissions ?? {};
+  const { data: app } = appSchema.safeParse(answer.body);
+  if (answer.status !== 200 || app === undefined) return notKnown(answer, "App id and private key");
+  const granted = app.permissions;
   const problems = missingOf(granted, "", `Add the permission at ${app.html_url}.`);
-  const events = appEvents.filter((event) => !(app.events ?? []).includes(event));
+  const events = appEvents.filter((event) => !app.events.includes(event));
   if (events.length > 0) {
     const why = "Automations can't be triggered by these events.";
     const remedy = `Subscribe to them at ${app.html_url}.`;
@@ -251,7 +280,7 @@ async function installationProblems(
       { missing: "the list of installations", why: wordsOf(answer.body), remedy: "Check again.", essential: false },
     ];
   }
-  const installations = answer.body as Installation[];
+  const installations = itemsOf(installationSchema, answer.body);
   if (installations.length === 0) {
     const why = "The App has no repositories yet.";
     return [{ missing: "an installation", why, remedy: `Install the App at ${installUrl}.`, essential: false }];
@@ -270,7 +299,7 @@ async function installationProblems(
       ];
     }
     // What the App itself lacks is told once.
-    return missingOf(given as InstallationPermissions, "", "")
+    return missingOf(given, "", "")
       .filter(({ missing }) => !missingOf(app, "", "").some((problem) => problem.missing === missing))
       .map((problem) => ({
         ...problem,

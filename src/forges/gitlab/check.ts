@@ -1,9 +1,18 @@
+import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { callForge, type ForgeAnswer } from "../http.ts";
 import { wordsOf } from "../refusal.ts";
 
 type GitLabSettings = Extract<ForgeSettings, { kind: "gitlab" }>;
+
+/** Fields used of a token; what is not as GitLab documents it is not told. */
+const tokenSchema = z
+  .object({
+    scopes: z.array(z.string()).optional().catch(undefined),
+    expires_at: z.string().max(100).nullish().catch(null),
+  })
+  .catch({});
 
 /** Days before a token's end at which its owner is told. */
 const soonDays = 14;
@@ -28,7 +37,7 @@ export async function checkGitLab(
   // An OAuth token is none of these, and GitLab answers 400 or 404: its scopes are not told.
   const token = await ask("/personal_access_tokens/self");
   if (token.status !== 200) return { account: username, problems: [] };
-  const { scopes, expires_at: endsOn } = token.body as { scopes?: readonly string[]; expires_at?: string | null };
+  const { scopes, expires_at: endsOn } = tokenSchema.parse(token.body);
   return {
     account: username,
     problems: [
