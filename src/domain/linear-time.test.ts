@@ -42,6 +42,7 @@ const calls: Readonly<Record<string, Call>> = {
   "automation.titleOfRun": (exported, text) => withArguments(text, text, text)(exported, text),
   "comment-mark.withCommentMark": withArguments(given, "key"),
   "comment-mark.hasCommentMark": withArguments(given, "key"),
+  "comment-mark.oldestWithMark": (exported, text) => withArguments([{ id: 1, body: text }], "key")(exported, text),
   "connection.boundedProblems": (exported, text) => {
     const problem = { missing: text, why: text, remedy: text, essential: true };
     withArguments([problem])(exported, text);

@@ -60,8 +60,8 @@ export interface CommitStatus {
 }
 
 /**
- * How Offstage answers on a forge. Calls throw the errors that `Forge` names; each can be repeated. Texts are made such that the
- * forge only shows them.
+ * How Offstage answers on a forge. Calls throw the errors that `Forge` names; each can be repeated. A text is Markdown, posted as it
+ * is: only marks of our own, and what GitLab would carry out (its quick actions), are made harmless.
  */
 export interface Feedback {
   /**

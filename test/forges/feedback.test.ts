@@ -95,6 +95,28 @@ describe.each(adapters)("on %s", (kind, create) => {
     expect(said().comments).toHaveLength(2);
   });
 
+  it("a comment that quotes ours, or has its mark within a line, is not ours; of two the oldest is", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const wanted = comment("Done.");
+    await feedback.comment(address, pull, wanted, signal);
+    const [ours] = said().comments;
+    if (ours === undefined) throw new Error("was not posted");
+    const quoted = ours.body.replaceAll(/^/gmu, "> ");
+    said().comments.splice(0, 1);
+    for (const [id, body] of [
+      [11, quoted],
+      [12, `${quoted}\n\n`],
+      [13, `See ${ours.body.split("\n").at(-1) ?? ""}`],
+    ] as const) {
+      said().comments.push({ ...ours, id, body });
+    }
+    const posted = await feedback.comment(address, pull, wanted, signal);
+    expect(posted.created).toBe(true);
+    said().comments.push({ ...ours, id: 1_000_000 });
+    said().comments.reverse();
+    expect(await feedback.comment(address, pull, wanted, signal)).toEqual({ ...posted, created: false });
+  });
+
   it("a comment is found among more than a page of others", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const wanted = comment("Done.");

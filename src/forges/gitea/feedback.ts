@@ -1,4 +1,4 @@
-import { hasCommentMark } from "../../domain/repositories/comment-mark.ts";
+import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import {
   expectStatus,
   lookFrom,
@@ -41,7 +41,7 @@ export function createGiteaFeedback({
       const query = new URLSearchParams({ since: lookFrom(wanted).toISOString() });
       const answer = await call(address, "GET", `${path}?${query.toString()}`, signal);
       if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
-      const found = (answer.body as readonly Comment[]).find(({ body }) => hasCommentMark(body, wanted.key));
+      const found = oldestWithMark(answer.body as readonly Comment[], wanted.key);
       return found === undefined ? null : read(found);
     }
     const send = (body: string) => call(address, "POST", path, signal, { body: { body } });

@@ -1,5 +1,5 @@
 import type { components } from "@octokit/openapi-types";
-import { hasCommentMark } from "../../domain/repositories/comment-mark.ts";
+import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import {
   expectStatus,
@@ -84,7 +84,7 @@ function post(
       const answer = await call(address, "GET", `${list}?${query.toString()}`, signal);
       if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
       const listed = answer.body as readonly Comment[];
-      const found = listed.find(({ body }) => hasCommentMark(body ?? "", comment.key));
+      const found = oldestWithMark(listed, comment.key);
       if (found !== undefined) return read(found);
       seen += listed.length;
       if (hasNextPage(answer, seen) !== true) break;

@@ -1,4 +1,4 @@
-import { hasCommentMark } from "../../domain/repositories/comment-mark.ts";
+import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import {
   expectStatus,
@@ -104,20 +104,20 @@ function post(
     const { id } = note as Note;
     return { id: String(id), url: `${webUrl}/${pathOn(webUrl, address)}/-${pathOf(subject)}#note_${id}` };
   };
-  /** Notes of threads are in the list, too. */
+  /** Notes of threads are in the list, too. The newest come first, so the last one found is the oldest. */
   async function find(): Promise<ForgeComment | null> {
+    let oldest: Note | null = null;
     for (let page = 1, seen = 0; page <= pageLimit; page += 1) {
       const query = `order_by=created_at&sort=desc&per_page=100&page=${page}`;
       const answer = await call(address, "GET", `${pathOf(subject)}/notes?${query}`, signal);
       if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
       const listed = answer.body as readonly Note[];
-      const found = listed.find(({ body }) => hasCommentMark(body, comment.key));
-      if (found !== undefined) return read(found);
+      oldest = oldestWithMark(listed, comment.key) ?? oldest;
       seen += listed.length;
       const isOlder = Date.parse(listed.at(-1)?.created_at ?? "") < lookFrom(comment).getTime();
       if (isOlder || hasNextPage(answer, seen) !== true) break;
     }
-    return null;
+    return oldest === null ? null : read(oldest);
   }
   const api = {
     host,
