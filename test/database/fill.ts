@@ -62,6 +62,9 @@ function inOrder(columns: readonly Column[]): string[] {
 /** Columns of which a row has one and not the others. */
 const alternatives: Readonly<Record<string, readonly string[]>> = { checkpoint_piece: ["sealed", "object_key"] };
 
+/** Columns that may be null only in a row that is of another kind than these, such as one that was deleted. */
+const needed: Readonly<Record<string, readonly string[]>> = { forge_connection: ["sealed", "master_key"] };
+
 /** Whether this row has another of the columns in its place. */
 function isAlternative({ table, name }: Column, row: number): boolean | null {
   const place = alternatives[table]?.indexOf(name) ?? -1;
@@ -85,7 +88,8 @@ async function insertRow(
 
 async function valueOf(pool: pg.Pool, column: Column, row: number, count: number): Promise<unknown> {
   const isOther = isAlternative(column, row);
-  if (isOther ?? (column.nullable && row === count - 1)) return null;
+  const isNeeded = needed[column.table]?.includes(column.name) === true;
+  if (isOther ?? (column.nullable && !isNeeded && row === count - 1)) return null;
   if (column.parent !== null && column.parent !== column.table) {
     const { rows } = await pool.query<{ value: unknown }>(
       `select "${column.parentColumn}" as value from "${column.parent}" order by 1 offset $1 limit 1`,

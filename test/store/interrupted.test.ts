@@ -7,14 +7,7 @@ import { removeWorker, reportWorker } from "../../src/store/queue/worker-nodes.t
 import { createRepository, setLimits } from "../../src/store/repositories/repositories.ts";
 import { requireSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import {
-  addAutomation,
-  addOrganization,
-  addSession,
-  claim,
-  expireLease,
-  requireClaim,
-} from "./fixtures.ts";
+import { addAutomation, addOrganization, addSession, claim, expireLease, requireClaim } from "./fixtures.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
