@@ -87,12 +87,12 @@ export function openObjects({ objects }: Config): ObjectStore | null {
   return objects === null ? null : createObjectStore(objects);
 }
 
-/** How forges are reached that organizations name: the operator's own hosts, and those of OFFSTAGE_FORGE_HOSTS, may be private. */
+/** How forges are reached that organizations name: the operator's own servers, and hosts of OFFSTAGE_FORGE_HOSTS, may be private. */
 export function createForgeReach({ forges, forgeHosts, outbound }: Config): GuardedFetch {
   const named = forges.flatMap((forge) => [forge.webUrl, ...("apiUrl" in forge ? [forge.apiUrl] : [])]);
-  const hosts = named.map((url) => new URL(url).hostname.replace(/^\[|\]$/gu, ""));
   return createGuardedFetch({
-    privateHosts: [...new Set([...forgeHosts, ...hosts])],
+    privateHosts: forgeHosts,
+    privateServers: named,
     setting: "OFFSTAGE_FORGE_HOSTS",
     proxies: outbound.proxies,
   });

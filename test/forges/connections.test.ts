@@ -11,6 +11,8 @@ import {
   type ForgeConnection,
   type GuardedReach,
 } from "../../src/forges/organization-forges.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { createForgeReach } from "../../src/server/wiring.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createMask } from "../../src/domain/masking/mask.ts";
 import { withOwnForges } from "../../src/worker/attempt/own-forges.ts";
@@ -246,6 +248,33 @@ describe("what an organization names", () => {
     await expect(publicOnly.fetch(`${forge.apiUrl}/user`, {})).rejects.toThrow("not encrypted");
     expect(forge.asked()).toHaveLength(before);
     expect((await reach.fetch(`${forge.apiUrl}/user`, {})).status).toBe(401);
+  });
+
+  it("is reached in a private network at the port of the operator's forge alone", async () => {
+    const variables = {
+      OFFSTAGE_FORGES: JSON.stringify([
+        { kind: "gitea", webUrl: forge.url, apiUrl: `${forge.url}/api/v1`, token: "x" },
+      ]),
+    };
+    const own = createForgeReach(readConfig(variables));
+    const other = createServer((_, response) => void response.end("{}"));
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    try {
+      expect((await own.fetch(`${forge.apiUrl}/user`, {})).status).toBe(401);
+      await expect(own.fetch(`http://127.0.0.1:${port}/`, {})).rejects.toMatchObject({
+        code: "repository_unreachable",
+      });
+      await expect(own.fetch(`https://127.0.0.1:${port}/`, {})).rejects.toMatchObject({
+        code: "repository_unreachable",
+      });
+      expect([own.mayBePrivate(forge.url), own.mayBePrivate(`http://127.0.0.1:${port}`)]).toEqual([true, false]);
+      const listed = createForgeReach(readConfig({ ...variables, OFFSTAGE_FORGE_HOSTS: "127.0.0.1" }));
+      expect((await listed.fetch(`http://127.0.0.1:${port}/`, {})).status).toBe(200);
+    } finally {
+      other.closeAllConnections();
+      other.close();
+    }
   });
 
   describe("answers as it likes", () => {

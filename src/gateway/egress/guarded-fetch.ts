@@ -18,45 +18,50 @@ export interface GuardedFetch {
    * ERR_ANSWER_TOO_LARGE if that is why
    */
   fetch(url: string, init: RequestInit): Promise<Response>;
-  /** Whether the operator listed the host, so that it may be in a private network and without encryption. */
+  /** Whether the operator listed the host, or named a server at its port, so that it may be in a private network and without encryption. */
   mayBePrivate(url: string): boolean;
 }
 
 /**
  * Makes requests to servers that users named.
  * @param options.privateHosts names of hosts, in lower case
+ * @param options.privateServers addresses of servers that the operator named: each is excepted at its port alone, which stands for
+ *   no other service of the host
  * @param options.setting the variable in which the operator lists them, for messages
  * @param options.proxies the operator's, which this process uses
  */
 export function createGuardedFetch(options: {
   readonly privateHosts: readonly string[];
+  readonly privateServers?: readonly string[];
   readonly setting: string;
   readonly proxies?: Proxies;
 }): GuardedFetch {
-  const { privateHosts, setting, proxies = noProxies } = options;
-  const isListed = (host: string): boolean => privateHosts.includes(host);
+  const { privateHosts, privateServers = [], setting, proxies = noProxies } = options;
+  const servers = new Set(privateServers.map((url) => serverOf(new URL(url))));
+  const isListed = (url: URL): boolean => privateHosts.includes(hostOf(url)) || servers.has(serverOf(url));
 
   /** The address to connect to; null: the proxy decides. */
-  async function addressFor(url: URL, host: string): Promise<string | null> {
-    if (url.protocol !== "https:" && !isListed(host)) {
+  async function addressFor(url: URL): Promise<string | null> {
+    const host = hostOf(url);
+    if (url.protocol !== "https:" && !isListed(url)) {
       throw refused(host, `its address is not encrypted (https://)`, setting);
     }
     if (proxyOfUrl(proxies, url.href) !== null) {
-      if (!isListed(host) && (await isKnownPrivate(host))) throw refused(host, "it is in a private network", setting);
+      if (!isListed(url) && (await isKnownPrivate(host))) throw refused(host, "it is in a private network", setting);
       return null;
     }
     const found = await addressesOf(host);
-    const address = found.find((one) => isListed(host) || isPublicAddress(one));
+    const address = found.find((one) => isListed(url) || isPublicAddress(one));
     if (address === undefined) throw refused(host, "it is in a private network", setting);
     return address;
   }
 
   return {
-    mayBePrivate: (url) => isListed(hostOf(new URL(url))),
+    mayBePrivate: (url) => isListed(new URL(url)),
     async fetch(given, init) {
       const url = new URL(given);
       try {
-        const address = await addressFor(url, hostOf(url));
+        const address = await addressFor(url);
         init.signal?.throwIfAborted();
         return await send(url, init, address);
       } catch (error) {
@@ -69,6 +74,10 @@ export function createGuardedFetch(options: {
 }
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/gu, "");
+
+/** A server: its host and port. */
+const serverOf = (url: URL): string =>
+  `${hostOf(url)} ${url.port === "" ? (url.protocol === "https:" ? "443" : "80") : url.port}`;
 
 function refused(host: string, why: string, setting: string): SessionError {
   return new SessionError({
