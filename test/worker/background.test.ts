@@ -78,6 +78,40 @@ test("a worker that stops waits for no forge that does not answer, and asks abou
   expect(calls).toBe(1);
 });
 
+test("a forge that does not answer holds up nobody's pull requests, and is asked once in a round", async () => {
+  const { database } = testDatabase;
+  const url = `http://127.0.0.1:${(forge.address() as AddressInfo).port}`;
+  const real = await startForge();
+  try {
+    const before = calls;
+    await addOpenPullRequests(`${url}/acme/widgets`, 3);
+    const { url: other } = await real.createRepository("acme", "app", { "a.txt": "1\n" });
+    await real.commit("acme", "app", "work", { "a.txt": "mine\n" });
+    await fetch(`${real.apiUrl}/repos/acme/app/pulls`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${real.token}` },
+      body: JSON.stringify({ head: "work", base: "main", title: "Work", body: "" }),
+    });
+    real.endPullRequest("acme", "app", 1, "merged");
+    const sessionId = await addOpenPullRequests(other, 1);
+    const { forgeOf } = createForges([
+      { kind: "gitea", webUrl: url, apiUrl: `${url}/api/v1` },
+      { kind: "gitea", webUrl: real.url, apiUrl: `${real.url}/api/v1`, token: real.token },
+    ]);
+    const round = pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal);
+    const stateOf = async () =>
+      (
+        await database.pool.query<{ state: string }>("select state from pull_request where session_id = $1", [
+          sessionId,
+        ])
+      ).rows[0]?.state;
+    await expect.poll(stateOf, { timeout: 8_000 }).toBe("merged");
+    expect([await round, calls - before]).toEqual([4, 1]);
+  } finally {
+    await real.close();
+  }
+});
+
 test.each(["github", "gitlab", "gitea"] as const)(
   "on %s a pull request that collides with its target says so once, when the forge has made up its mind",
   async (kind) => {

@@ -13,6 +13,15 @@ import {
 
 const batch = 20;
 const pollEveryMs = 60_000;
+/** So many hosts are asked at once. */
+const hostsAtOnce = 4;
+/** A request is given up after this time, in ms. */
+const longestMs = 10_000;
+
+interface Asked {
+  readonly pullRequest: OpenPullRequest;
+  readonly address: RepositoryAddress;
+}
 
 /** What following pull requests needs. */
 export interface PullRequestPollOptions {
@@ -38,35 +47,49 @@ export function createPullRequestPolling(options: PullRequestPollOptions): Servi
 }
 
 /**
- * One round over the pull requests that are due, at most 20. A forge's error is logged.
+ * One round over the pull requests that are due, at most 20. A forge's error is logged. A host that does not answer holds nobody up: a
+ * few hosts are asked at once, and one that took too long is left out for the rest of the round.
  * @param stopping ends the round, and its request under way; pull requests that it leaves out are due in the next interval
  * @returns how many were due
  */
 export async function pollPullRequests(options: PullRequestPollOptions, stopping: AbortSignal): Promise<number> {
   const { database, logger, minutes } = options;
   const due = await claimOpenPullRequests(database, { minutes, limit: batch });
-  for (const pullRequest of due) {
-    if (stopping.aborted) break;
-    try {
-      await pollPullRequest(options, pullRequest, stopping);
-    } catch (error) {
-      if (stopping.aborted) break;
-      logger.info({ err: error, sessionId: pullRequest.sessionId }, "could not read a pull request's state");
+  const hosts = Map.groupBy(
+    due.flatMap((pullRequest) => {
+      const address = parseRepositoryUrl(pullRequest.repositoryUrl);
+      return isAddressProblem(address) ? [] : [{ pullRequest, address }];
+    }),
+    ({ address: { host } }) => host,
+  );
+  const waiting = [...hosts.values()];
+  async function pollHosts(): Promise<void> {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await pollHost(next);
+  }
+  async function pollHost(ofHost: readonly Asked[]): Promise<void> {
+    for (const { pullRequest, address } of ofHost) {
+      if (stopping.aborted) return;
+      const limit = AbortSignal.timeout(longestMs);
+      try {
+        await pollPullRequest(options, pullRequest, { address, signal: AbortSignal.any([stopping, limit]) });
+      } catch (error) {
+        if (stopping.aborted) return;
+        logger.info({ err: error, sessionId: pullRequest.sessionId }, "could not read a pull request's state");
+        if (limit.aborted) return;
+      }
     }
   }
+  await Promise.all(Array.from({ length: hostsAtOnce }, pollHosts));
   return due.length;
 }
 
 async function pollPullRequest(
   { database, forgeOf }: PullRequestPollOptions,
   pullRequest: OpenPullRequest,
-  stopping: AbortSignal,
+  { address, signal }: { readonly address: RepositoryAddress; readonly signal: AbortSignal },
 ): Promise<void> {
-  const address = parseRepositoryUrl(pullRequest.repositoryUrl);
-  if (isAddressProblem(address)) return;
   const forge = await forgeOf(address, pullRequest.organizationId);
   if (!forge.opensPullRequests) return;
-  const signal = AbortSignal.any([stopping, AbortSignal.timeout(pollEveryMs)]);
   const { state, mergeable } = await forge.readPullRequest(address, pullRequest.number, signal);
   if (state === "open") await saveMergeable(database, pullRequest, mergeable);
   else await closePullRequest(database, pullRequest, state);
