@@ -23,6 +23,8 @@ import { createTestApp, type TestApp } from "./app.ts";
 let forge: TestForge;
 let app: TestApp;
 let changed: string[] = [];
+/** Whether a check fails in itself. */
+let failing = false;
 const masterKey = randomBytes(32).toString("base64");
 const vault = createVault(environmentKeyring(masterKey));
 
@@ -34,7 +36,9 @@ beforeAll(async () => {
     vault,
     connections: {
       check: (connection, credential) =>
-        checkConnection(connection, credential, { reach, configured, signal: new AbortController().signal }),
+        failing
+          ? Promise.reject(new Error("failed"))
+          : checkConnection(connection, credential, { reach, configured, signal: new AbortController().signal }),
       appManifest,
       convertAppManifest: ({ apiUrl }, code) =>
         withReach({ fetch: reach.fetch, refused: () => undefined }, () =>
@@ -224,6 +228,29 @@ it("is checked soon after a forge refused it, but not again and again", async ()
   expect(await claimDueConnections(app.database, vault, 10)).toEqual([]);
 });
 
+it("has at most a hundred connections of an organization, and says so", async () => {
+  await connect();
+  await app.database.pool.query(
+    `insert into forge_connection (id, organization_id, kind, name, web_url, credential, sealed, master_key, state, problems, next_check_at)
+     select gen_random_uuid(), organization_id, kind, name, 'https://git.example/' || number, credential, sealed, master_key, state,
+       problems, next_check_at from forge_connection, generate_series(1, 98) as number`,
+  );
+  await connect({ webUrl: `${forge.url}/other` });
+  const { status, body: answer } = await app.post("/connection/create", body({ webUrl: `${forge.url}/acme` }));
+  expect([status, answer.error]).toEqual([409, expect.stringContaining("at most 100 connections")]);
+});
+
+it("is due again in ten minutes if an asked check says that it is broken", async () => {
+  const { id } = await connect();
+  forge.setScopes("read:org");
+  const { body: checked } = await app.post(`/connection/${id}/check`, {});
+  expect(checked.health.state).toBe("broken");
+  const { rows } = await app.database.pool.query<{ minutes: number }>(
+    "select round(extract(epoch from next_check_at - now()) / 60)::integer as minutes from forge_connection",
+  );
+  expect(rows).toEqual([{ minutes: 10 }]);
+});
+
 describe("the registration of a GitHub App by a manifest", () => {
   /** As far as GitHub's page, which has registered the App. */
   async function registered() {
@@ -267,6 +294,38 @@ describe("the registration of a GitHub App by a manifest", () => {
     expect(entry).toMatchObject({ actor: "key", outcome: "allowed" });
     const again = await app.post("/connection/github-app/start", { webUrl: forge.url });
     expect([again.status, again.body.error]).toEqual([409, expect.stringContaining("already exists")]);
+  });
+
+  it("keeps the App if it can't be checked, and has it checked again", async () => {
+    const { cookie, url } = await registered();
+    failing = true;
+    expect((await open(url, cookie)).headers.location).toContain("/installations/new");
+    failing = false;
+    const [connection] = (await app.get("/connection/list")).body.connections;
+    expect(connection).toMatchObject({
+      credential: "app",
+      health: { state: "degraded", problems: [{ missing: "a check" }] },
+    });
+    const { body: checked } = await app.post(`/connection/${connection.id}/check`, {});
+    expect(checked).toMatchObject({
+      account: "offstage-4711",
+      installUrl: `${forge.url}/apps/offstage-4711/installations/new`,
+      health: { problems: [{ missing: "an installation" }] },
+    });
+  });
+
+  it("takes nothing if the key was revoked, or the erasure of the organization has begun, meanwhile", async () => {
+    const { cookie, url } = await registered();
+    const { pool } = app.database;
+    await pool.query("update api_key set revoked_at = now() where organization_id = $1", [app.organizationId]);
+    expect((await open(url, cookie)).headers.location).toBe("/settings?connection=failed");
+    await pool.query("update api_key set revoked_at = null where organization_id = $1", [app.organizationId]);
+    await pool.query("insert into erasure (organization_id) values ($1)", [app.organizationId]);
+    expect((await open(url, cookie)).headers.location).toBe("/settings?connection=failed");
+    await pool.query("delete from erasure");
+    expect((await app.get("/connection/list")).body.connections).toEqual([]);
+    // The code was not used up.
+    expect((await open(url, cookie)).headers.location).toContain("/installations/new");
   });
 
   it("takes nothing from another browser, of another state, too late or twice", async () => {

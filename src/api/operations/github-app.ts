@@ -3,8 +3,18 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidInputError, OffstageError } from "../../domain/errors/errors.ts";
 import { text } from "../../domain/fields/text.ts";
-import { createConnectionSchema, type ConnectionCredential } from "../../domain/repositories/connection.ts";
-import { createConnection, requireFreeAddress } from "../../store/secrets/forge-connections.ts";
+import {
+  createConnectionSchema,
+  type ConnectionCheck,
+  type ConnectionCredential,
+} from "../../domain/repositories/connection.ts";
+import { requireStillAdmin } from "../../store/people/still-admin.ts";
+import {
+  createConnection,
+  openConnection,
+  requireFreeAddress,
+  saveConnectionHealth,
+} from "../../store/secrets/forge-connections.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -149,14 +159,17 @@ export function addGitHubAppOperations(app: App, options: ApiOptions): void {
         const { organizationId, keyId, userId, connectionId: id, name, webUrl, apiUrl } = registration;
         request.principal = { organizationId, keyId, userId, scopes: [], automationIds: null };
         void reply.clearCookie(cookieName, cookie());
+        await requireStillAdmin(database, registration);
         const made = await connections.convertAppManifest({ kind: "github", webUrl, apiUrl }, code);
         const credential: ConnectionCredential = { type: "app", appId: made.appId, privateKey: made.privateKey };
         const addresses = { kind: "github", webUrl, apiUrl } as const;
-        // Whatever it lacks, it is saved: nobody gets the private key a second time.
-        const check = await connections.check(addresses, credential);
-        const connection = { ...addresses, id, name, credential, check, hookSecret: made.hookSecret };
+        // Whatever it lacks, it is saved at once: nobody gets the private key a second time.
+        const connection = { ...addresses, id, name, credential, check: notChecked, hookSecret: made.hookSecret };
         await createConnection(database, vault, organizationId, connection);
         await connections.changed(organizationId);
+        await checkSaved(options, organizationId, id).catch((error: unknown) =>
+          request.log.warn({ err: error, connectionId: id }, "a new GitHub App could not be checked"),
+        );
         const page = URL.canParse(made.htmlUrl) ? new URL(made.htmlUrl) : null;
         const isThere = page !== null && page.origin === new URL(webUrl).origin;
         return await reply.redirect(isThere ? `${page.href}/installations/new` : "/settings");
@@ -169,6 +182,28 @@ export function addGitHubAppOperations(app: App, options: ApiOptions): void {
       }
     },
   );
+}
+
+/** What is known of an App that was just registered. */
+const notChecked: ConnectionCheck = {
+  account: null,
+  problems: [
+    {
+      missing: "a check",
+      why: "The App was registered, and GitHub could not be asked about it yet.",
+      remedy: "Check it now, or wait: it is checked within the hour.",
+      essential: false,
+    },
+  ],
+};
+
+async function checkSaved(
+  { database, vault, connections }: Pick<ApiOptions, "database" | "vault" | "connections">,
+  organizationId: string,
+  id: string,
+): Promise<void> {
+  const saved = await openConnection(database, vault, organizationId, id);
+  await saveConnectionHealth(database, saved, await connections.check(saved, saved.credential));
 }
 
 /** The state that GitHub passes through: sealed, so that nobody else can make one, and with what it is for. */

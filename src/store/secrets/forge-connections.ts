@@ -22,6 +22,10 @@ export const connectionsChannel = "offstage_connections";
 const previousSecretFor = "24 hours";
 /** Time until the next check of a connection's health: an hour less up to a sixth of it, so that checks spread. */
 const untilNextCheck = "interval '1 hour' - random() * interval '10 minutes'";
+/** A connection that is broken is looked at again sooner: the forge may only have been away. */
+const untilBrokenCheck = "interval '10 minutes'";
+/** Most connections of an organization: each session opens all of them. */
+const mostConnections = 100;
 
 /** A connection as the database has it: its hook's address is added by the API, which knows its own. */
 export type ConnectionRecord = Omit<Connection, "hookUrl">;
@@ -59,7 +63,7 @@ export interface NewConnection extends Pick<ConnectionRecord, "id" | "kind" | "n
 /**
  * Creates a connection.
  * @returns it with its webhook's secret, which is shown only now
- * @throws ConflictError if the organization has one for the same address
+ * @throws ConflictError if the organization has one for the same address, or a hundred, or is being erased
  */
 export async function createConnection(
   database: Database,
@@ -69,6 +73,7 @@ export async function createConnection(
 ): Promise<ConnectionRecord & { readonly webhookSecret: string }> {
   const { id, kind, name, webUrl, apiUrl, credential, check, hookSecret = newHookSecret() } = connection;
   const made = await sealing(database, async (transaction) => {
+    await requireRoom(transaction, organizationId);
     const { sealed, masterKey } = await sealContent(vault, id, { credential, hookSecrets: [hookSecret] });
     const { rows } = await transaction
       .query<ConnectionRecord>(
@@ -98,6 +103,20 @@ export async function createConnection(
   });
   database.notify(connectionsChannel, organizationId);
   return { ...made, webhookSecret: hookSecret };
+}
+
+/** Holds the organization meanwhile, so that no other connection and no erasure gets in between. */
+async function requireRoom(transaction: Queryable, organizationId: string): Promise<void> {
+  await transaction.query("select from organization where id = $1 for no key update", [organizationId]);
+  const { rows } = await transaction.query<{ count: number; isErased: boolean }>(
+    `select (select count(*)::integer from forge_connection where organization_id = $1 and deleted_at is null) as count,
+       exists (select from erasure where organization_id = $1) as "isErased"`,
+    [organizationId],
+  );
+  const [{ count, isErased } = { count: 0, isErased: true }] = rows;
+  if (isErased) throw new ConflictError("the organization is being erased: nothing can be connected to it");
+  if (count < mostConnections) return;
+  throw new ConflictError(`an organization has at most ${mostConnections} connections: delete one that is not needed`);
 }
 
 /**
@@ -344,22 +363,20 @@ export async function openConnection(
 }
 
 /**
- * Records what a check found.
+ * Records what a check found. The next one is in about an hour, in ten minutes if the connection is broken.
  * @param revision of the credential that was checked: if it was replaced meanwhile, the finding is about the old one, and dropped
- * @param againAfterMs time until the next check; omitted: about an hour
  */
 export async function saveConnectionHealth(
   database: Database,
   { id, revision }: Pick<OpenedConnection, "id" | "revision">,
   check: ConnectionCheck,
-  againAfterMs?: number,
 ): Promise<void> {
-  const next = againAfterMs === undefined ? untilNextCheck : "$6 * interval '1 millisecond'";
   await database.pool.query(
     `update forge_connection set state = $3, problems = $4, checked_at = now(), account = coalesce($5, account),
-       next_check_at = now() + ${next}
+       install_url = coalesce($6, install_url),
+       next_check_at = now() + case when $3 = 'broken' then ${untilBrokenCheck} else ${untilNextCheck} end
      where id = $1 and deleted_at is null and md5(sealed) = $2`,
-    [id, revision, ...healthOf(check), check.account, ...(againAfterMs === undefined ? [] : [againAfterMs])],
+    [id, revision, ...healthOf(check), check.account, check.installUrl ?? null],
   );
 }
 

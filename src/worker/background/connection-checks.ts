@@ -10,8 +10,6 @@ import type { Vault } from "../../store/secrets/vault.ts";
 const everyMs = 60_000;
 /** Connections of one round: at most so many requests begin at once, of which each is over in half a minute. */
 const batch = 10;
-/** A connection that is broken is looked at again sooner: the forge may only have been away. */
-const brokenAgainMs = 10 * 60_000;
 
 /** What the checks of connections need. */
 export interface ConnectionCheckOptions {
@@ -49,7 +47,7 @@ export async function checkDueConnections(
       try {
         const found = await check(connection, stopping);
         const isBroken = connectionStateOf(found.problems) === "broken";
-        await saveConnectionHealth(database, connection, found, isBroken ? brokenAgainMs : undefined);
+        await saveConnectionHealth(database, connection, found);
         if (isBroken) logger.warn({ connectionId, organizationId }, "a connection of a forge is broken");
       } catch (error) {
         if (!stopping.aborted) logger.warn({ err: error, connectionId }, "could not check a connection of a forge");

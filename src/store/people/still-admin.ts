@@ -1,0 +1,24 @@
+import type { Database } from "../../database/database.ts";
+import { ForbiddenError } from "../../domain/errors/errors.ts";
+import type { Principal } from "../../domain/people/key.ts";
+
+/**
+ * Looks whether who began something as an admin still is one: the key is not revoked, the user not disabled or of another role, and
+ * the organization not being erased.
+ * @throws ForbiddenError if not
+ */
+export async function requireStillAdmin(
+  database: Database,
+  { organizationId, keyId, userId }: Pick<Principal, "organizationId" | "keyId" | "userId">,
+): Promise<void> {
+  const { rowCount } = await database.pool.query(
+    `select from organization where id = $1
+       and not exists (select from erasure where organization_id = $1)
+       and ($2::uuid is null or exists (select from api_key where id = $2 and organization_id = $1 and revoked_at is null
+         and (expires_at is null or expires_at > now())))
+       and ($3::uuid is null or exists (select from user_account where id = $3 and organization_id = $1 and disabled_at is null
+         and role = 'admin'))`,
+    [organizationId, keyId, userId],
+  );
+  if (rowCount === 0) throw new ForbiddenError("whoever began this is no admin any more");
+}
