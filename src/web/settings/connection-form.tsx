@@ -37,12 +37,14 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
   const [kind, setKind] = useState<ForgeKind>("github");
   const [name, setName] = useState("");
   const [webUrl, setWebUrl] = useState("");
+  const [apiUrl, setApiUrl] = useState("");
   const credential = useCredential();
   const create = useMutation({
     mutationFn: async () => {
       const given = {
         ...(name.trim() !== "" && { name: name.trim() }),
         ...(webUrl.trim() !== "" && { webUrl: webUrl.trim() }),
+        ...(kind !== "git" && apiUrl.trim() !== "" && { apiUrl: apiUrl.trim() }),
       };
       if (credential.value !== null) return client.connection.create({ kind, credential: credential.value, ...given });
       const account = credential.account === "" ? {} : { account: credential.account };
@@ -56,7 +58,7 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
     // Don't keep the secret in the cache.
     gcTime: 0,
   });
-  const wrong = fieldOf(create.error, ["webUrl", "name", "credential", "account"]);
+  const wrong = fieldOf(create.error, ["webUrl", "apiUrl", "name", "credential", "account"]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (!create.isPending) create.mutate();
@@ -106,6 +108,26 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
           />
         )}
       </Field>
+      {kind !== "git" && (
+        <Field
+          label="API address"
+          hint={`Empty for ${usualAddresses[kind].apiUrl(exampleOrigin(kind, webUrl)) ?? ""}. Of a server below a path, with that path.`}
+          error={wrong === "apiUrl" ? create.error : null}
+        >
+          {(attributes) => (
+            <input
+              {...attributes}
+              inputMode="url"
+              autoComplete="off"
+              autoCapitalize="none"
+              spellCheck={false}
+              className="field"
+              value={apiUrl}
+              onChange={({ target }) => setApiUrl(target.value)}
+            />
+          )}
+        </Field>
+      )}
       <Field label="Name" hint="Empty for its host." error={wrong === "name" ? create.error : null}>
         {(attributes) => (
           <input
@@ -131,6 +153,12 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
       />
     </form>
   );
+}
+
+/** The origin of the address so far, or of the kind's public server. */
+function exampleOrigin(kind: ForgeKind, webUrl: string): string {
+  const written = webUrl.trim();
+  return URL.canParse(written) ? new URL(written).origin : (usualAddresses[kind].webUrl ?? "https://git.example.com");
 }
 
 /** Another credential of a connection. */
