@@ -394,7 +394,7 @@ describe("the guard of a connection", () => {
     const broken = await forgesOf({ ...connection, credential: new Error("no key") });
     const address = parseRepositoryUrl("http://forge.invalid/acme/shop") as RepositoryAddress;
     const methods = (served: Forge) => [
-      ...Object.entries(served).filter(([name]) => !["serves", "credentials"].includes(name)),
+      ...Object.entries(served).filter(([name]) => !["serves", "credentials", "issuedTokens"].includes(name)),
       ...Object.entries(served.feedback ?? {}),
     ];
     const calls = methods(of.forgeOf(address)).filter(([, value]) => typeof value === "function");
@@ -492,6 +492,12 @@ describe("an attempt", () => {
     forges.forget("1");
     expect(await served.readAccess(address, "main", signal)).toMatchObject({ mayPush: true });
     expect(await served.feedback?.mayWrite(address, { id: "1", login: "nobody" }, signal)).not.toBeUndefined();
+    // The connection became one of plain git, which gives no answers: the forge of the beginning says what is wrong.
+    stored = { ...stored, kind: "git", apiUrl: null, revision: "3" };
+    forges.forget("1");
+    await expect(served.feedback?.mayWrite(address, { id: "1", login: "nobody" }, signal)).rejects.toMatchObject({
+      code: "repository_access_denied",
+    });
     const said = `${forge.token} replaced-token-1 of-the-server of-the-session`;
     expect(mask.text(said)).toBe("[secret] [secret] [secret] [secret]");
     expect(mask.secrets).toEqual(["of-the-server", "replaced-token-1", "of-the-session", forge.token]);

@@ -32,7 +32,8 @@ const immediate: ReadonlySet<string> = new Set(["serves", "issuedTokens"] satisf
 /** The methods, also of objects in it, each called of what `now` gives after a refresh. */
 function refreshed<Methods extends object>(refresh: () => Promise<void>, now: () => Methods): Methods {
   const wrap = ([name, value]: [string, unknown]): [string, unknown] => {
-    const current = (): unknown => (now() as Readonly<Record<string, unknown>>)[name];
+    // Another forge may serve the address by then, which may have less, as plain git has no feedback.
+    const current = (): unknown => (now() as Readonly<Record<string, unknown>> | null)?.[name] ?? value;
     if (typeof value === "object" && value !== null) return [name, refreshed(refresh, current as () => object)];
     if (typeof value !== "function" || immediate.has(name)) return [name, value];
     const call = async (...given: unknown[]): Promise<unknown> => {
