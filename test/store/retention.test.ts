@@ -325,7 +325,7 @@ test("beyond their bound, the jobs that ended first go", async () => {
 test("ledger entries without a job go, the oldest first, if they take more room than they may, and those that wait stay", async () => {
   const { pool } = database;
   const ids: string[] = [];
-  for (const [age, outcome] of [
+  for (const [hours, outcome] of [
     [4, null],
     [3, "filtered"],
     [2, "filtered"],
@@ -336,7 +336,7 @@ test("ledger entries without a job go, the oldest first, if they take more room 
     await pool.query(
       `insert into arrival (id, organization_id, outcome, reason, payload, created_at)
        values ($1, $2, $3, 'x', jsonb_build_object('text', (select string_agg(md5(random()::text), '') from generate_series(1, 500))), now() - $4 * interval '1 hour')`,
-      [id, organizationId, outcome, age],
+      [id, organizationId, outcome, hours],
     );
   }
   expect(await boundArrivals(database, 0, signal)).toBe(0);

@@ -87,7 +87,10 @@ function settingsOf(
   }
 }
 
-/** npm's global file. Of several lines that say the same, the last counts: the image's own. */
+/**
+ * npm's global file. Of several lines that say the same, the last counts: the image's own. But not whom it trusts: npm then trusts
+ * nobody else, and the gateway, which answers for the registry, is not there. The variables name all who are to be trusted.
+ */
 function npmSettings(lines: string): FileOver {
   return {
     over: [
@@ -97,6 +100,7 @@ function npmSettings(lines: string): FileOver {
       { path: "/usr/local/etc/npmrc" },
     ],
     without: lines,
+    ignored: String.raw`(?:^|\n)[ \t]*(?:cafile|ca(?:\[\])?)[ \t]*=[^\n]*`,
     insertions: [{ before: "^", text: lines }],
   };
 }
