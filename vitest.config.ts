@@ -4,6 +4,8 @@ import { LongestFirst } from "./test/longest-first.ts";
 /** Suites that need no surroundings: they read the sources, or run programs that take no more than a folder. */
 const sourceSuites = [
   "test/architecture.test.ts",
+  "test/chaos/verify-loop.test.ts",
+  "test/conversations/rest.test.ts",
   "test/dashboards.test.ts",
   "test/deployment.test.ts",
   "test/documentation.test.ts",
@@ -19,8 +21,8 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // For what hangs: no test says by its time how fast a machine is.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     expect: { poll: { timeout: 180_000 } },
     reporters: ["default", "./test/count-reporter.ts"],
     projects: [

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../src/api/app.ts";
@@ -21,6 +21,8 @@ import { noTraces } from "../src/traces.ts";
 export interface ApiServerReady {
   readonly url: string;
   readonly databaseUrl: string;
+  /** Of the database's first process. */
+  readonly databasePid: number;
 }
 
 export const benchKey = "bench-admin-key-0123456789abcdefghijklmnop";
@@ -52,12 +54,17 @@ async function serve(): Promise<void> {
     sandboxed: true,
     allowLocalRepositories: false,
     rateLimitPerMinute: 1_000_000,
+    mention: "offstage",
     maxRunningPerOrganization: 20,
     queueLimit: 1_000_000,
     hasRoom: () => Promise.resolve(true),
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
+    accounts: {
+      placeOf: () => Promise.resolve("there is no forge"),
+      check: () => Promise.resolve({ account: null, problems: [] }),
+    },
     connections: {
       check: () => Promise.resolve({ account: null, problems: [] }),
       changed: () => Promise.resolve(),
@@ -70,7 +77,12 @@ async function serve(): Promise<void> {
     ready: () => Promise.resolve(true),
   });
   url = await app.listen({ host: "127.0.0.1", port: 0 });
-  const ready: ApiServerReady = { url, databaseUrl: embedded.url };
+  const [databasePid] = (await readFile(join(directory, "postgres", "postmaster.pid"), "utf8")).split("\n");
+  const ready: ApiServerReady = { url, databaseUrl: embedded.url, databasePid: Number(databasePid) };
+  process.on("message", () => {
+    const { user, system } = process.cpuUsage();
+    process.send?.({ cpuMs: (user + system) / 1_000 });
+  });
   process.send?.(ready);
   await new Promise<void>((resolve) => process.once("disconnect", () => resolve()));
   await app.close();

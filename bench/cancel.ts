@@ -1,10 +1,9 @@
-import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import type { Client } from "../src/client.ts";
 import { script } from "../test/end-to-end/script.ts";
 import { startServerProcess } from "../test/server-process.ts";
 import { createWorld, untilOver, type World } from "../test/world.ts";
-import { quantile, table } from "./measure.ts";
+import { machine, quantile, table } from "./measure.ts";
 
 /**
  * From the request that cancels a session whose agent runs a long command to the end of the session, with every process gone.
@@ -39,9 +38,7 @@ try {
       took.sort((a, b) => a - b);
       lines.push([agent, String(took.length), quantile(took, 0.5).toFixed(0), quantile(took, 0.99).toFixed(0)]);
     }
-    process.stdout.write(
-      `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(["", "sessions", "p50 ms", "p99 ms"], lines)}`,
-    );
+    process.stdout.write(`${machine()}\n\n${table(["", "sessions", "p50 ms", "p99 ms"], lines)}`);
   } finally {
     await server.kill("SIGTERM");
   }

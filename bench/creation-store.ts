@@ -1,5 +1,5 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { openDatabase, type Database } from "../src/database/database.ts";
@@ -9,7 +9,7 @@ import { createLogger } from "../src/observability.ts";
 import { bootstrap } from "../src/store/people/organizations.ts";
 import { createBatchedInserts } from "../src/store/sessions/batched-inserts.ts";
 import { createSession } from "../src/store/sessions/new-session.ts";
-import { load, summarize, table } from "./measure.ts";
+import { load, machine, summarize, table } from "./measure.ts";
 
 /**
  * The store's one statement beside the same rows in a transaction of single statements, and beside the session and one
@@ -99,9 +99,7 @@ try {
     one.p99Ms.toFixed(2),
   ]);
   const head = [`${connections} connections`, "per second", "of the first", "p50 ms", "p99 ms"];
-  process.stdout.write(
-    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, lines)}`,
-  );
+  process.stdout.write(`${machine()}\n\n${table(head, lines)}`);
   await pool.end();
   await own.close();
 } finally {

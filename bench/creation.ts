@@ -1,11 +1,9 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { Agent, request } from "node:http";
-import { cpus } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { benchKey, type ApiServerReady } from "./api-server.ts";
-import { load, summarize, table } from "./measure.ts";
+import { compare, comparedHead, machine, table, type Work } from "./measure.ts";
+import { startServed } from "./served.ts";
 
 /**
  * Session creation and automation trigger over HTTP, beside a bare transaction of two rows in the same PostgreSQL:
@@ -16,8 +14,6 @@ import { load, summarize, table } from "./measure.ts";
 const rounds = 5;
 const roundMs = 2_000;
 const concurrencies = [1, 8, 32];
-
-type Work = () => Promise<void>;
 
 function poster(url: string, agent: Agent): (path: string, body: unknown) => Promise<void> {
   return (path, body) =>
@@ -59,32 +55,8 @@ async function twoRows(pool: pg.Pool): Promise<Work> {
   };
 }
 
-async function compare(ways: Record<string, Work>, concurrency: number): Promise<string[][]> {
-  const took: Record<string, number[]> = {};
-  for (const work of Object.values(ways)) await load(work, { concurrency, durationMs: 500 });
-  for (let round = 0; round < rounds; round += 1) {
-    for (const [name, work] of Object.entries(ways)) {
-      (took[name] ??= []).push(...(await load(work, { concurrency, durationMs: roundMs })));
-    }
-  }
-  const measured = Object.entries(took).map(([name, all]) => ({ name, ...summarize(all, rounds * roundMs) }));
-  const bare = measured[0]?.perSecond ?? Number.NaN;
-  return measured.map((one) => [
-    one.name,
-    String(concurrency),
-    one.perSecond.toFixed(0),
-    (one.perSecond / bare).toFixed(2),
-    one.p50Ms.toFixed(2),
-    one.p95Ms.toFixed(2),
-    one.p99Ms.toFixed(2),
-  ]);
-}
-
-const server = fork(join(import.meta.dirname, "api-server.ts"));
-const exited = once(server, "exit");
+const { ready, stop } = await startServed<ApiServerReady>(join(import.meta.dirname, "api-server.ts"));
 try {
-  const [ready] = (await Promise.race([once(server, "message"), exited])) as [ApiServerReady | number];
-  if (typeof ready !== "object") throw new Error("the server ended before it was ready");
   const most = Math.max(...concurrencies);
   const agent = new Agent({ keepAlive: true, maxSockets: most });
   const post = poster(ready.url, agent);
@@ -101,14 +73,10 @@ try {
     "POST /automation/bench/trigger": () => post("/automation/bench/trigger", event),
   };
   const rows: string[][] = [];
-  for (const concurrency of concurrencies) rows.push(...(await compare(ways, concurrency)));
-  const head = ["", "connections", "per second", "of bare", "p50 ms", "p95 ms", "p99 ms"];
-  process.stdout.write(
-    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, rows)}`,
-  );
+  for (const concurrency of concurrencies) rows.push(...(await compare(ways, { concurrency, rounds, roundMs })));
+  process.stdout.write(`${machine()}\n\n${table(comparedHead, rows)}`);
   await pool.end();
   agent.destroy();
 } finally {
-  if (server.connected) server.disconnect();
-  await exited;
+  await stop();
 }

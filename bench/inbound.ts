@@ -1,149 +1,146 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { Agent, request } from "node:http";
-import { cpus } from "node:os";
+import { createHmac } from "node:crypto";
+import { Agent } from "node:http";
 import { join } from "node:path";
-import pg from "pg";
-import type { Expression } from "../src/domain/automations/condition.ts";
-import { createTemplates } from "../src/templates/templates.ts";
 import { benchKey, type ApiServerReady } from "./api-server.ts";
-import { load, summarize, table } from "./measure.ts";
+import { manyConditions, manyListeners } from "./inbound-listeners.ts";
+import { compare, comparedHead, machine, table, type Work } from "./measure.ts";
+import { poster, type Post } from "./poster.ts";
+import { familyCpuMs, startServed, type Served } from "./served.ts";
 
 /**
- * Deliveries to a webhook over HTTP, beside a bare insert of the same payload with a unique key in the same PostgreSQL: what the
- * database alone would allow. Then what conditions cost: one event, and 10,000 automations that listen to it.
+ * Deliveries to a webhook over HTTP, beside what somebody would write who only wants to keep them: another process with the same HTTP
+ * server (Fastify) over the same PostgreSQL, with a pool as large, which reads the same JSON and makes one insert of it under the
+ * delivery's id, committed as durably as ours before it answers (bare-server.ts). Neither runs in the process that makes the load, and
+ * they are measured in turn, round by round, so that what else the machine does meets both. Beyond the bare insert, ours finds the
+ * trigger, checks the signature, limits the rate and the queue, notes the delivery's keys, queues a job, tells webhooks and workers of
+ * it, and writes the request into log, metrics and audit log.
+ *
+ * The last two columns are the processor time, in ms, that one delivery takes of the HTTP server's process and of the database's (Linux):
+ * they say more than the throughput if others use the machine.
+ *
+ * Then what conditions cost: one event, and 10,000 automations that listen to it on one connection.
  *
  *   npm run bench:inbound
  */
-const rounds = 4;
+const rounds = 6;
 const roundMs = 2_000;
-const concurrencies = [1, 8, 32];
-const listeners = 10_000;
-
-type Work = () => Promise<void>;
+const concurrencies = [1, 32];
 
 /** A payload as forges send it: some 7 kB. */
-const payload = (n: number): object => ({
+const payload = (n: number) => ({
   action: "opened",
   n,
   issue: { number: n, title: "It fails", labels: ["bug", "triage"], body: "It fails on an empty file. ".repeat(250) },
   sender: { login: "somebody", type: "User" },
 });
 
-function poster(agent: Agent): (url: string, body: object, headers?: Record<string, string>) => Promise<string> {
-  return (url, body, more = {}) =>
-    new Promise((resolve, reject) => {
-      const text = JSON.stringify(body);
-      const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text), ...more };
-      const sent = request(url, { method: "POST", agent, headers }, (response) => {
-        const parts: Buffer[] = [];
-        response.on("data", (part: Buffer) => parts.push(part));
-        response.once("error", reject);
-        response.once("end", () => {
-          const answer = Buffer.concat(parts).toString();
-          if ((response.statusCode ?? 500) < 300) resolve(answer);
-          else reject(new Error(`POST ${url} answered ${response.statusCode}: ${answer.slice(0, 200)}`));
-        });
-      });
-      sent.once("error", reject);
-      sent.end(text);
-    });
-}
-
-async function bareInsert(pool: pg.Pool): Promise<Work> {
-  await pool.query("create table bench_event (id uuid primary key, key text unique, body jsonb not null)");
+/** Delivers to a trigger of its own, and expects what comes of it. */
+async function hook(
+  { url, post }: { readonly url: string; readonly post: Post },
+  macro: string,
+  trigger: object,
+  outcome: "accepted" | "duplicate" | "filtered",
+): Promise<Work> {
+  const automation = { name: macro, macro, instructions: "Work", triggers: [{ type: "webhook", ...trigger }] };
+  const key = { authorization: `Bearer ${benchKey}` };
+  const made = JSON.parse(await post(new URL("/automation/create", url).href, automation, key)) as {
+    triggers: { id: string; secret?: string }[];
+  };
+  const { id, secret } = made.triggers[1] ?? {};
+  const address = new URL(`/hook/${id}`, url).href;
   let n = 0;
   return async () => {
     n += 1;
-    await pool.query("insert into bench_event (id, key, body) values ($1, $2, $3) on conflict do nothing", [
-      crypto.randomUUID(),
-      `delivery:${n}`,
-      JSON.stringify(payload(n)),
-    ]);
+    const body = JSON.stringify(payload(n));
+    const signature =
+      secret === undefined ? {} : { "x-signature": createHmac("sha256", secret).update(body).digest("hex") };
+    const deliveryId = outcome === "duplicate" ? macro : `${macro}-${n}`;
+    const answer = await post(address, body, { "webhook-id": deliveryId, ...signature });
+    if (n > 1 && !answer.includes(`"${outcome}"`)) throw new Error(`${macro} was answered ${answer}`);
   };
 }
 
-async function compare(ways: Readonly<Record<string, Work>>, concurrency: number): Promise<string[][]> {
-  const took: Record<string, number[]> = {};
-  for (const work of Object.values(ways)) await load(work, { concurrency, durationMs: 500 });
-  for (let round = 0; round < rounds; round += 1) {
-    for (const [name, work] of Object.entries(ways)) {
-      (took[name] ??= []).push(...(await load(work, { concurrency, durationMs: roundMs })));
-    }
-  }
-  const measured = Object.entries(took).map(([name, all]) => ({ name, ...summarize(all, rounds * roundMs) }));
-  const bare = measured[0]?.perSecond ?? Number.NaN;
-  return measured.map((one) => [
-    one.name,
-    String(concurrency),
-    one.perSecond.toFixed(0),
-    (one.perSecond / bare).toFixed(2),
-    one.p50Ms.toFixed(2),
-    one.p95Ms.toFixed(2),
-    one.p99Ms.toFixed(2),
-  ]);
-}
-
-/** How long one event's conditions take, of which each differs. */
-async function conditions(): Promise<string> {
-  const templates = createTemplates();
-  const expressions: Expression[] = Array.from({ length: listeners }, (_, n) => ({
-    condition: `event.issue.labels.exists(label, label == 'bug') && event.issue.number == ${n}`,
-    key: "'issue ' + string(event.issue.number)",
-    trigger: { id: String(n), type: "forge" },
-  }));
-  const asker = { organizationId: "bench", id: "bench" };
-  const variables = { event: payload(7) as Record<string, unknown>, repository: null };
-  const times: number[] = [];
-  for (let round = 0; round < 3; round += 1) {
-    const began = performance.now();
-    const verdicts = await templates.evaluate(expressions, variables, asker);
-    times.push(performance.now() - began);
-    if (verdicts.filter((each) => "passes" in each && each.passes).length !== 1) throw new Error("one must pass");
-  }
-  await templates.close();
-  const [cold = 0, ...warm] = times;
-  return `${listeners} conditions with one event: ${cold.toFixed(0)} ms the first time, ${Math.min(...warm).toFixed(0)} ms once compiled\n`;
-}
-
-const server = fork(join(import.meta.dirname, "api-server.ts"));
-const exited = once(server, "exit");
-try {
-  const [ready] = (await Promise.race([once(server, "message"), exited])) as [ApiServerReady | number];
-  if (typeof ready !== "object") throw new Error("the server ended before it was ready");
-  const most = Math.max(...concurrencies);
-  const agent = new Agent({ keepAlive: true, maxSockets: most });
-  const post = poster(agent);
-  const pool = new pg.Pool({ connectionString: ready.databaseUrl, max: most });
+/** Delivers an issue that was opened to a connection of GitHub, to which one automation listens. */
+async function forgeHook({ url, post }: { readonly url: string; readonly post: Post }): Promise<Work> {
   const key = { authorization: `Bearer ${benchKey}` };
-  const hook = async (macro: string, condition: string): Promise<Work> => {
-    const automation = { name: macro, macro, instructions: "Work", triggers: [{ type: "webhook", condition }] };
-    const made = JSON.parse(await post(new URL("/automation/create", ready.url).href, automation, key)) as {
-      triggers: { id: string }[];
-    };
-    const url = new URL(`/hook/${made.triggers[1]?.id}`, ready.url).href;
-    let n = 0;
-    return async () => {
-      n += 1;
-      await post(url, payload(n), { "webhook-id": `${macro}-${n}` });
-    };
+  const forge = { kind: "github", webUrl: "https://github.com/bench", credential: { type: "configured" } };
+  const made = JSON.parse(await post(new URL("/connection/create", url).href, forge, key)) as {
+    readonly id: string;
+    readonly webhookSecret: string;
   };
+  const listens = { type: "forge", connectionId: made.id, events: ["issue.opened"] };
+  const automation = { name: "listens", macro: "listens", instructions: "Work", triggers: [listens] };
+  await post(new URL("/automation/create", url).href, automation, key);
+  const address = new URL(`/hook/forge/${made.id}`, url).href;
+  const repository = {
+    full_name: "bench/app",
+    html_url: "https://github.com/bench/app",
+    clone_url: "https://github.com/bench/app.git",
+    default_branch: "main",
+  };
+  let n = 0;
+  return async () => {
+    n += 1;
+    const user = { id: 1, login: "somebody", type: "User" };
+    const { issue, ...told } = payload(n);
+    const html_url = `https://github.com/bench/app/issues/${n}`;
+    const opened = { ...issue, id: n, html_url, state: "open", labels: [{ name: "bug" }, { name: "triage" }], user };
+    const body = JSON.stringify({ ...told, issue: opened, repository, sender: user });
+    const answer = await post(address, body, {
+      "x-github-event": "issues",
+      "x-github-delivery": `forge-${n}`,
+      "x-hub-signature-256": `sha256=${createHmac("sha256", made.webhookSecret).update(body).digest("hex")}`,
+    });
+    if (!answer.includes('"accepted"')) throw new Error(`a forge's delivery was answered ${answer}`);
+  };
+}
+
+function bare(url: string, post: Post): Work {
+  let n = 0;
+  return async () => {
+    n += 1;
+    await post(new URL("/event", url).href, JSON.stringify(payload(n)), { "webhook-id": `bare-${n}` });
+  };
+}
+
+async function deliveries(api: Served<ApiServerReady>, post: Post): Promise<string> {
+  const { url, databaseUrl, databasePid } = api.ready;
+  const plain = await startServed<{ readonly url: string }>(join(import.meta.dirname, "bare-server.ts"), [databaseUrl]);
+  const server = { url, post };
+  const signed = { verify: { type: "hmac", header: "x-signature" } };
   const ways = {
-    "bare insert": await bareInsert(pool),
-    "POST /hook/{id}": await hook("plain", ""),
-    "the same, a condition holds": await hook("holds", "event.issue.labels.exists(label, label == 'bug')"),
-    "the same, it does not": await hook("filtered", "event.issue.number == 0"),
+    "bare insert": bare(plain.ready.url, post),
+    "POST /hook/{id}": await hook(server, "plain", {}, "accepted"),
+    "signed with HMAC": await hook(server, "signed", signed, "accepted"),
+    "delivered again": await hook(server, "again", {}, "duplicate"),
+    "a condition holds": await hook(
+      server,
+      "holds",
+      { condition: "event.issue.labels.exists(label, label == 'bug')" },
+      "accepted",
+    ),
+    "it does not": await hook(server, "filtered", { condition: "event.issue.number == 0" }, "filtered"),
+    "of a forge": await forgeHook(server),
   };
+  const spent = async (name: string): Promise<number[]> => [
+    await (name === "bare insert" ? plain : api).cpuMs(),
+    await familyCpuMs(databasePid),
+  ];
   const rows: string[][] = [];
-  for (const concurrency of concurrencies) rows.push(...(await compare(ways, concurrency)));
-  const head = ["", "connections", "per second", "of bare", "p50 ms", "p95 ms", "p99 ms"];
-  process.stdout.write(
-    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, rows)}`,
-  );
-  process.stdout.write(`\n${await conditions()}`);
-  await pool.end();
-  agent.destroy();
+  for (const concurrency of concurrencies) rows.push(...(await compare(ways, { concurrency, rounds, roundMs, spent })));
+  await plain.stop();
+  return table([...comparedHead, "server", "database"], rows);
+}
+
+const api = await startServed<ApiServerReady>(join(import.meta.dirname, "api-server.ts"));
+const agent = new Agent({ keepAlive: true, maxSockets: Math.max(...concurrencies) });
+try {
+  const post = poster(agent);
+  process.stdout.write(`${machine()}\n\n`);
+  process.stdout.write(`${await deliveries(api, post)}\n`);
+  process.stdout.write(await manyConditions(payload(7)));
+  process.stdout.write(await manyListeners(api.ready, post));
 } finally {
-  if (server.connected) server.disconnect();
-  await exited;
+  agent.destroy();
+  await api.stop();
 }

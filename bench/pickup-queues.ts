@@ -56,7 +56,7 @@ export async function offstage({ database, organizationId, logger, picked }: Pla
     },
     runJob: async (job) => {
       picked(job.id);
-      await completeJob(database, job, job.id);
+      await completeJob(database.pool, job, job.id);
     },
   });
   await worker.start();

@@ -1,5 +1,5 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -7,7 +7,7 @@ import { openDatabase } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { createLogger } from "../src/observability.ts";
 import { bootstrap } from "../src/store/people/organizations.ts";
-import { quantile, table } from "./measure.ts";
+import { machine, quantile, table } from "./measure.ts";
 import { bareLoop, graphileWorker, offstage, pgBoss, type Queue } from "./pickup-queues.ts";
 
 /**
@@ -139,9 +139,7 @@ try {
   for (const queue of Object.values(queues)) await queue.stop();
   await database.close();
   const head = ["", "load", "p50 ms", "of bare", "p99 ms", "per second"];
-  process.stdout.write(
-    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, lines)}`,
-  );
+  process.stdout.write(`${machine()}\n\n${table(head, lines)}`);
 } finally {
   await server.stop();
   await rm(folder, { recursive: true, force: true });

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { cpus } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { Client } from "../src/client.ts";
@@ -7,7 +6,7 @@ import type { SessionDetail } from "../src/domain/sessions/session.ts";
 import { script } from "../test/end-to-end/script.ts";
 import { startServerProcess } from "../test/server-process.ts";
 import { createWorld, type World } from "../test/world.ts";
-import { quantile, table } from "./measure.ts";
+import { machine, quantile, table } from "./measure.ts";
 
 /**
  * Many sessions at once through the whole server, a process of its own: the basic agent in the sandbox, a scripted
@@ -135,9 +134,7 @@ try {
       "server MiB",
       "at most",
     ];
-    process.stdout.write(
-      `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, lines)}`,
-    );
+    process.stdout.write(`${machine()}\n\n${table(head, lines)}`);
   } finally {
     await server.kill("SIGTERM");
   }

@@ -1,5 +1,5 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import pg from "pg";
@@ -13,7 +13,7 @@ import { createSession } from "../src/store/sessions/new-session.ts";
 import { searchSessions } from "../src/store/sessions/search.ts";
 import { getSession, listSessions } from "../src/store/sessions/sessions.ts";
 import { fill, largestOrganization, rareAutomation, rareWord, sessionIdSql, smallOrganization } from "./fill.ts";
-import { quantile, table } from "./measure.ts";
+import { machine, quantile, table } from "./measure.ts";
 
 /**
  * How long the questions of the API take in a store with few sessions and with very many. Each size is a database of its
@@ -192,9 +192,7 @@ try {
     ]);
   }
   const head = ["sessions", ...sizes.flatMap((rows) => [`${rows} p50 ms`, "p99 ms"]), "last / first"];
-  process.stdout.write(
-    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, lines)}`,
-  );
+  process.stdout.write(`${machine()}\n\n${table(head, lines)}`);
 } finally {
   for (const store of stores) await store.database.close();
   await server.stop();

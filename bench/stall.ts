@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent, get } from "node:http";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -12,7 +12,7 @@ import { createLogger } from "../src/observability.ts";
 import { gatewayPids } from "../test/gateway/gateway-pids.ts";
 import { startServerProcess, type ServerProcess } from "../test/server-process.ts";
 import { createWorld } from "../test/world.ts";
-import { quantile, table } from "./measure.ts";
+import { machine, quantile, table } from "./measure.ts";
 import { attacks } from "./stall-attacks.ts";
 
 /**
@@ -252,9 +252,7 @@ try {
     "kept",
     "ended",
   ];
-  process.stdout.write(
-    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, rows)}`,
-  );
+  process.stdout.write(`${machine()}\n\n${table(head, rows)}`);
 } finally {
   await database.close();
   await server.kill("SIGTERM");

@@ -1,7 +1,6 @@
-import { fork, type ChildProcess } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -12,7 +11,8 @@ import { findDefaultOrganization } from "../src/store/people/organizations.ts";
 import { appendEvents } from "../src/store/sessions/events.ts";
 import { createSession } from "../src/store/sessions/new-session.ts";
 import { benchKey, type ApiServerReady } from "./api-server.ts";
-import { quantile, table } from "./measure.ts";
+import { machine, quantile, table } from "./measure.ts";
+import { startServed } from "./served.ts";
 import type { WatchOrder, WatchReport } from "./watchers-client.ts";
 
 /**
@@ -33,12 +33,13 @@ const portsEach = 5_000;
 
 const now = (): number => performance.timeOrigin + performance.now();
 
-function residentMebibytes(pid: number | undefined): number {
+function residentMebibytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
 interface Told {
-  readonly server: ChildProcess;
+  /** The server's process. */
+  readonly pid: number;
   readonly url: string;
   readonly database: Database;
   /** Of the server before anyone watched. */
@@ -79,7 +80,7 @@ async function measure(told: Told, plan: Plan): Promise<string[]> {
   await open;
   const openMs = performance.now() - opened;
   await pause(3_000);
-  const each = ((residentMebibytes(told.server.pid) - told.bareMebibytes) * 1024) / watchers;
+  const each = ((residentMebibytes(told.pid) - told.bareMebibytes) * 1024) / watchers;
   const committed: number[] = [];
   for (const [round, session] of plan.told.entries()) {
     committed.push(await tell(told, session, round));
@@ -103,11 +104,8 @@ async function measure(told: Told, plan: Plan): Promise<string[]> {
   ];
 }
 
-const server = fork(join(import.meta.dirname, "api-server.ts"));
-const exited = once(server, "exit");
+const { ready, pid, stop } = await startServed<ApiServerReady>(join(import.meta.dirname, "api-server.ts"));
 try {
-  const [ready] = (await Promise.race([once(server, "message"), exited])) as [ApiServerReady | number];
-  if (typeof ready !== "object") throw new Error("the server ended before it was ready");
   const database = await openDatabase({ url: ready.databaseUrl, directory: "", logger: createLogger("error") });
   const organizationId = await findDefaultOrganization(database);
   const sessions: string[] = [];
@@ -115,7 +113,7 @@ try {
     const session = newSession({ prompt: "Fix the test", repositories: [], sandboxed: true });
     sessions.push((await createSession(database, organizationId, session)).id);
   }
-  const told: Told = { server, url: ready.url, database, bareMebibytes: residentMebibytes(server.pid) };
+  const told: Told = { pid, url: ready.url, database, bareMebibytes: residentMebibytes(pid) };
   const [one = "", ...many] = sessions;
   const plans: Plan[] = [
     { name: "all on one session", sessions: [one], told: Array.from({ length: rounds }, () => one), pauseMs: 5_000 },
@@ -129,11 +127,8 @@ try {
   const lines: string[][] = [];
   for (const plan of plans) lines.push(await measure(told, plan));
   const head = ["", "watchers", "opened in s", "KiB each", "events read", "p50 ms", "p99 ms", "slowest ms"];
-  process.stdout.write(
-    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, lines)}`,
-  );
+  process.stdout.write(`${machine()}\n\n${table(head, lines)}`);
   await database.close();
 } finally {
-  if (server.connected) server.disconnect();
-  await exited;
+  await stop();
 }

@@ -1,30 +1,49 @@
 import { parseArgs } from "node:util";
-import { acceptForge, type Subject } from "./forge-acceptance.ts";
+import { acceptForge, type Expectation, type Subject } from "./forge-acceptance.ts";
+import { acceptLoop, type LoopSubject } from "./loop-acceptance.ts";
+import { loopKinds } from "./loop-forge.ts";
 
 /**
  * Tries a real forge as Offstage uses it, in a repository for trials:
  *
+ *   FORGE_TOKEN=… npm run accept:forge -- --kind azure https://dev.azure.com/acme/shop/_git/trials
  *   FORGE_TOKEN=… npm run accept:forge -- --kind github https://github.com/acme/trials
  *   FORGE_TOKEN=… npm run accept:forge -- --kind gitlab https://gitlab.com/acme/trials
  *   FORGE_TOKEN=… npm run accept:forge -- --kind gitea https://git.example.com/acme/trials
+ *   FORGE_TOKEN=… npm run accept:forge -- --kind bitbucket --username me@acme.example https://bitbucket.org/acme/trials
+ *   FORGE_TOKEN=… npm run accept:forge -- --kind bitbucketDataCenter https://bitbucket.example.com/scm/acme/trials.git
+ *
+ * With `--loop` it tries the feedback loop too, of a running Offstage to which the forge delivers:
+ *
+ *   FORGE_TOKEN=… OFFSTAGE_API_KEY=… npm run accept:forge -- --kind github --loop https://offstage.example.com https://github.com/acme/trials
  *
  * Ends with 0 if every expectation is met, 1 if one is not, 2 if it can't begin.
  */
 const usage =
-  "usage: FORGE_TOKEN=… npm run accept:forge -- --kind github|gitlab|gitea [--web-url <url>] [--api-url <url>] [--lag <seconds>] <repository URL>";
+  "usage: FORGE_TOKEN=… npm run accept:forge -- --kind azure|github|gitlab|gitea|bitbucket|bitbucketDataCenter [--username <name>] [--web-url <url>] [--api-url <url>] [--lag <seconds>] [--loop <URL of Offstage, whose key is in OFFSTAGE_API_KEY> [--mention <word>] [--turn <seconds>]] <repository URL>";
 
-/** The version of each kind's API, as its path names it. */
-const versions = { github: "v3", gitlab: "v4", gitea: "v1" } as const;
+/** Where each kind has its API; Azure DevOps beside its repositories. */
+const apis = {
+  azure: "",
+  github: "/api/v3",
+  gitlab: "/api/v4",
+  gitea: "/api/v1",
+  bitbucket: "/2.0",
+  bitbucketDataCenter: "/rest/api/latest",
+} as const;
+/** Public servers that have it at another host. */
+const publicApis: Readonly<Record<string, string>> = {
+  "https://github.com": "https://api.github.com",
+  "https://bitbucket.org": "https://api.bitbucket.org/2.0",
+};
 
 process.exitCode = await main();
 
 async function main(): Promise<number> {
   try {
-    const subject = readSubject();
-    const isMet = await acceptForge(subject, ({ name, problem, ms }) => {
-      const mark = problem === null ? "ok  " : "FAIL";
-      console.log(`${mark} ${name} (${ms} ms)${problem === null ? "" : `\n     ${problem.trim()}`}`);
-    });
+    const { subject, offstage } = readSubject();
+    const isForgeMet = await acceptForge(subject, tell);
+    const isMet = offstage === null ? isForgeMet : (await acceptLoop({ ...subject, offstage }, tell)) && isForgeMet;
     console.log(isMet ? "Every expectation is met." : "An expectation is not met: see above.");
     return isMet ? 0 : 1;
   } catch (error) {
@@ -33,30 +52,49 @@ async function main(): Promise<number> {
   }
 }
 
+function tell({ name, problem, ms }: Expectation): void {
+  const mark = problem === null ? "ok  " : "FAIL";
+  console.log(`${mark} ${name} (${ms} ms)${problem === null ? "" : `\n     ${problem.trim()}`}`);
+}
+
 /** @throws Error with the usage if something is missing */
-function readSubject(): Subject {
+function readSubject(): { readonly subject: Subject; readonly offstage: LoopSubject["offstage"] | null } {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
       kind: { type: "string" },
+      username: { type: "string" },
       "web-url": { type: "string" },
       "api-url": { type: "string" },
       lag: { type: "string", default: "30" },
+      loop: { type: "string" },
+      mention: { type: "string", default: "offstage" },
+      turn: { type: "string", default: "900" },
     },
   });
-  const { kind, lag } = values;
+  const { kind, lag, username } = values;
   const [repositoryUrl] = positionals;
   const token = process.env["FORGE_TOKEN"] ?? "";
   if (!isKind(kind) || repositoryUrl === undefined || token === "") throw new Error(usage);
   const webUrl = values["web-url"] ?? new URL(repositoryUrl).origin;
   const apiUrl = values["api-url"] ?? apiOf(kind, webUrl);
-  return { settings: { kind, webUrl, apiUrl, token }, repositoryUrl, lagMs: Number(lag) * 1_000 };
+  const isNamed = kind === "bitbucket" || kind === "bitbucketDataCenter";
+  const name = isNamed && username !== undefined ? { username } : {};
+  const subject = { settings: { kind, webUrl, apiUrl, token, ...name }, repositoryUrl, lagMs: Number(lag) * 1_000 };
+  if (values.loop === undefined) return { subject, offstage: null };
+  const key = process.env["OFFSTAGE_API_KEY"] ?? "";
+  if (key === "") throw new Error(usage);
+  if (!loopKinds.some((each) => each === kind))
+    throw new Error(`--loop can try ${loopKinds.join(", ")}, and not ${kind}`);
+  const { mention, turn } = values;
+  const url = values.loop.replace(/\/+$/u, "");
+  return { subject, offstage: { url, key, mention, turnMs: Number(turn) * 1_000 } };
 }
 
-function isKind(kind: string | undefined): kind is keyof typeof versions {
-  return kind !== undefined && Object.hasOwn(versions, kind);
+function isKind(kind: string | undefined): kind is keyof typeof apis {
+  return kind !== undefined && Object.hasOwn(apis, kind);
 }
 
-function apiOf(kind: keyof typeof versions, webUrl: string): string {
-  return webUrl === "https://github.com" ? "https://api.github.com" : `${webUrl}/api/${versions[kind]}`;
+function apiOf(kind: keyof typeof apis, webUrl: string): string {
+  return publicApis[webUrl] ?? `${webUrl}${apis[kind]}`;
 }

@@ -6,14 +6,21 @@ import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../src/domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../src/domain/repositories/repository.ts";
+import { createAzureApi, type AzureSettings } from "../src/forges/azure/api.ts";
 import type { Forge, ForgePullRequest, ForgeSettings } from "../src/forges/forge.ts";
+import { placeOf } from "../src/forges/bitbucket-data-center/place.ts";
 import { createForges } from "../src/forges/forges.ts";
 import { pathOn } from "../src/forges/serves.ts";
-import { git, mustGit, type GitOptions } from "../src/worker/git/git.ts";
+import { mustGit, type GitOptions } from "../src/worker/git/git.ts";
 
 /** The forge and the repository that are tried. */
 export interface Subject {
-  readonly settings: Extract<ForgeSettings, { kind: "github" | "gitlab" | "gitea" }> & { readonly token: string };
+  readonly settings: Extract<
+    ForgeSettings,
+    { kind: "azure" | "github" | "gitlab" | "gitea" | "bitbucket" | "bitbucketDataCenter" }
+  > & {
+    readonly token: string;
+  };
   /** A repository for trials: branches and pull requests come and go in it. */
   readonly repositoryUrl: string;
   /** How long the forge may lag behind what was pushed or changed, in ms. */
@@ -29,7 +36,7 @@ export interface Expectation {
 }
 
 /** What the expectations share. */
-interface Trial {
+export interface Trial {
   readonly subject: Subject;
   readonly forge: Forge;
   readonly address: RepositoryAddress;
@@ -39,8 +46,10 @@ interface Trial {
   /** A new commit on the target, with a file of its own. @returns its hash */
   commit(parent: string | null): Promise<string>;
   push(sha: string, branch: string): Promise<void>;
-  open(branch: string, sha: string): Promise<ForgePullRequest & { readonly created: boolean }>;
+  open(branch: string, sha: string, draft?: boolean): Promise<ForgePullRequest & { readonly created: boolean }>;
   close(number: number): Promise<void>;
+  /** Deletes branches. */
+  remove(branches: readonly string[]): Promise<void>;
 }
 
 /**
@@ -51,16 +60,25 @@ interface Trial {
  * @throws Error if the trial can't begin: the repository is not served, or can't be cloned
  */
 export async function acceptForge(subject: Subject, report: (met: Expectation) => void): Promise<boolean> {
-  const address = parseRepositoryUrl(subject.repositoryUrl);
-  if (isAddressProblem(address)) throw new Error(`${subject.repositoryUrl} ${address.problem}`);
-  const folder = await mkdtemp(join(tmpdir(), "offstage-acceptance-"));
   const branches = ["one", "two"].map((name) => `offstage-acceptance/${randomBytes(6).toString("hex")}-${name}`);
-  const trial = await begin(subject, address, folder).catch(async (error: unknown) => {
-    await rm(folder, { recursive: true, force: true });
-    throw error;
-  });
+  const { trial, end } = await begin(subject);
+  const { expect, isMet } = expecting(report);
+  try {
+    await expectAll(trial, expect, branches);
+  } finally {
+    await expect("the branches are deleted", () => trial.remove(branches));
+    await end();
+  }
+  return isMet();
+}
+
+/** What reports expectations one after the other, whether they are met or not. */
+export function expecting(report: (met: Expectation) => void): {
+  readonly expect: Expect;
+  readonly isMet: () => boolean;
+} {
   let isMet = true;
-  async function expect(name: string, act: () => Promise<void>): Promise<void> {
+  async function expect(name: string, act: () => Promise<void>): Promise<boolean> {
     const began = performance.now();
     const problem = await act().then(
       () => null,
@@ -68,21 +86,29 @@ export async function acceptForge(subject: Subject, report: (met: Expectation) =
     );
     isMet &&= problem === null;
     report({ name, problem, ms: Math.round(performance.now() - began) });
+    return problem === null;
   }
-  try {
-    await expectAll(trial, expect, branches);
-  } finally {
-    await expect("the branches are deleted", async () => {
-      const refs = branches.map((branch) => `:refs/heads/${branch}`);
-      const { code, stderr } = await git(["push", "--quiet", address.cloneUrl, ...refs], trial.remote);
-      if (code !== 0) throw new Error(stderr);
-    });
-    await rm(folder, { recursive: true, force: true });
-  }
-  return isMet;
+  return { expect, isMet: () => isMet };
 }
 
-async function begin(subject: Subject, address: RepositoryAddress, folder: string): Promise<Trial> {
+/**
+ * Begins a trial with a clone of its own.
+ * @throws Error if it can't begin: the repository is not served, or can't be cloned
+ */
+export async function begin(subject: Subject): Promise<{ readonly trial: Trial; readonly end: () => Promise<void> }> {
+  const address = parseRepositoryUrl(subject.repositoryUrl);
+  if (isAddressProblem(address)) throw new Error(`${subject.repositoryUrl} ${address.problem}`);
+  const folder = await mkdtemp(join(tmpdir(), "offstage-acceptance-"));
+  const end = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    return { trial: await beginIn(folder, subject, address), end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+async function beginIn(folder: string, subject: Subject, address: RepositoryAddress): Promise<Trial> {
   const forge = createForges([subject.settings]).forgeOf(address);
   if (forge.kind === "git") throw new Error(`${subject.settings.webUrl} does not serve ${subject.repositoryUrl}`);
   const signal = AbortSignal.timeout(30 * 60_000);
@@ -105,12 +131,13 @@ async function begin(subject: Subject, address: RepositoryAddress, folder: strin
     push: async (sha, branch) => {
       await mustGit(["push", "--quiet", address.cloneUrl, `${sha}:refs/heads/${branch}`], remote);
     },
-    open: (head, sha) => {
+    open: (head, sha, draft = false) => {
       const work = { sessionId, sha, askedMsAgo: null, beforeAsking: () => Promise.resolve() };
       const words = { title: "A trial of Offstage", body: "Made by `npm run accept:forge`; it can be deleted." };
-      return forge.openPullRequest(address, { head, target, ...words, work }, signal);
+      return forge.openPullRequest(address, { head, target, ...words, draft, work }, signal);
     },
     close: (number) => closePullRequest(subject, address, number),
+    remove: (branches) => deleteBranches({ address, remote }, branches),
   };
 }
 
@@ -131,10 +158,34 @@ async function addCommit(remote: GitOptions, parent: string): Promise<string> {
   return mustGit([...identity, "commit-tree", changed, "-p", parent, "-m", message], options);
 }
 
+async function deleteBranches(
+  { address, remote }: Pick<Trial, "address" | "remote">,
+  branches: readonly string[],
+): Promise<void> {
+  const refs = branches.map((branch) => `refs/heads/${branch}`);
+  const there = await mustGit(["ls-remote", address.cloneUrl, ...refs], remote);
+  const deleted = refs.filter((ref) => there.includes(ref)).map((ref) => `:${ref}`);
+  if (deleted.length > 0) await mustGit(["push", "--quiet", address.cloneUrl, ...deleted], remote);
+}
+
 /** The product has no use for it. GitHub and Gitea have the same call. */
-async function closePullRequest({ settings }: Subject, address: RepositoryAddress, number: number): Promise<void> {
+export async function closePullRequest(
+  { settings }: Subject,
+  address: RepositoryAddress,
+  number: number,
+): Promise<void> {
+  if (settings.kind === "azure") return abandon(settings, address, number);
   const { kind, apiUrl, webUrl, token } = settings;
   const path = pathOn(webUrl, address);
+  if (kind === "bitbucket")
+    return declinePullRequest(`${apiUrl}/repositories/${path}/pullrequests/${number}`, settings);
+  if (kind === "bitbucketDataCenter") {
+    const { project, slug } = placeOf(webUrl, address);
+    const url = `${apiUrl}/projects/${project}/repos/${slug}/pull-requests/${number}`;
+    const read = await fetch(url, { headers: { Authorization: `Bearer ${token}` }, redirect: "manual" });
+    const { version } = (await read.json()) as { readonly version: number };
+    return declinePullRequest(url, { token }, `?version=${version}`);
+  }
   const isGitLab = kind === "gitlab";
   const url = isGitLab
     ? `${apiUrl}/projects/${encodeURIComponent(path)}/merge_requests/${number}`
@@ -151,7 +202,28 @@ async function closePullRequest({ settings }: Subject, address: RepositoryAddres
   if (!response.ok) throw new Error(`closing it was answered with ${response.status}: ${await response.text()}`);
 }
 
-type Expect = (name: string, act: () => Promise<void>) => Promise<void>;
+/** Azure DevOps calls closing so. */
+async function abandon(settings: AzureSettings, address: RepositoryAddress, number: number): Promise<void> {
+  const api = createAzureApi(settings);
+  const url = api.repositoryUrl(api.repositoryOf(address), `/pullrequests/${number}`);
+  const { status, body } = await api.call(url, "PATCH", AbortSignal.timeout(60_000), { body: { status: "abandoned" } });
+  if (status !== 200) throw new Error(`closing it was answered with ${status}: ${JSON.stringify(body)}`);
+}
+
+async function declinePullRequest(
+  url: string,
+  { token, username }: { readonly token: string; readonly username?: string | undefined },
+  query = "",
+): Promise<void> {
+  const basic = Buffer.from(`${username}:${token}`).toString("base64");
+  const authorization = username === undefined ? `Bearer ${token}` : `Basic ${basic}`;
+  const headers = { Authorization: authorization, "X-Atlassian-Token": "no-check" };
+  const response = await fetch(`${url}/decline${query}`, { method: "POST", headers, redirect: "manual" });
+  if (!response.ok) throw new Error(`closing it was answered with ${response.status}: ${await response.text()}`);
+}
+
+/** @returns whether it is met */
+type Expect = (name: string, act: () => Promise<void>) => Promise<boolean>;
 
 async function expectAll(trial: Trial, expect: Expect, [one = "", two = ""]: readonly string[]): Promise<void> {
   const { forge, address, signal, target } = trial;
@@ -167,7 +239,8 @@ async function expectAll(trial: Trial, expect: Expect, [one = "", two = ""]: rea
     unless(access?.hasPullRequests === false, "pull requests are turned off");
   });
   await expect("a branch without a pull request has none", async () => same(await find(), null, "what was found"));
-  await expect("a branch is pushed", () => trial.push(first, one));
+  // All that follows is about that branch: each would wait as long as a forge may need to know what was pushed.
+  if (!(await expect("a branch is pushed", () => trial.push(first, one)))) return;
   await expect("a pull request is opened for a branch that was pushed a moment ago", async () => {
     const opened = await trial.open(one, first);
     number = opened.number;
@@ -197,6 +270,7 @@ async function expectAll(trial: Trial, expect: Expect, [one = "", two = ""]: rea
     await trial.close(opened[0].number);
   });
   await expect("a branch that is not there is refused in the forge's words", () => refused(trial, `${one}-not-there`));
+  await expect("a reviewer who does not exist is told, and nothing else happens", () => refusedReviewer(trial, number));
   await expectAfterClose(trial, expect, one, { number, first, second });
 }
 
@@ -221,11 +295,13 @@ async function expectAfterClose(
       same([again.number, again.state, again.created], [number, "closed", false], "what was found");
     }
   });
-  await expect("commits after that get another one", async () => {
+  await expect("commits after that get another one, which is a draft", async () => {
     const third = await trial.commit(second);
     await trial.push(third, branch);
-    const other = await trial.open(branch, third);
+    const other = await trial.open(branch, third, true);
     same([other.created, other.number === number], [true, false], "what was opened");
+    // On GitHub private repositories have drafts with a paid plan alone.
+    unless(other.draft === false && forge.kind !== "github", "it is no draft");
     await trial.close(other.number);
   });
 }
@@ -238,6 +314,17 @@ async function refused({ forge, address, target, signal }: Trial, head: string):
   );
   same(thrown.code, "pull_request_refused", "how it ended");
   unless(thrown.message.endsWith("it gave no reason"), "the forge gave no reason");
+}
+
+async function refusedReviewer({ forge, address, signal }: Trial, number: number): Promise<void> {
+  const name = `nobody-${randomBytes(6).toString("hex")}`;
+  const addition = { field: "reviewers", names: [name] } as const;
+  const thrown = await forge.feedback?.add(address, number, addition, signal).then(
+    () => ({ code: "added", message: "" }),
+    (error: unknown) => error as { readonly code: string; readonly message: string },
+  );
+  same(thrown?.code, "pull_request_refused", "how it ended");
+  unless(thrown?.message.includes(name) !== true, "the reviewer is not named");
 }
 
 /** Tries until it holds, or until the forge had its time. */
@@ -253,10 +340,12 @@ async function within({ subject, signal }: Trial, act: () => Promise<void>): Pro
   }
 }
 
-function same(actual: unknown, expected: unknown, what: string): void {
+/** @throws Error if they differ, with what it is about */
+export function same(actual: unknown, expected: unknown, what: string): void {
   unless(!isDeepStrictEqual(actual, expected), `${what}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
 }
 
-function unless(isWrong: boolean, problem: string): void {
+/** @throws Error with the problem if something is wrong */
+export function unless(isWrong: boolean, problem: string): void {
   if (isWrong) throw new Error(problem);
 }

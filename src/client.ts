@@ -1,6 +1,8 @@
+import { answerSchema } from "./domain/answers/answer.ts";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
 import { agentListSchema } from "./domain/agents/agent.ts";
+import { automationTemplatesSchema } from "./domain/automations/automation-file.ts";
 import {
   automationPreviewSchema,
   automationSchema,
@@ -9,15 +11,19 @@ import {
   type updateAutomationSchema,
 } from "./domain/automations/automation.ts";
 import { jobSchema, queuedJobSchema } from "./domain/automations/job.ts";
+import { type previewDraftSchema, previewSchema } from "./domain/automations/preview.ts";
 import { ledgerEntrySchema, type LedgerOutcome } from "./domain/automations/ledger.ts";
 import { registrySchema, type createRegistrySchema } from "./domain/environments/registry.ts";
 import { secretSchema, type createSecretSchema } from "./domain/environments/secret.ts";
 import { OffstageError } from "./domain/errors/errors.ts";
 import { pageOf } from "./domain/fields/list.ts";
+import { accountSchema, type createAccountSchema, type updateAccountSchema } from "./domain/people/account.ts";
 import { auditEntrySchema } from "./domain/people/audit.ts";
 import { createdKeySchema, keySchema, type createKeySchema } from "./domain/people/key.ts";
 import { loginSchema } from "./domain/people/login.ts";
+import { meSchema } from "./domain/people/me.ts";
 import { organizationSchema, type UpdateOrganization } from "./domain/people/organization.ts";
+import { stateSchema, type updateStateSchema } from "./domain/automations/state.ts";
 import { triggerSchema } from "./domain/automations/trigger.ts";
 import { userSchema, type updateUserSchema } from "./domain/people/user.ts";
 import {
@@ -92,6 +98,7 @@ export interface StreamOptions {
 const sessionsPage = pageOf("sessions", sessionDetailSchema);
 const repositoriesPage = pageOf("codeRepositories", repositorySchema);
 const connectionsPage = pageOf("connections", connectionSchema);
+const accountsPage = pageOf("accounts", accountSchema);
 const registriesPage = pageOf("registries", registrySchema);
 const secretsPage = pageOf("secrets", secretSchema);
 const keysPage = pageOf("keys", keySchema);
@@ -104,6 +111,7 @@ const runsPage = pageOf("runs", jobSchema);
 const ledgerPage = pageOf("entries", ledgerEntrySchema);
 const webhooksPage = pageOf("webhooks", webhookSchema);
 const deliveriesPage = pageOf("deliveries", deliverySchema);
+const answersPage = pageOf("answers", answerSchema);
 const egressSchema = z.object({ egress: z.array(z.string()) });
 /** What every event has, those of a newer server too. */
 const numbered = z.object({ seq: z.number().int() });
@@ -145,6 +153,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       list: (page: SessionPageOf = {}) => call(sessionsPage, `/session/list${query({ ...page })}`),
       search: (q: string, page: SessionPageOf = {}) => call(sessionsPage, `/session/search${query({ q, ...page })}`),
       get: (id: string) => call(sessionDetailSchema, `/session/${id}`),
+      answers: (id: string, page: PageOf = {}) => call(answersPage, `/session/${id}/answer/list${query({ ...page })}`),
       queue: (id: string) => call(sessionDetailSchema, `/session/${id}/queue`, {}),
       cancel: (id: string) => call(sessionDetailSchema, `/session/${id}/cancel`, {}),
       delete: (id: string) => call(z.object({}), `/session/${id}/delete`, {}),
@@ -169,7 +178,13 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       /** The prompt that this event would produce. */
       preview: (keyOrId: string, event: EventContext) =>
         call(automationPreviewSchema, `/automation/${keyOrId}/preview`, { event }),
+      /** What would come of an event, by a draft or a saved automation: the prompt, and what each trigger makes of it. */
+      previewDraft: (body: z.input<typeof previewDraftSchema>) => call(previewSchema, "/automation/preview", body),
+      templates: () => call(automationTemplatesSchema, "/automation/template/list"),
       trigger: (keyOrId: string, event: EventContext) => call(queuedJobSchema, `/automation/${keyOrId}/trigger`, event),
+      state: (keyOrId: string) => call(stateSchema, `/automation/${keyOrId}/state`),
+      updateState: (keyOrId: string, body: z.input<typeof updateStateSchema>) =>
+        call(stateSchema, `/automation/${keyOrId}/state/update`, body),
       runs: (keyOrId: string, page: PageOf = {}) => call(runsPage, `/automation/${keyOrId}/runs${query({ ...page })}`),
     },
     organization: {
@@ -206,12 +221,26 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       rotateSecret: (id: string) => call(connectionWithSecretSchema, `/connection/${id}/rotate-secret`, {}),
       delete: (id: string) => call(deletedConnectionSchema, `/connection/${id}/delete`, {}),
     },
+    account: {
+      create: (body: z.input<typeof createAccountSchema>) => call(accountSchema, "/account/create", body),
+      list: (page: PageOf = {}) => call(accountsPage, `/account/list${query({ ...page })}`),
+      update: (id: string, body: z.input<typeof updateAccountSchema>) =>
+        call(accountSchema, `/account/${id}/update`, body),
+      check: (id: string) => call(accountSchema, `/account/${id}/check`, {}),
+      delete: (id: string) => call(accountSchema, `/account/${id}/delete`, {}),
+    },
     audit: {
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>
         call(auditPage, `/audit/list${query({ ...page })}`),
     },
-    job: { get: (id: string) => call(jobSchema, `/job/${id}`) },
+    job: {
+      get: (id: string) => call(jobSchema, `/job/${id}`),
+      /** Cancels the run: its job, or all of its sessions that have not ended. */
+      cancel: (id: string) => call(jobSchema, `/job/${id}/cancel`, {}),
+    },
     agent: { list: () => call(agentListSchema, "/agent/list") },
+    /** Who asks, and what they may do. */
+    me: () => call(meSchema, "/me"),
     repository: {
       /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
       allow: (id: string, host: string) => call(egressSchema, `/repository/${id}/allow`, { host }),

@@ -1,14 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import {
-  isSpanContextValid,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  TraceFlags,
-  type Context,
-  type Tracer,
-} from "@opentelemetry/api";
+import type * as openTelemetry from "@opentelemetry/api";
+import type { Context, SpanKind, Tracer } from "@opentelemetry/api";
+
+/** OpenTelemetry's API, loaded only if tracing is on. */
+type Api = typeof openTelemetry;
 
 /** Attributes of a span. They must never contain a secret, a prompt, or a URL with its query. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
@@ -67,11 +62,12 @@ const gatherMs = 1_000;
 
 /**
  * Makes tracing that sends spans as OTLP in JSON over HTTP (https://opentelemetry.io/docs/specs/otlp/).
- * @param settings null: tracing is off, and no SDK is loaded
+ * @param settings null: tracing is off, and nothing of OpenTelemetry is loaded
  * @param failed called with the error if spans could not be sent, and again only after a success
  */
 export async function createTraces(settings: TraceSettings | null, failed: (error: Error) => void): Promise<Traces> {
   if (settings === null) return noTraces;
+  const api = await import("@opentelemetry/api");
   const { BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } =
     await import("@opentelemetry/sdk-trace");
   const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-http");
@@ -103,25 +99,25 @@ export async function createTraces(settings: TraceSettings | null, failed: (erro
       }),
     ],
   });
-  return tracesOf(provider.getTracer("offstage"), () => provider.shutdown());
+  return tracesOf(api, provider.getTracer("offstage"), () => provider.shutdown());
 }
 
-function tracesOf(tracer: Tracer, shutdown: () => Promise<void>): Traces {
+function tracesOf(api: Api, tracer: Tracer, shutdown: () => Promise<void>): Traces {
   const around = new AsyncLocalStorage<Context>();
 
   function start(name: string, { traceParent, attributes = {}, kind }: SpanOptions) {
     const parent =
-      contextOf(traceParent) ?? (traceParent === undefined ? around.getStore() : undefined) ?? ROOT_CONTEXT;
-    const span = tracer.startSpan(name, { attributes, kind: kindOf(kind) }, parent);
+      contextOf(api, traceParent) ?? (traceParent === undefined ? around.getStore() : undefined) ?? api.ROOT_CONTEXT;
+    const span = tracer.startSpan(name, { attributes, kind: kindOf(api.SpanKind, kind) }, parent);
     const { traceId, spanId, traceFlags } = span.spanContext();
     const open: OpenSpan = {
       traceId,
       traceParent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`,
       set: (more) => void span.setAttributes(more),
-      fail: (error) => void span.setAttribute("error.type", error).setStatus({ code: SpanStatusCode.ERROR }),
+      fail: (error) => void span.setAttribute("error.type", error).setStatus({ code: api.SpanStatusCode.ERROR }),
       end: () => void (span.isRecording() && span.end()),
     };
-    return { open, context: trace.setSpan(parent, span) };
+    return { open, context: api.trace.setSpan(parent, span) };
   }
 
   return {
@@ -150,19 +146,19 @@ function tracesOf(tracer: Tracer, shutdown: () => Promise<void>): Traces {
   };
 }
 
-function kindOf(kind: SpanOptions["kind"]): SpanKind {
-  if (kind === "server") return SpanKind.SERVER;
-  if (kind === "consumer") return SpanKind.CONSUMER;
-  return kind === "client" ? SpanKind.CLIENT : SpanKind.INTERNAL;
+function kindOf(kinds: Api["SpanKind"], kind: SpanOptions["kind"]): SpanKind {
+  if (kind === "server") return kinds.SERVER;
+  if (kind === "consumer") return kinds.CONSUMER;
+  return kind === "client" ? kinds.CLIENT : kinds.INTERNAL;
 }
 
 /** Null for a malformed header, which any client may send. */
-function contextOf(traceParent: string | null | undefined): Context | null {
+function contextOf(api: Api, traceParent: string | null | undefined): Context | null {
   const [, traceId = "", spanId = "", flags = ""] =
     /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-|$)/u.exec(traceParent ?? "") ?? [];
-  const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED;
+  const traceFlags = Number.parseInt(flags, 16) & api.TraceFlags.SAMPLED;
   const context = { traceId, spanId, traceFlags, isRemote: true };
-  return isSpanContextValid(context) ? trace.setSpanContext(ROOT_CONTEXT, context) : null;
+  return api.isSpanContextValid(context) ? api.trace.setSpanContext(api.ROOT_CONTEXT, context) : null;
 }
 
 /** Names an error without its message: its code if it has one, else its class. */

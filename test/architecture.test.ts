@@ -64,6 +64,21 @@ describe("docs/architecture.md", () => {
     expect(Object.fromEntries(documented) as unknown).toEqual(Object.fromEntries(checked));
   });
 
+  it("has a picture in which each part stands once, above all that it imports", async () => {
+    const document = await readFile(join(src, "../docs/architecture.md"), "utf8");
+    const picture = /^main {2,}[^`]+/mu.exec(document)?.[0].trimEnd().split("\n").slice(1) ?? [];
+    // Behind two spaces and more comes the next part; a remark has several words.
+    const rows = picture.map((row) => row.split(/ {2,}/u).flatMap((name) => /^[\w-]+(?= \(|$)/u.exec(name)?.[0] ?? []));
+    expect(rows.flat().sort()).toEqual(Object.keys(parts).sort());
+    const rowOf = (part: string): number => rows.findIndex((row) => row.includes(part));
+    const upwards = Object.entries(parts).flatMap(([part, { imports, types = [] }]) =>
+      [...imports, ...types.filter((type) => type !== "config")]
+        .filter((other) => rowOf(other) <= rowOf(part))
+        .map((other) => `${part} → ${other}`),
+    );
+    expect(upwards).toEqual([]);
+  });
+
   it("has the same table of folders as the check", async () => {
     const document = await readFile(join(src, "../docs/architecture.md"), "utf8");
     const rows = [...document.matchAll(/^\| `(\w[\w/-]*)\/` \| [^|]+ \| ([^|]+) \|$/gmu)].filter(([, folder]) =>

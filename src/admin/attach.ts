@@ -8,9 +8,9 @@ import type { NewEvent } from "../domain/sessions/event.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createLogger } from "../observability.ts";
 import { addressFile } from "../server/data-folder.ts";
+import { createAttemptServices } from "../server/attempt-services.ts";
 import {
   createRegistry,
-  createAttemptServices,
   createForgeReach,
   createSandbox,
   openForges,

@@ -8,9 +8,10 @@ import type { Config } from "../config/config.ts";
 import { childEnvironment } from "../domain/environments/child-environment.ts";
 import { messageOf, ObjectStoreError, OffstageError } from "../domain/errors/errors.ts";
 import { createObjectStore } from "../objects/object-store.ts";
-import { chooseDefaultAgent, createRegistry, createSandbox, reachOutside } from "../server/wiring.ts";
+import { reachOutside } from "../server/reach-outside.ts";
+import { chooseDefaultAgent, createRegistry, createSandbox } from "../server/wiring.ts";
 import { imageProblem } from "../worker/disk/session-disk.ts";
-import { canBeHeld, canMerge } from "../worker/git/git.ts";
+import { canBeHeld, canMerge } from "../worker/git/git-version.ts";
 import { attachDatabase } from "./attach.ts";
 
 /**

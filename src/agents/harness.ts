@@ -52,6 +52,13 @@ export interface TurnRequest {
   /** Starts the harness; the driver speaks the protocol over its stdin and stdout. */
   readonly start: (launch: HarnessLaunch, signal: AbortSignal) => SandboxedProcess;
   readonly workingDirectory: string;
+  /** Programs that offer tools by the Model Context Protocol (stdio), which the harness starts. */
+  readonly toolServers?: readonly {
+    readonly name: string;
+    readonly command: string;
+    readonly args: readonly string[];
+    readonly env: readonly { readonly name: string; readonly value: string }[];
+  }[];
   /** Harness's session id of an earlier turn; null if there was none. */
   readonly resume: string | null;
   /** The user's message. `transcript` is sent before it if the harness could not resume. */

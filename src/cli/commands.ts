@@ -40,7 +40,7 @@ export interface BackupReport {
 }
 
 /**
- * The handlers of the commands. Only `main.ts` may wire them, because they need the server, its database and an
+ * The handlers of the commands. Only `command-line.ts` may wire them, because they need the server, its database and an
  * agent. A handler reports an error that the user can fix as one of the errors of `domain/errors/errors.ts`:
  * InvalidInputError ends the program with exit code 2, every other error with 1.
  */

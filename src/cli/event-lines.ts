@@ -125,6 +125,8 @@ function lineOf(event: SessionEvent, color: boolean): string {
       return `${shade("bold", `▸ ${event.data.step}`, color)}\n`;
     case "setup.output":
       return event.data.text.replaceAll(/^(?=.)/gmu, `  ${saidMark}`);
+    case "gate.decided":
+      return `${event.data.output}\n${event.data.log}`.trim().replaceAll(/^(?=.)/gmu, `  ${saidMark}`) + "\n";
     case "step.progress":
       return `  ${shade("dim", oneLine(event.data.text) + percent(event.data.fraction), color)}\n`;
     case "step.completed":

@@ -11,6 +11,7 @@ interface RunOptions {
   readonly agent?: string;
   readonly targetBranch?: string;
   readonly branch?: string;
+  readonly together?: true;
   readonly follow?: true;
   readonly server?: string;
   readonly key?: string;
@@ -28,6 +29,7 @@ export function addRunCommand(program: Command, { terminal, finish }: CommandCon
     .option("--agent <provider:model>", "agent to use (default: the server's)")
     .option("--target-branch <branch>", "target branch of the pull request (default: the repository's)")
     .option("--branch <branch>", "branch to work on (default: one named after the prompt)")
+    .option("--together", "open pull requests only if every repository took the work")
     .option("--follow", "print what happens until the session ends")
     .option("--server <url>", `address of the server (default: OFFSTAGE_SERVER or ${defaultServer})`)
     .option("--key <key>", "API key (default: OFFSTAGE_API_KEY, which stays out of the process list)")
@@ -52,6 +54,7 @@ async function run(prompt: string, options: RunOptions, terminal: Terminal): Pro
       ...(options.agent !== undefined && { agent: options.agent }),
       ...(options.targetBranch !== undefined && { targetBranch: options.targetBranch }),
       ...(options.branch !== undefined && { branchName: options.branch }),
+      ...(options.together === true && { pullRequestsTogether: true }),
     }),
   );
   terminal.write(`${session.htmlUrl}\n`);
@@ -75,7 +78,7 @@ function collect(value: string, before: string[] = []): string[] {
 /** @throws InvalidInputError if it is not an http or https address */
 function serverAddress(given: string | undefined): string {
   const address = given === undefined || given === "" ? defaultServer : given;
-  if (!URL.canParse(address) || !/^https?:$/u.test(new URL(address).protocol)) {
+  if (!/^https?:$/u.test(URL.parse(address)?.protocol ?? "")) {
     throw new InvalidInputError(`--server: "${address}" is not an http or https address`);
   }
   return address.replace(/\/+$/u, "");

@@ -86,7 +86,16 @@ test.each([
   [{ OFFSTAGE_SANDBOX: "docker" }, "OFFSTAGE_SANDBOX: must be bubblewrap, container or none"],
   [{ OFFSTAGE_PUBLIC_URL: "offstage.example" }, "OFFSTAGE_PUBLIC_URL: must be a URL, such as https://host.example"],
   [{ OFFSTAGE_FORGES: '[{"kind":"git","webURL":"https://x.example"}]' }, "OFFSTAGE_FORGES.0.webUrl: is required"],
-  [{ OFFSTAGE_FORGES: '[{"kind":"svn"}]' }, "OFFSTAGE_FORGES.0.kind: must be github, gitlab, gitea or git"],
+  [
+    {
+      OFFSTAGE_FORGES: '[{"kind":"azure","webUrl":"https://acme.visualstudio.com","apiUrl":"https://dev.azure.com"}]',
+    },
+    "OFFSTAGE_FORGES.0.webUrl: must be written https://dev.azure.com/<organization>",
+  ],
+  [
+    { OFFSTAGE_FORGES: '[{"kind":"svn"}]' },
+    "OFFSTAGE_FORGES.0.kind: must be azure, github, gitlab, gitea, bitbucket, bitbucketDataCenter or git",
+  ],
   [{ OFFSTAGE_PROVIDERS: '[{"id":"qwen"}]' }, "OFFSTAGE_PROVIDERS.0.command: is required"],
   [{ OFFSTAGE_PRICES: '{"qwen*":{"input":"1"}}' }, "OFFSTAGE_PRICES.qwen*.input: must be a number"],
   [{ HTTPS_PROXY: "socks5://proxy.example:1080" }, "HTTPS_PROXY: must be an http:// or https:// address"],

@@ -97,7 +97,23 @@ function configOf(variables: Variables) {
     registryHosts: variables.OFFSTAGE_REGISTRY_HOSTS.map((name) => name.toLowerCase()),
     forgeHosts: variables.OFFSTAGE_FORGE_HOSTS.map((name) => name.toLowerCase()),
     webhookHosts: variables.OFFSTAGE_WEBHOOK_HOSTS.map((name) => name.toLowerCase()),
+    /** The APIs of the services that take answers back. */
+    replyUrls: { slack: `${variables.OFFSTAGE_SLACK_API_URL}/`, linear: variables.OFFSTAGE_LINEAR_API_URL },
     pullRequestMinutes: variables.OFFSTAGE_PULL_REQUEST_MINUTES,
+    /** What conversations about issues and pull requests may start. */
+    conversations: {
+      mention: variables.OFFSTAGE_MENTION,
+      bots: variables.OFFSTAGE_ALLOWED_BOTS.map((name) => name.toLowerCase()),
+      turns: variables.OFFSTAGE_CONVERSATION_TURNS,
+      botTurns: variables.OFFSTAGE_CONVERSATION_BOT_TURNS,
+      sessions: variables.OFFSTAGE_CONVERSATION_SESSIONS,
+      usd: variables.OFFSTAGE_CONVERSATION_USD,
+      checkRounds: variables.OFFSTAGE_CHECK_ROUNDS,
+      conflictRounds: variables.OFFSTAGE_CONFLICT_ROUNDS,
+      resolvesThreads: variables.OFFSTAGE_RESOLVE_THREADS,
+      checksMs: variables.OFFSTAGE_CHECK_SECONDS * 1_000,
+      reviewMs: 5_000,
+    },
     /** Days after which data is deleted; 0: never. */
     retention: {
       workspaceDays: variables.OFFSTAGE_WORKSPACE_DAYS,

@@ -87,8 +87,8 @@ export const headerList = z
   })
   .default({});
 /**
- * The address of an identity provider. It must use HTTPS, unless it is on this machine, so that nobody can change its
- * answers.
+ * The address of an identity provider, or of another service that gets a token. It must use HTTPS, unless it is on this machine,
+ * so that nobody can change its answers.
  */
 export const signInUrl = z
   .url()
@@ -132,10 +132,10 @@ function decoded(text: string): string {
 }
 
 function hasDecodableUser(address: string): boolean {
-  if (!URL.canParse(address)) return true;
-  const { username, password } = new URL(address);
+  const url = URL.parse(address);
+  if (url === null) return true;
   try {
-    decodeURIComponent(`${username}${password}`);
+    decodeURIComponent(`${url.username}${url.password}`);
     return true;
   } catch {
     return false;

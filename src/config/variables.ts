@@ -3,6 +3,8 @@ import { modelPatternSchema } from "../domain/agents/model.ts";
 import { egressPresets } from "../domain/environments/egress.ts";
 import { dollarsSchema } from "../domain/fields/dollars.ts";
 import { roles } from "../domain/people/user.ts";
+import { isOldAzureAddress, oldAzureAddress } from "../domain/repositories/azure-address.ts";
+import { mentionSchema } from "../domain/repositories/calling.ts";
 import { agentNameSchema } from "../domain/sessions/session.ts";
 import {
   directList,
@@ -26,6 +28,12 @@ const address = z.url().transform((value) => value.replace(/\/+$/u, ""));
 
 const forgeSettingsSchema = z.discriminatedUnion("kind", [
   z.strictObject({
+    kind: z.literal("azure"),
+    webUrl: address.refine((url) => !isOldAzureAddress(url), oldAzureAddress),
+    apiUrl: address,
+    token: z.string().min(1).optional(),
+  }),
+  z.strictObject({
     kind: z.literal("github"),
     webUrl: address,
     apiUrl: address,
@@ -42,6 +50,20 @@ const forgeSettingsSchema = z.discriminatedUnion("kind", [
     kind: z.literal("gitea"),
     webUrl: address,
     apiUrl: address,
+    token: z.string().min(1).optional(),
+  }),
+  z.strictObject({
+    kind: z.literal("bitbucket"),
+    webUrl: address,
+    apiUrl: address,
+    username: z.string().min(1).optional(),
+    token: z.string().min(1).optional(),
+  }),
+  z.strictObject({
+    kind: z.literal("bitbucketDataCenter"),
+    webUrl: address,
+    apiUrl: address,
+    username: z.string().min(1).optional(),
     token: z.string().min(1).optional(),
   }),
   z.strictObject({
@@ -97,6 +119,16 @@ export const variablesSchema = z.object({
   OFFSTAGE_FORGE_HOSTS: names,
   OFFSTAGE_DELIVERY_DAYS: integer(1, 36_500, 30),
   OFFSTAGE_PULL_REQUEST_MINUTES: integer(0, 10_080, 5),
+  OFFSTAGE_MENTION: mentionSchema.default("offstage"),
+  OFFSTAGE_ALLOWED_BOTS: names,
+  OFFSTAGE_CONVERSATION_TURNS: integer(0, 10_000, 50),
+  OFFSTAGE_CONVERSATION_BOT_TURNS: integer(0, 10_000, 5),
+  OFFSTAGE_CONVERSATION_SESSIONS: integer(0, 1_000, 5),
+  OFFSTAGE_CONVERSATION_USD: dollarsSchema.default(50),
+  OFFSTAGE_CHECK_ROUNDS: integer(0, 100, 3),
+  OFFSTAGE_CHECK_SECONDS: integer(0, 3_600, 20),
+  OFFSTAGE_RESOLVE_THREADS: flag,
+  OFFSTAGE_CONFLICT_ROUNDS: integer(0, 100, 3),
   OFFSTAGE_AUDIT_DAYS: integer(1, 36_500, 365),
   OFFSTAGE_EVENT_DAYS: integer(0, 36_500, 365),
   OFFSTAGE_EVENTS_MB: integer(0, 1_000_000_000, 20_480),
@@ -124,6 +156,8 @@ export const variablesSchema = z.object({
   OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET: z.string().min(1).optional(),
   OFFSTAGE_GITHUB_OAUTH_URL: signInUrl.default("https://github.com"),
   OFFSTAGE_GITHUB_OAUTH_API_URL: signInUrl.default("https://api.github.com"),
+  OFFSTAGE_SLACK_API_URL: signInUrl.default("https://slack.com/api"),
+  OFFSTAGE_LINEAR_API_URL: signInUrl.default("https://api.linear.app/graphql"),
   OFFSTAGE_ADMINS: names,
   OFFSTAGE_SIGN_IN_DOMAINS: names,
   OFFSTAGE_SIGN_IN_GITHUB_ORGANIZATIONS: names,

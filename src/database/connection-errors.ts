@@ -36,6 +36,15 @@ export function openError(error: unknown): unknown {
   );
 }
 
+/**
+ * Whether PostgreSQL rolled a statement or transaction back only because of what others did at the same moment: a deadlock, or a
+ * conflict of serializable ones. The same again may succeed.
+ */
+export function isConflictOfTransactions(error: unknown): boolean {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return code === "40P01" || code === "40001";
+}
+
 /** Marks an error of a database's socket: by its code and message alone it might be of any pipe. */
 const ofSocket = Symbol("of a connection to the database");
 

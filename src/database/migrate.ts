@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { ConflictError } from "../domain/errors/errors.ts";
+import { isConflictOfTransactions } from "./connection-errors.ts";
 import { applyDefinitions } from "./definitions.ts";
 
 /** Advisory lock: only one node migrates at a time, and none during a restore. */
@@ -26,8 +27,8 @@ export async function knownMigrations(directory: string): Promise<Migration[]> {
 }
 
 /**
- * Migrates the schema: runs the numbered files of `directory` in order, each once and in its own transaction, then
- * applies the current definitions of the SQL functions. A file that says `outside a transaction` runs statement by
+ * Migrates the schema: runs the numbered files of `directory` in order, each once and in its own transaction (on a database that has
+ * none yet all in one), then applies the current definitions of the SQL functions. A file that says `outside a transaction` runs statement by
  * statement, so that it can build an index while others write. If a newer Offstage has migrated the database, this one can use
  * it if the newer migrations say so (`works-from`), so that old and new nodes can run at the same time during an upgrade.
  * @param definitions folder of the SQL functions; null: they stay as they are, for a schema that is older than this folder
@@ -50,7 +51,8 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
         `the database has migration ${number}, which this Offstage does not know: run a newer one`,
       );
     }
-    for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
+    if (done.size === 0) await applyToNew(client, directory, known);
+    else for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
     if (definitions !== null) await applyDefinitions(client, definitions);
   } finally {
     await client.query("select pg_advisory_unlock($1)", [migrationLock]).catch(() => undefined);
@@ -105,7 +107,33 @@ export async function applyMigration(client: pg.ClientBase, directory: string, m
 const textOf = (directory: string, { name }: Migration): Promise<string> => readFile(join(directory, name), "utf8");
 
 function applyText(client: pg.ClientBase, migration: Migration, sql: string): Promise<void> {
-  return record(client, migration, sql, [outsideLine.test(sql) ? sql.replaceAll(" concurrently ", " ") : sql]);
+  return record(client, migration, sql, [withinTransaction(sql)]);
+}
+
+/**
+ * Runs all migrations on a database that has none, as one message in one transaction: nobody else uses its tables yet, and each
+ * commit and each question of its own would take time.
+ * @throws Error with the name of the migration that failed
+ */
+async function applyToNew(client: pg.PoolClient, directory: string, migrations: readonly Migration[]): Promise<void> {
+  const texts = await Promise.all(migrations.map((migration) => textOf(directory, migration)));
+  const parts = migrations.map((migration, index) => {
+    const sql = texts[index] ?? "";
+    const row = [migration.number, client.escapeLiteral(migration.name), worksFromIn(sql) ?? "null"].join(", ");
+    return `${withinTransaction(sql)}\n;insert into migration (number, name, works_from) values (${row});`;
+  });
+  try {
+    await client.query(`begin;\n${parts.join("\n")}\ncommit;`);
+  } catch {
+    await client.query("rollback");
+    // One by one, because PostgreSQL does not say which of them it was.
+    for (const migration of migrations) await applyAlone(client, directory, migration);
+  }
+}
+
+/** A migration's text for a transaction, in which indexes are not built concurrently. */
+function withinTransaction(sql: string): string {
+  return outsideLine.test(sql) ? sql.replaceAll(" concurrently ", " ") : sql;
 }
 
 async function applyAlone(client: pg.PoolClient, directory: string, migration: Migration): Promise<void> {
@@ -133,10 +161,13 @@ async function applyAlone(client: pg.PoolClient, directory: string, migration: M
 const lockTimeoutMs = 2_000;
 const lockPauseMs = 1_000;
 
-/** `lock_not_available` of PostgreSQL's error codes, as `record` wraps it. */
+/**
+ * `lock_not_available` of PostgreSQL's error codes, or a deadlock with those who use several tables in another order, as `record`
+ * wraps it.
+ */
 function isLockTimeout(error: unknown): boolean {
   const { cause } = error as { readonly cause?: { readonly code?: unknown } };
-  return cause?.code === "55P03";
+  return cause?.code === "55P03" || isConflictOfTransactions(cause);
 }
 
 /** Runs a file's statements, and records it as done. */

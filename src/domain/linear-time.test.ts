@@ -3,6 +3,8 @@ import { basename, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { newConversation } from "./conversations/conversation.ts";
+import { SessionError } from "./errors/errors.ts";
 import { createMask, type Mask } from "./masking/mask.ts";
 import type { createNeedleSearch } from "./masking/needle-search.ts";
 import type { createSecretSearch } from "./masking/secret-search.ts";
@@ -36,16 +38,125 @@ const given = Symbol("the text");
 const host = { host: "example.com", below: true, port: null, anyProtocol: false };
 const someSecrets = ["a-secret-of-the-server", "x".repeat(40), "[[[[[[[[", "line one\nline two\nline three"];
 
+const writer = { id: "1", login: "ann", isBot: false };
+const sessionRun = { id: "r", kind: "session", threads: [null], pushedSha: "a" };
+const saying = {
+  type: "said",
+  key: "text",
+  by: writer,
+  commentId: null,
+  isOnLines: false,
+  threadId: null,
+  path: null,
+  line: null,
+  hunk: null,
+  group: null,
+  asksForChanges: true,
+  isMarked: false,
+  state: "open",
+  isMadeByOffstage: false,
+};
+const talkFacts = {
+  now: 1,
+  newId: () => "id",
+  subject: { kind: "pullRequest", number: 1 },
+  isTaken: false,
+  isOwn: false,
+  mayWrite: true,
+  isOwnCommit: false,
+  pullRequest: "open",
+  session: { status: "completed", pushedSha: "a", isOver: false },
+  spentUsd: 0,
+  isMacro: () => false,
+  logs: new Map(),
+  ends: new Map(),
+};
+const talkLimits = {
+  mention: "offstage",
+  turns: 9,
+  botTurns: 9,
+  sessions: 9,
+  checkRounds: 9,
+  conflictRounds: 9,
+  usd: 9,
+  bots: ["a[bot]"],
+  resolvesThreads: true,
+  checksMs: 1,
+  reviewMs: 1,
+};
+const failedCheck = (text: string): object => ({ kind: text, id: text, name: text, url: text });
+const noteOf = (text: string): object => ({
+  key: "k",
+  group: "review:1",
+  by: writer,
+  threadId: null,
+  commentId: "1",
+  body: text,
+  path: text,
+  line: 1,
+  hunk: text,
+});
+const eventOf = (name: string, text: string): object => {
+  const about = { number: 1, title: text, body: text, author: writer, state: "open", head: { sha: "a" } };
+  const said = { id: "1", body: text, author: writer, path: text, line: 1, hunk: text, threadId: text };
+  const review = name.endsWith("Submitted") && { review: { ...said, id: null, state: "changesRequested" } };
+  const comment = name.endsWith("commented") && { comment: said };
+  return { name, actor: writer, transition: "opened", issue: about, pullRequest: about, ...review, ...comment };
+};
+const talkEvents = ["issue.opened", "issue.commented", "pullRequest.commented", "pullRequest.reviewSubmitted"];
+
 /** By file and export. */
 const calls: Readonly<Record<string, Call>> = {
   "agent.splitAgentName": first,
+  "answer.idScopesOf": (exported, text) => withArguments("issue", { path: text, threadId: text })(exported, text),
+  "answers.answerOf": (exported, text) => {
+    const end = {
+      pushedSha: "b",
+      commitUrl: null,
+      pullRequestUrl: null,
+      summary: text,
+      reason: text,
+      sessionUrl: null,
+    };
+    for (const status of ["completed", "failed"]) withArguments(sessionRun, { ...end, status })(exported, text);
+  },
+  "answers.noSuchMacro": first,
+  "azure-address.isOldAzureAddress": (exported, text) => {
+    for (const url of [text, `https://${text}`, `https://${text}.visualstudio.com`]) first(exported, url);
+  },
+  "azure-address.azureServicesPath": (exported, text) => {
+    for (const name of ["dev.azure.com", text, `${text}.visualstudio.com`, "ssh.dev.azure.com"])
+      for (const path of [text, `a/_git/${text}`]) withArguments(name, path, name.startsWith("ssh"))(exported, text);
+  },
+  "azure-address.azureSegments": (exported, text) => {
+    withArguments(text.split("/"))(exported, text);
+    withArguments([...text.split("/"), "_git", text])(exported, text);
+  },
+  "azure-address.azurePath": (exported, text) => {
+    const name = text.toWellFormed();
+    withArguments({ collection: name, project: name, repository: name })(exported, text);
+  },
   "automation.titleOfRun": (exported, text) => withArguments(text, text, text)(exported, text),
   "comment-mark.withCommentMark": withArguments(given, "key"),
   "comment-mark.hasCommentMark": withArguments(given, "key"),
+  "comment-mark.commentMarkKey": (exported, text) => {
+    for (const body of [text, `<!-- offstage comment=${text}`, `<p>offstage comment=${"a".repeat(36)}${text}`])
+      first(exported, body);
+  },
+  "comment-mark.withoutForgedMarks": first,
   "comment-mark.oldestWithMark": (exported, text) => withArguments([{ id: 1, body: text }], "key")(exported, text),
   "connection.boundedProblems": (exported, text) => {
     const problem = { missing: text, why: text, remedy: text, essential: true };
     withArguments([problem])(exported, text);
+  },
+  "decide.decide": (exported, text) => {
+    const check = { type: "checks", outcome: "failed", sha: "a", check: failedCheck(text) };
+    withArguments(newConversation, check, talkFacts, talkLimits)(exported, text);
+    withArguments(newConversation, { type: "pushed", sha: text, by: writer }, talkFacts, talkLimits)(exported, text);
+  },
+  "decide.keyOf": (exported, text) => {
+    withArguments({ type: "said", key: text }, null)(exported, text);
+    withArguments({ type: "checks", sha: text }, null)(exported, text);
   },
   "egress.parseEgressRule": first,
   "egress.canonicalHost": first,
@@ -65,17 +176,42 @@ const calls: Readonly<Record<string, Call>> = {
       withArguments(pattern, given)(exported, text);
     withArguments(given, "a name")(exported, text);
   },
+  "happening.happeningOf": (exported, text) => {
+    for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
+  },
+  "happening.steeringHintOf": (exported, text) => {
+    for (const name of ["issue.opened", "pullRequest.commented"])
+      withArguments(eventOf(name, text), "offstage")(exported, text);
+  },
+  "harmless.harmless": first,
+  "harmless.quoted": (exported, text) => {
+    first(exported, text);
+    withArguments(given, text.length)(exported, text);
+  },
+  "listening.listsEvent": (exported, text) => {
+    for (const type of ["forge", "source"]) withArguments({ type, events: ["a", text] }, `${text}b`)(exported, text);
+  },
+  "listening.listsRepository": (exported, text) => {
+    const repositories = ["*.example.com/*a*b", "/*[*]*", "example.com/*"];
+    withArguments({ type: "forge", repositories }, { host: "a.example.com", path: text })(exported, text);
+  },
   "live-mask.createLiveMask": (exported, text) => {
     const mask = withArguments(createMask(someSecrets), () => ["another-secret"])(exported, text) as Mask;
     mask.text(text);
     mask.unfinished(text);
   },
+  "markdown-parts.markdownParts": first,
   "mask.createMask": (_exported, text) => {
     const mask = createMask(someSecrets);
     mask.text(text);
     mask.unfinished(text);
     mask.event({ type: "agent.message", data: { part: text, text } });
   },
+  "mention.findMention": (exported, text) => {
+    withArguments(given, "offstage")(exported, text);
+    withArguments(`@offstage !${text}`, "offstage")(exported, text);
+  },
+  "mention.instructionOf": first,
   "needle-search.createNeedleSearch": (exported, text) => {
     const needles = someSecrets.map((secret, owner) => ({ bytes: new TextEncoder().encode(secret), owner }));
     const search = withArguments(needles)(exported, text) as ReturnType<typeof createNeedleSearch>;
@@ -91,11 +227,23 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments({ code: "custom", message: text, path: [] })(exported, text);
     withArguments({ code: "unrecognized_keys", message: "Unrecognized", keys: [text], path: [] })(exported, text);
   },
+  "prompts.checksPrompt": (exported, text) =>
+    withArguments(text, [{ ...failedCheck(text), logEnd: text }])(exported, text),
+  "prompts.untrustedBlock": (exported, text) => withArguments(text, { [text]: [text] })(exported, text),
+  "prompts.reviewPrompt": (exported, text) =>
+    withArguments({ by: { ...writer, login: text }, body: "", number: 1 }, [noteOf(text)])(exported, text),
+  "prompts.sayingPrompt": (exported, text) =>
+    withArguments({ by: { ...writer, login: text }, body: text, where: "here", around: { text } })(exported, text),
   "pull-request-mark.readMark": first,
   "pull-request-mark.withMark": withArguments(given, { sessionId: "s", sha: "c" }),
+  "pull-request-section.markedSection": first,
+  "pull-request-section.withSection": (exported, text) => {
+    withArguments(`${text}<!-- offstage section -->${text}<!-- /offstage section -->`, "", 1_000)(exported, text);
+    withArguments(text, text, 1_000)(exported, text);
+  },
   "pull-request-text.pullRequestText": (exported, text) => {
     const commits = [{ subject: text }];
-    const work = { title: text, finalMessage: text, sessionUrl: "https://x.example", headSha: "abc", commits };
+    const work = { title: text, finalMessage: text, section: text, headSha: "abc", commits };
     withArguments({ ...work, template: text })(exported, text);
     withArguments({ ...work, finalMessage: "", template: null })(exported, text);
   },
@@ -106,6 +254,14 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "recording.recordingName": first,
   "recording.recordedSession": first,
+  "refused-repositories.failureOfRefused": (exported, text) => {
+    const error = new SessionError({ code: "push_rejected", reason: text, retryable: false, remedy: text });
+    withArguments([{ name: text, error }], text)(exported, text);
+  },
+  "refused-repositories.holdsFailure": (exported, text) => {
+    const error = new SessionError({ code: "push_rejected", reason: text, retryable: false, remedy: text });
+    withArguments(error, text)(exported, text);
+  },
   "registry.registryAddress": (exported, text) =>
     first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
   "registry.registryFolder": (exported, text) =>
@@ -124,12 +280,45 @@ const calls: Readonly<Record<string, Call>> = {
       withArguments(patterns, address)(exported, text);
   },
   "retry-after.retryAfterMs": first,
+  "rounds.checked": (exported, text) => {
+    const checks = { sha: "a", since: 0, dueAt: 0, failed: [failedCheck(text), failedCheck(`${text}b`)] };
+    for (const outcome of ["failed", "passed"]) {
+      const check = { type: "checks", outcome, sha: "a", check: failedCheck(text) };
+      withArguments({ ...newConversation, checks }, check, talkFacts, talkLimits)(exported, text);
+    }
+  },
+  "rounds.startRound": (exported, text) => {
+    const checks = { sha: "a", since: 0, dueAt: 0, failed: [failedCheck(text)] };
+    const facts = { ...talkFacts, logs: new Map([[text, text]]) };
+    withArguments({ ...newConversation, checks }, facts, talkLimits)(exported, text);
+  },
+  "sayings.needsRights": (exported, text) => {
+    const by = { ...writer, login: text, isBot: true };
+    withArguments({ ...saying, body: text, asksForChanges: false }, talkFacts, talkLimits)(exported, text);
+    withArguments({ ...saying, by, body: text }, talkFacts, talkLimits)(exported, text);
+  },
+  "sayings.said": (exported, text) => {
+    const said = { ...saying, body: text, path: text, hunk: text, about: { title: "", body: text, author: text } };
+    const facts = { ...talkFacts, subject: { kind: "issue", number: 1 }, session: null };
+    withArguments(newConversation, said, facts, talkLimits)(exported, text);
+    const note = { ...said, commentId: "1", group: "review:1", isOnLines: true, asksForChanges: false };
+    withArguments(newConversation, note, talkFacts, talkLimits)(exported, text);
+  },
+  "sayings.startReviews": (exported, text) => {
+    const asked = [{ group: "review:1", by: writer, body: "", isAnswered: false, dueAt: 0 }];
+    withArguments({ ...newConversation, asked, notes: [noteOf(text)] }, talkFacts, talkLimits)(exported, text);
+  },
   "schedule.isCron": (exported, text) => {
     for (const cron of [text, `${text} * * * *`, `0 0 * * ${text}`]) first(exported, cron);
   },
   "schedule.isTimeZone": (exported, text) => {
     for (const zone of [text, `Europe/${text}`]) first(exported, zone);
   },
+  "section.sectionText": (exported, text) =>
+    withArguments({ sessionUrl: text, others: [{ name: text, number: 1, url: text }], approval: null, loop: null })(
+      exported,
+      text,
+    ),
   "secret-parts.partsOf": first,
   "secret-parts.joinedPartsOf": first,
   "secret-search.createSecretSearch": (exported, text) => {
@@ -140,6 +329,20 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "source-event.isSourceEventName": (exported, text) => {
     for (const source of ["sentry", "cloudEvents"]) withArguments(source, given)(exported, text);
+  },
+  "session-reply.whatToSay": (exported, text) => {
+    const told = {
+      summary: text,
+      failure: { reason: text },
+      hasBegun: true,
+      pullRequestUrls: [text, `https://${text}`],
+    };
+    for (const status of ["completed", "failed"])
+      withArguments({ ...told, status }, null, "https://x.example", true)(exported, text);
+  },
+  "session-reply.whatToComment": (exported, text) => {
+    const told = { status: "completed", summary: text, hasBegun: true, pullRequestUrls: [text, `https://${text}`] };
+    withArguments(told, null, "https://x.example")(exported, text);
   },
   "spellings.spellingsOf": first,
   "spellings.bytesOf": first,
@@ -170,12 +373,40 @@ const calls: Readonly<Record<string, Call>> = {
     const policy = { admins: ["a@b"], domains: ["b.example"], githubOrganizations: ["c"], defaultRole: "member" };
     withArguments(identity, policy)(exported, text);
   },
+  "told-by-forge.isAboutSubject": first,
+  "told-by-forge.isAboutPullRequest": first,
+  "told-by-forge.readForgeEvent": (exported, text) => {
+    for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
+  },
+  "told-by-forge.subjectOf": (exported, text) => {
+    for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
+  },
   "uuid.isUuid": first,
+  "written-numbers.bytesWrittenOut": (exported, text) => withArguments([text, { [text]: 1e300 }])(exported, text),
 };
 
 /** Those that take no text of anybody's, and why. */
 const withoutText: Readonly<Record<string, string>> = {
+  "approval.approvalWords": "three flags",
+  "answers.isDoneByCommit": "names of ours, and commits, which it compares",
+  "answers.isWorthTelling": "names of ours, and commits, which it compares",
   "audit.outcomeOf": "a number",
+  "bounds.begun": "counts, and a run, which it hands on as it is",
+  "bounds.left": "a reason, which it hands on as it is",
+  "bounds.sharedBound": "numbers",
+  "bounds.told": "names of ours, and numbers",
+  "conversation.dueAt": "times",
+  "conversation.limitsWith": "settings, put together",
+  "merge.mergeConversations": "two conversations, whose lists it joins by keys, each seen once",
+  "never-sent.wasNeverSent": "something thrown, of which it reads a code",
+  "prompts.conflictPrompt": "a number",
+  "retry.answerPauseMs": "a name of ours, and numbers",
+  "rounds.conflicted": "a commit, which it hands on as it is",
+  "rounds.pushed": "a commit, which it hands on as it is",
+  "run.runStatusOf": "names of ours",
+  "trigger.givenSecret": "a secret, which it hands on as it is",
+  "trigger.isSigned": "names of ours",
+  "trigger.makesSecret": "names of ours",
   "due-ticks.judgeTicks": "times",
   "schedule.nextTick": "a schedule that isCron and isTimeZone have found right",
   "schedule.ticksBefore": "a schedule that isCron and isTimeZone have found right",
@@ -194,6 +425,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "text.optionalText": "makes a schema of a length",
   "user.scopesOf": "names of ours",
   "webhook.retryPauseMs": "numbers",
+  "written-numbers.lengthWrittenOut": "a number",
 };
 
 /** Each schema and pattern is given the text as it is, in a list, and in each of its fields. */
@@ -332,6 +564,24 @@ const units = [
   "-----BEGIN KEY-----\n",
   "x".repeat(39),
   "$(",
+  "<code",
+  "<code>",
+  "<pre\n",
+  "</code ",
+  "<!--",
+  "<!-- offstage",
+  "-->",
+  "`<!--",
+  "` `` ",
+  "```\n",
+  "@offstage",
+  "@offstage-",
+  "@offstage !a",
+  "\n> `",
+  "> > ",
+  "    a\n\n",
+  "<br>offstage comment=",
+  "_git/",
 ];
 const shapes = [
   ...units.flatMap((unit) => [repeated(unit), repeated(unit, "!")]),

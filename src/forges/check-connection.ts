@@ -2,10 +2,14 @@ import { SessionError } from "../domain/errors/errors.ts";
 import type { ConnectionCheck, ConnectionProblem } from "../domain/repositories/connection.ts";
 import type { ForgeKind } from "../domain/repositories/repository.ts";
 import type { ForgeSettings } from "./forge.ts";
+import { checkAzure } from "./azure/check.ts";
+import { checkBitbucketDataCenter } from "./bitbucket-data-center/check.ts";
+import { checkBitbucket } from "./bitbucket/check.ts";
 import { checkGitea } from "./gitea/check.ts";
 import { checkGitHub } from "./github/check.ts";
 import { checkGitLab } from "./gitlab/check.ts";
-import { reachOf, settingsOf, type ForgeConnection, type GuardedReach } from "./organization-forges.ts";
+import { reachOf } from "./credential-reach.ts";
+import { settingsOf, type ForgeConnection, type GuardedReach } from "./organization-forges.ts";
 import { withReach } from "./reach.ts";
 
 /** Longest time of a check, in ms. */
@@ -22,9 +26,12 @@ type Check<Kind extends ForgeKind> = (
 
 /** How the credential of each kind is checked; a new kind needs its line here. */
 const checks: { readonly [Kind in ForgeKind]: Check<Kind> } = {
+  azure: checkAzure,
   github: checkGitHub,
   gitlab: (settings, signal) => checkGitLab(settings, signal),
   gitea: checkGitea,
+  bitbucket: checkBitbucket,
+  bitbucketDataCenter: checkBitbucketDataCenter,
   // A plain git server has no API, and can be asked only about a repository: its sessions say whether it takes the credential.
   git: () => Promise.resolve({ account: null, problems: [] }),
 };
@@ -72,10 +79,7 @@ export async function checkConnection(
 function storable(check: ConnectionCheck, webUrl: string): ConnectionCheck {
   const { account, installUrl = null } = check;
   const isLink =
-    installUrl !== null &&
-    installUrl.length <= longestUrl &&
-    URL.canParse(installUrl) &&
-    new URL(installUrl).origin === new URL(webUrl).origin;
+    installUrl !== null && installUrl.length <= longestUrl && URL.parse(installUrl)?.origin === new URL(webUrl).origin;
   return {
     ...check,
     account:

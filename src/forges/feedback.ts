@@ -1,32 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { CommitStatus, IdScope, Reaction, ReactionTarget, Subject, Thread } from "../domain/answers/answer.ts";
 import { withCommentMark } from "../domain/repositories/comment-mark.ts";
+import { SessionError } from "../domain/errors/errors.ts";
+import type { PullRequestAddition, PullRequestField } from "../domain/repositories/pull-request-settings.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { backoffMs } from "../domain/time/backoff.ts";
 import { ForgeUnavailable, type ForgeAnswer } from "./http.ts";
-import { refusedBy } from "./refusal.ts";
-
-/** What is talked about. */
-export interface Subject {
-  readonly kind: "issue" | "pullRequest";
-  readonly number: number;
-}
-
-/** A thread of comments, as deliveries name it (`comment.threadId`). */
-export interface Thread {
-  readonly subject: Subject;
-  readonly id: string;
-}
-
-/** What a reaction is to: the subject itself, or a comment on it. */
-export interface ReactionTarget {
-  readonly subject: Subject;
-  readonly commentId: string | null;
-  /** Whether it is a comment on lines of the change, which GitHub counts apart. */
-  readonly isOnLines: boolean;
-}
-
-/** The reactions that all forges have. */
-export type Reaction = "eyes" | "+1" | "-1" | "rocket" | "confused";
+import { refusedBy, wordsOf } from "./refusal.ts";
 
 /** A comment to post once. */
 export interface NewComment {
@@ -42,21 +22,14 @@ export interface NewComment {
 export interface ForgeComment {
   readonly id: string;
   readonly url: string | null;
+  /** Among which of the repository's comments no other has the id: see `IdScope`. Omitted: among all. */
+  readonly idScope?: IdScope;
 }
 
 /** Somebody, by the forge's stable id and the present name. */
 export interface Person {
   readonly id: string;
   readonly login: string;
-}
-
-/** What is shown at a commit. */
-export interface CommitStatus {
-  readonly state: "pending" | "success" | "failure";
-  /** Tells it from others at the same commit: a later one with the same name replaces it. */
-  readonly name: string;
-  readonly description: string;
-  readonly url: string;
 }
 
 /**
@@ -82,7 +55,18 @@ export interface Feedback {
     comment: NewComment,
     signal: AbortSignal,
   ): Promise<ForgeComment & { readonly created: boolean }>;
-  /** Nothing happens if the reaction is there. */
+  /**
+   * Marks a thread of a review as resolved; nothing happens if it is.
+   * @returns false if the forge has no call for it: the thread stays open
+   */
+  resolve(address: RepositoryAddress, thread: Thread, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Gives a pull request labels, reviewers or assignees beside those that it has.
+   * @throws SessionError pull_request_refused that names those which the forge does not take, or can't have, in its words; the others
+   * are set
+   */
+  add(address: RepositoryAddress, number: number, addition: PullRequestAddition, signal: AbortSignal): Promise<void>;
+  /** Nothing happens if the reaction is there, and on Bitbucket Cloud, whose API has none: whoever waits for a sign gets a comment. */
   react(address: RepositoryAddress, target: ReactionTarget, reaction: Reaction, signal: AbortSignal): Promise<void>;
   /** The last one for a name counts. */
   setStatus(address: RepositoryAddress, sha: string, status: CommitStatus, signal: AbortSignal): Promise<void>;
@@ -94,10 +78,26 @@ export interface Feedback {
    */
   readLogEnd(address: RepositoryAddress, job: string, bytes: number, signal: AbortSignal): Promise<string | null>;
   /**
+   * The CI jobs that failed of a check, the first ones if there are many. Omitted: this forge has none that can be listed.
+   * @param check as events name it: `kind` says what `id` is of; of some kinds there are no jobs
+   */
+  failedJobs?(
+    address: RepositoryAddress,
+    check: { readonly kind: string; readonly id: string },
+    signal: AbortSignal,
+  ): Promise<readonly CiJob[]>;
+  /**
    * Whether a person may write to the repository now. False also for somebody else who has the name by now.
    * @returns null if the forge does not tell this token
    */
   mayWrite(address: RepositoryAddress, person: Person, signal: AbortSignal): Promise<boolean | null>;
+}
+
+/** A job of a CI run. */
+export interface CiJob {
+  /** As `readLogEnd` takes it. */
+  readonly id: string;
+  readonly name: string;
 }
 
 /** Reads the end of a log at a path below a repository of the forge's API. */
@@ -157,7 +157,71 @@ export function lookFrom({ since }: NewComment): Date {
   return new Date(since.getTime() - clockMs);
 }
 
+/** Fields used of a job, as GitHub and Gitea (`conclusion`) and GitLab (`status`) have them. */
+export interface RunJob {
+  readonly id: number;
+  readonly name?: string;
+  readonly conclusion?: string | null;
+  readonly status?: string;
+}
+
+/** Those of a list that failed. */
+export function failedIn(jobs: readonly RunJob[] | null | undefined): CiJob[] {
+  const failures = new Set(["failure", "failed", "timed_out", "startup_failure"]);
+  return (jobs ?? [])
+    .filter(({ conclusion, status }) => failures.has(conclusion ?? status ?? ""))
+    .map(({ id, name }) => ({ id: String(id), name: name ?? "" }));
+}
+
 /** @throws SessionError if the answer is none of these */
 export function expectStatus(host: string, answer: ForgeAnswer, statuses: readonly number[], what: string): void {
   if (!statuses.includes(answer.status)) throw refusedBy(host, answer, what);
+}
+
+/** A name that the forge does not take, and why. */
+export type RefusedName = readonly [name: string, words: string];
+
+/**
+ * Sets names one by one, so that one which the forge does not take keeps out no other.
+ * @param set returns why the forge does not take it, in its words; null: it is set
+ */
+export async function addEach(
+  host: string,
+  { field, names }: PullRequestAddition,
+  set: (name: string) => Promise<string | null>,
+): Promise<void> {
+  const refused: RefusedName[] = [];
+  for (const name of new Set(names)) {
+    const words = await set(name);
+    if (words !== null) refused.push([name, words]);
+  }
+  requireTaken(host, field, refused);
+}
+
+/** @throws SessionError if there are some */
+export function requireTaken(host: string, field: PullRequestField, refused: readonly RefusedName[]): void {
+  if (refused.length === 0) return;
+  throw notTaken(`${host} did not take ${field}: ${refused.map(([name, words]) => `${name} (${words})`).join(", ")}.`);
+}
+
+/** The refusal of what a forge's pull requests don't have. */
+export function hasNone(host: string, field: PullRequestField): SessionError {
+  return notTaken(`${host} can't set ${field}: its pull requests have none.`);
+}
+
+function notTaken(reason: string): SessionError {
+  const remedy = "Change them on the pull request, and in the automation or request that names them.";
+  return new SessionError({ code: "pull_request_refused", reason, retryable: false, remedy });
+}
+
+/** What a forge says to one name: null if it took it. @throws SessionError if that is about the token, or the repository */
+export function wordsIfRefused(
+  host: string,
+  answer: ForgeAnswer,
+  taken: readonly number[],
+  what: string,
+): string | null {
+  if (taken.includes(answer.status)) return null;
+  if (answer.status === 401 || answer.status === 403) throw refusedBy(host, answer, what);
+  return wordsOf(answer.body);
 }

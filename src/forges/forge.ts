@@ -1,11 +1,54 @@
+import type { ApprovalRules } from "../domain/repositories/approval.ts";
 import type { PullRequestMark } from "../domain/repositories/pull-request-mark.ts";
 import type { ForgeKind, RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { Feedback } from "./feedback.ts";
+import type { ForgeAnswer, ForgeRequest } from "./http.ts";
 
 /** Credentials of a repository: passed to the one git process in its environment, never stored. */
 export interface GitCredentials {
   readonly username: string;
   readonly password: string;
+}
+
+/** Sends one request about a repository. */
+export type RepositoryCall = (
+  address: RepositoryAddress,
+  method: ForgeRequest["method"],
+  path: string,
+  signal: AbortSignal,
+  options?: { readonly body?: unknown; readonly onceWithinMs?: number },
+) => Promise<ForgeAnswer>;
+
+/** A person's own account at a forge, with its credential. */
+export interface OpenedAccount {
+  readonly kind: ForgeKind;
+  readonly webUrl: string;
+  /** Where its credential was checked: it is sent nowhere else. */
+  readonly apiUrl: string;
+  readonly token: string;
+  /** As that of `ForgeSettings`, of the kinds that have one. */
+  readonly username?: string | undefined;
+}
+
+/** Somebody in whose name a pull request is opened. */
+export interface PullRequestOpener {
+  /** Sends a request with their credential. */
+  readonly call: RepositoryCall;
+  /** Called if the forge does not let them open it, which nothing was opened by; it is then asked for as the forge itself does. */
+  readonly refused: (refusal: OpenerRefusal) => Promise<void>;
+  /**
+   * Called if the forge does not take their request now, for a reason that passes, such as a limit of their credential; the forge's own
+   * account asks then.
+   */
+  readonly limited: (reason: string) => Promise<void>;
+}
+
+/** Why a forge did not let a person open a pull request. */
+export interface OpenerRefusal {
+  /** Whether it takes the credential for nothing at all; if not, it may be good for other repositories. */
+  readonly isOfCredential: boolean;
+  /** The forge's own. */
+  readonly words: string;
 }
 
 /** A pull request on a forge. */
@@ -23,6 +66,8 @@ export interface ForgePullRequest {
   readonly headSha: string;
   /** Offstage's own mark in the body; null if there is none. */
   readonly mark: PullRequestMark | null;
+  /** Omitted: the forge does not say. */
+  readonly draft?: boolean;
 }
 
 /** The pull request to open. */
@@ -33,19 +78,26 @@ export interface OpenPullRequest {
   readonly from?: RepositoryAddress | undefined;
   readonly title: string;
   readonly body: string;
+  /** Whether it is opened as a draft, if the forge and the repository have drafts. */
+  readonly draft?: boolean;
   /**
    * The work that it is for. It goes into the body as a mark, and a closed or merged pull request for it counts as well. Omitted:
    * only an open one counts.
    */
   readonly work?: PullRequestWork;
+  /** In whose name it is opened, if the forge lets them; nothing else is done in their name. Omitted: in the forge's own. */
+  readonly opener?: PullRequestOpener | undefined;
 }
 
 /** The pushed work of a session, for which there is at most one pull request. */
 export interface PullRequestWork extends PullRequestMark {
   /** Time since an earlier attempt asked for it and did not learn the answer, in ms; null if none did. */
   readonly askedMsAgo: number | null;
-  /** Called before each request to open it: what it records tells the next attempt that one may have been opened. */
-  readonly beforeAsking: () => Promise<void>;
+  /**
+   * Called before each request to open it: what it records tells the next attempt that one may have been opened.
+   * @param opener in whose name; null: in the forge's own
+   */
+  readonly beforeAsking: (opener: PullRequestOpener | null) => Promise<void>;
 }
 
 /** What a forge tells of the rights on a repository. Null: it does not say. */
@@ -84,6 +136,15 @@ export interface Forge {
   issuedTokens?(): readonly string[];
   /** False for plain git: the pushed branch is the result. */
   readonly opensPullRequests: boolean;
+  /** Full name of the ref of the repository that has a pull request's newest commit, a fork's too. Null: the forge has none. */
+  readonly pullRequestRef: ((number: number) => string) | null;
+  /** Sends one request about a repository with the forge's own credential. Null: it has no API. */
+  readonly call: RepositoryCall | null;
+  /**
+   * As `call`, with a person's credential in the place of the forge's, of which nothing else is used. Omitted: it has no API.
+   * @returns null if the account is of another kind, or was checked at another address of the API: its credential is sent to no other
+   */
+  as?(account: OpenedAccount): Promise<RepositoryCall | null>;
   /**
    * Finds the branch's open pull request, else its newest closed or merged one, else null.
    * @param from the fork that has the branch; omitted: the repository itself
@@ -108,12 +169,12 @@ export interface Forge {
   readPullRequest(address: RepositoryAddress, number: number, signal: AbortSignal): Promise<ForgePullRequest>;
   /**
    * Changes the body of a pull request.
-   * @param edit gets the body as it is now; null: it stays so
+   * @param edit gets the body as it is now, and the state; null: it stays so
    */
   editPullRequest(
     address: RepositoryAddress,
     number: number,
-    edit: (body: string) => string | null,
+    edit: (body: string, state: ForgePullRequest["state"]) => string | null,
     signal: AbortSignal,
   ): Promise<void>;
   /**
@@ -129,6 +190,11 @@ export interface Forge {
     isNeeded?: boolean,
   ): Promise<RepositoryAccess | null>;
   /**
+   * What the forge tells of who may approve pull requests into a branch, with at most two requests, each asked once.
+   * @returns null if it does not say, or asks for no approval. Omitted: this forge tells nobody but its administrators, or nobody
+   */
+  readApprovalRules?(address: RepositoryAddress, target: string, signal: AbortSignal): Promise<ApprovalRules | null>;
+  /**
    * Makes a fork of a repository for the token's user, or finds the one that there is, and waits until it can be pushed to.
    * @throws SessionError repository_access_denied if the forge makes none, forge_unavailable if it takes long
    */
@@ -139,6 +205,14 @@ export interface Forge {
 
 /** Configuration of one forge, as `config.ts` parses it. */
 export type ForgeSettings =
+  | {
+      readonly kind: "azure";
+      /** `https://dev.azure.com`, a server's own address, or that of one organization or collection there. */
+      readonly webUrl: string;
+      /** The server's address: `https://dev.azure.com`, or `https://<server>/<path>` before the collection. */
+      readonly apiUrl: string;
+      readonly token?: string | undefined;
+    }
   | {
       readonly kind: "github";
       /** `https://github.com`, or an Enterprise server's address, or that of one owner there. */
@@ -157,6 +231,26 @@ export type ForgeSettings =
       readonly token?: string | undefined;
     }
   | { readonly kind: "gitea"; readonly webUrl: string; readonly apiUrl: string; readonly token?: string | undefined }
+  | {
+      readonly kind: "bitbucket";
+      /** `https://bitbucket.org`, or that of one workspace there. */
+      readonly webUrl: string;
+      /** `https://api.bitbucket.org/2.0`. */
+      readonly apiUrl: string;
+      /** The account's e-mail address, of an API token; omitted: an access token of a repository, project or workspace. */
+      readonly username?: string | undefined;
+      readonly token?: string | undefined;
+    }
+  | {
+      readonly kind: "bitbucketDataCenter";
+      /** A server's own address, with its path if it is below one, or that of one project on it (`<server>/scm/PROJECT`). */
+      readonly webUrl: string;
+      /** `<server>/rest/api/latest`. */
+      readonly apiUrl: string;
+      /** Of git, for a person's token; omitted: a token of a project or repository. */
+      readonly username?: string | undefined;
+      readonly token?: string | undefined;
+    }
   | {
       readonly kind: "git";
       readonly webUrl: string;

@@ -1,15 +1,15 @@
+import type { RepositoryCall } from "./forge.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { SessionError } from "../domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repositories/repository.ts";
 import { backoffMs } from "../domain/time/backoff.ts";
 import type { ForgeAnswer } from "./http.ts";
-import type { RepositoryCall } from "./pull-requests.ts";
 import { wordsOf } from "./refusal.ts";
 
 /** How long a forge may take to copy a repository, in ms; after that the session's next attempt goes on waiting. */
-export const readyMs = 60_000;
+const readyMs = 60_000;
 /** Pauses between looks at a fork that is being made. */
-export const waitingForFork = { fromMs: 500, toMs: 5_000, jitter: 0.5 };
+const waitingForFork = { fromMs: 500, toMs: 5_000, jitter: 0.5 };
 
 /**
  * Waits until a fork has branches: forges make it in the background.
@@ -26,17 +26,33 @@ export async function readyFork(
   const fork = parseRepositoryUrl(`${webUrl}/${path}`);
   if (isAddressProblem(fork) || fork.path.toLowerCase() === address.path.toLowerCase())
     throw notForked(host, address, made);
+  await untilCopied(host, fork, signal, async () => {
+    const { status, body } = await call(fork, "GET", "/branches?per_page=1&limit=1", signal);
+    return status === 200 && Array.isArray(body) && body.length > 0;
+  });
+  return fork;
+}
+
+/**
+ * Waits until a forge has copied a repository to a fork, which it does in the background.
+ * @param isCopied asks the forge; an error of it ends the wait
+ * @throws SessionError forge_unavailable if it takes too long
+ */
+export async function untilCopied(
+  host: string,
+  fork: RepositoryAddress,
+  signal: AbortSignal,
+  isCopied: () => Promise<boolean>,
+): Promise<void> {
   const until = performance.now() + readyMs;
-  for (let look = 1; ; look += 1) {
-    const answer = await call(fork, "GET", "/branches?per_page=1&limit=1", signal);
-    if (answer.status === 200 && Array.isArray(answer.body) && answer.body.length > 0) return fork;
+  for (let look = 1; !(await isCopied()); look += 1) {
     if (performance.now() >= until) throw notReady(host, fork);
     await pause(backoffMs(look, waitingForFork), undefined, { signal });
   }
 }
 
 /** The failure of a forge that takes too long to make a fork. */
-export function notReady(host: string, { path }: RepositoryAddress): SessionError {
+function notReady(host: string, { path }: RepositoryAddress): SessionError {
   return new SessionError({
     code: "forge_unavailable",
     reason: `${host} still copies the repository to its fork ${path}.`,

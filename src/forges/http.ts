@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SessionError } from "../domain/errors/errors.ts";
+import { wasNeverSent } from "../domain/errors/never-sent.ts";
 import { backoffMs } from "../domain/time/backoff.ts";
 import { retryAfterMs } from "../domain/time/retry-after.ts";
 import { currentReach } from "./reach.ts";
@@ -106,14 +107,6 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
     const words = isTimeout ? `it did not answer within ${limitMs / 1_000} s` : "it could not be reached";
     return { words, askedMs: null, waitMs: null, isOpen: isTimeout || !wasNeverSent(error) };
   }
-}
-
-/** Whether a connection could not be made at all, so that the forge can't have got the request. */
-function wasNeverSent(error: unknown): boolean {
-  const { code } = ((error as { cause?: unknown }).cause ?? {}) as { code?: unknown };
-  return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"].includes(
-    String(code),
-  );
 }
 
 /**

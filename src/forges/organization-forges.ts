@@ -1,6 +1,7 @@
 import { SessionError } from "../domain/errors/errors.ts";
 import type { ConnectionCredential } from "../domain/repositories/connection.ts";
 import type { ForgeKind, RepositoryAddress } from "../domain/repositories/repository.ts";
+import { reachOf, secretsIn } from "./credential-reach.ts";
 import { createForge, forgesOf, type Forges, type NamedForge } from "./forges.ts";
 import type { Forge, ForgeSettings } from "./forge.ts";
 import { withReach, type Reach } from "./reach.ts";
@@ -110,12 +111,6 @@ export function createOrganizationForges(options: OrganizationForgesOptions): Or
   };
 }
 
-/** What must not be shown of a credential. */
-function secretsIn(credential: ForgeConnection["credential"]): string[] {
-  if (credential instanceof Error || credential.type === "configured") return [];
-  return [credential.type === "token" ? credential.token : credential.privateKey];
-}
-
 /** The settings of an adapter, which are the same for the operator's forges. */
 export function settingsOf(
   { kind, webUrl, apiUrl }: Pick<ForgeConnection, "kind" | "webUrl" | "apiUrl">,
@@ -134,33 +129,11 @@ export function settingsOf(
   } as ForgeSettings;
 }
 
-/**
- * The reach of one connection. Whatever the forge answers, its credential is not in it: a server that repeats what it was sent would
- * bring it into messages that are shown.
- */
-export function reachOf(
-  reach: GuardedReach,
-  credential: ForgeConnection["credential"],
-  refused: () => void = () => undefined,
-): Reach {
-  const secrets = secretsIn(credential);
-  return {
-    refused,
-    async fetch(url, init) {
-      const answer = await reach.fetch(url, init);
-      const told = await answer.text();
-      const shown = secrets.reduce((words, secret) => words.replaceAll(secret, "[secret]"), told);
-      const hasBody = shown !== "" && ![204, 205, 304].includes(answer.status);
-      return new Response(hasBody ? shown : null, { status: answer.status, headers: answer.headers });
-    },
-  };
-}
-
 function connectedForge(connection: ForgeConnection, { reach, refused }: OrganizationForgesOptions): NamedForge {
   const { id, webUrl, credential } = connection;
   const settings = settingsOf(connection, credential instanceof Error ? null : credential);
   const guarded = reachOf(reach, credential, () => refused(id));
-  const made = createForge(settings, serverUrl(webUrl, connection.apiUrl));
+  const made = createForge(settings, serverUrl(webUrl, connection.apiUrl), reach.fetch);
   const forge = everyCall(made, (call) => {
     if (credential instanceof Error) return Promise.reject(notOpened(webUrl, credential));
     return withReach(guarded, call);

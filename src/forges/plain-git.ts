@@ -24,11 +24,13 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     name: settings === null ? "git" : new URL(settings.webUrl).host,
     webUrl: settings?.webUrl ?? null,
     opensPullRequests: false,
+    pullRequestRef: null,
     serves: (address) => settings === null || servesAddress(settings.webUrl, address),
     credentials: () =>
       Promise.resolve(
         settings?.token === undefined ? null : { username: settings.username ?? "git", password: settings.token },
       ),
+    call: null,
     findPullRequest: unsupported,
     openPullRequest: unsupported,
     readPullRequest: unsupported,

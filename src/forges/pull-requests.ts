@@ -3,21 +3,15 @@ import { SessionError } from "../domain/errors/errors.ts";
 import { withMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { backoffMs, type Backoff } from "../domain/time/backoff.ts";
-import type { Forge, ForgePullRequest, OpenPullRequest } from "./forge.ts";
+import type { Forge, ForgePullRequest, OpenPullRequest, PullRequestOpener, RepositoryCall } from "./forge.ts";
 import { ForgeUnavailable, type ForgeAnswer, type ForgeRequest } from "./http.ts";
-import { refusedBy, wordsOf } from "./refusal.ts";
+import { isAboutPermission, refusedBy, wordsOf } from "./refusal.ts";
 
-type PullRequestCalls = Pick<Forge, "findPullRequest" | "openPullRequest" | "readPullRequest" | "editPullRequest">;
+type PullRequestCalls = Pick<
+  Forge,
+  "call" | "findPullRequest" | "openPullRequest" | "readPullRequest" | "editPullRequest"
+>;
 type Opened = ForgePullRequest & { readonly created: boolean };
-
-/** Sends one request about a repository. */
-export type RepositoryCall = (
-  address: RepositoryAddress,
-  method: ForgeRequest["method"],
-  path: string,
-  signal: AbortSignal,
-  options?: { readonly body?: unknown; readonly onceWithinMs?: number },
-) => Promise<ForgeAnswer>;
 
 /** A branch and the branch that its work is for. */
 export interface Branches {
@@ -67,15 +61,33 @@ export interface PullRequestApi {
   readonly names: PullRequestNames;
   /**
    * Sends the request to open one, whose answer is 201 if it was opened.
+   * @param call in whose name: the forge's own, or that of `OpenPullRequest.opener`
    * @param request its `body` has the mark already
    */
-  readonly open: (address: RepositoryAddress, request: OpenPullRequest, signal: AbortSignal) => Promise<ForgeAnswer>;
+  readonly open: (
+    call: RepositoryCall,
+    address: RepositoryAddress,
+    request: OpenPullRequest,
+    signal: AbortSignal,
+  ) => Promise<ForgeAnswer>;
   /** The pull requests of the branches, of any state, newest first. */
   readonly list: (address: RepositoryAddress, branches: Branches, signal: AbortSignal) => Promise<ForgePullRequest[]>;
   /** Parses a pull request of the forge's API. */
-  readonly read: (body: unknown) => ForgePullRequest;
-  /** Reads why it was not opened. */
-  readonly refusalOf: (address: RepositoryAddress, answer: ForgeAnswer, signal: AbortSignal) => Promise<OpenRefusal>;
+  readonly read: (body: unknown, address: RepositoryAddress) => ForgePullRequest;
+  /** Reads why it was not opened. @param call with which it was asked for */
+  readonly refusalOf: (
+    call: RepositoryCall,
+    address: RepositoryAddress,
+    answer: ForgeAnswer,
+    signal: AbortSignal,
+  ) => Promise<OpenRefusal>;
+  /** Whether a pull request has a commit, of a forge whose list of commits is another than GitHub's, GitLab's and Gitea's. */
+  readonly hasCommit?: (
+    address: RepositoryAddress,
+    number: number,
+    sha: string,
+    signal: AbortSignal,
+  ) => Promise<boolean>;
   /** Makes of a text one that the forge only shows; omitted: it does nothing with texts. */
   readonly harmless?: (text: string) => string;
   /** Whether the head commit of a closed pull request stays what it was when it was closed. */
@@ -96,17 +108,22 @@ const commitsPerPage = 50;
 /** GitHub names at most 250 commits of a pull request. */
 const mostCommitPages = 5;
 
-/** Opens a pull request as GitHub and Gitea do: the head as one name, of a fork with its owner. */
-export function openAsGitHub(call: RepositoryCall): PullRequestApi["open"] {
-  return (address, { head, target, from, title, body }, signal) => {
+/**
+ * Opens a pull request as GitHub and Gitea do: the head as one name, of a fork with its owner.
+ * @param asDraft the fields of a draft that differ
+ */
+export function openAsGitHub(asDraft: (title: string) => Readonly<Record<string, unknown>>): PullRequestApi["open"] {
+  return (call, address, { head, target, from, title, body, draft = false }, signal) => {
     const named = from === undefined ? head : qualifiedHead(from, head);
-    return call(address, "POST", gitHubNames.path, signal, { body: { head: named, base: target, title, body } });
+    const sent = { head: named, base: target, title, body, ...(draft && asDraft(title)) };
+    return call(address, "POST", gitHubNames.path, signal, { body: sent });
   };
 }
 
 /** The calls for pull requests, as far as they are the same on all forges. */
 export function createPullRequestCalls(api: PullRequestApi): PullRequestCalls {
   return {
+    call: api.call,
     async findPullRequest(address, head, target, signal, from) {
       const found = await api.list(address, { head, target, from }, signal);
       return found.find(({ state }) => state === "open") ?? found[0] ?? null;
@@ -115,14 +132,14 @@ export function createPullRequestCalls(api: PullRequestApi): PullRequestCalls {
     async readPullRequest(address, number, signal) {
       const answer = await api.call(address, "GET", pathOf(api, number), signal);
       if (answer.status !== 200) throw refusedBy(api.host, answer);
-      return api.read(answer.body);
+      return api.read(answer.body, address);
     },
     async editPullRequest(address, number, edit, signal) {
       const path = pathOf(api, number);
       const answer = await api.call(address, "GET", path, signal);
       if (answer.status !== 200) throw refusedBy(api.host, answer);
       const { names } = api;
-      const body = edit(bodyOf(answer.body, names));
+      const body = edit(bodyOf(answer.body, names), api.read(answer.body, address).state);
       if (body === null) return;
       const changes = { [names.body]: harmless(api, body) };
       const changed = await api.call(address, names.edit, path, signal, { body: changes });
@@ -157,6 +174,9 @@ async function openOnce(
   // When it was asked for without an answer; null: it was not.
   let askedAt = work === undefined || work.askedMsAgo === null ? null : beganAt - work.askedMsAgo;
   let existing: NotOpened | null = null;
+  let opener = request.opener ?? null;
+  // What the forge said to the opener as long as it may have lagged: some say so of a credential that sees too little.
+  let doubted: string | null = null;
   for (let look = 1; ; look += 1) {
     const found = await findFor(api, address, request, signal);
     if (found !== null) {
@@ -167,9 +187,22 @@ async function openOnce(
     if (existing !== null && isLate) throw existing.failure;
     // A list that does not show it is no proof that there is none.
     if (existing === null && (askedAt === null || performance.now() - askedAt >= settleMs)) {
-      await work?.beforeAsking();
-      const asked = await ask(api, address, request, signal);
-      if ("created" in asked) return asked;
+      await work?.beforeAsking(opener);
+      const asked = await ask(api, address, request, opener, signal);
+      if ("created" in asked) {
+        if (doubted !== null) await request.opener?.refused({ isOfCredential: false, words: doubted });
+        return asked;
+      }
+      if (asked.next === "ask" && isLate && opener !== null) {
+        doubted = asked.failure.message;
+        opener = null;
+        continue;
+      }
+      if (asked.next === "ownName") {
+        // Nothing was opened, but it is looked again all the same: somebody else may have opened one meanwhile.
+        opener = null;
+        continue;
+      }
       if (asked.next === "fail" || isLate) throw asked.failure;
       if (asked.next === "settle") askedAt = performance.now();
       if (asked.next === "look") existing = asked;
@@ -205,6 +238,7 @@ async function hasCommit(
   sha: string,
   signal: AbortSignal,
 ): Promise<boolean> {
+  if (api.hasCommit !== undefined) return api.hasCommit(address, number, sha, signal);
   let seen = 0;
   for (let page = 1; page <= mostCommitPages; page += 1) {
     // `limit` is Gitea's name of GitHub's `per_page`.
@@ -243,8 +277,9 @@ interface NotOpened {
    * - `ask`: the forge did not open one, and may do so later
    * - `look`: there is one, which its list will show
    * - `settle`: it may have opened one
+   * - `ownName`: it does not let the opener open one
    */
-  readonly next: "fail" | "ask" | "look" | "settle";
+  readonly next: "fail" | "ask" | "look" | "settle" | "ownName";
 }
 
 /** Sends one request to open a pull request. */
@@ -252,15 +287,21 @@ async function ask(
   api: PullRequestApi,
   address: RepositoryAddress,
   request: OpenPullRequest,
+  opener: PullRequestOpener | null,
   signal: AbortSignal,
 ): Promise<Opened | NotOpened> {
   const { body, work } = request;
+  const { call } = opener ?? api;
   const text = harmless(api, body);
   const sent = { ...request, body: work === undefined ? text : withMark(text, work) };
   try {
-    const answer = await api.open(address, sent, signal);
-    if (answer.status === 201) return { ...api.read(answer.body), created: true };
-    const refusal = await api.refusalOf(address, answer, signal);
+    const answer = await api.open(call, address, sent, signal);
+    if (answer.status === 201) return { ...api.read(answer.body, address), created: true };
+    const refusal = await api.refusalOf(call, address, answer, signal);
+    if (opener !== null && refusal.why === "refused" && isAboutPermission(answer)) {
+      await opener.refused({ isOfCredential: answer.status === 401, words: wordsOf(answer.body) });
+      return { next: "ownName", failure: refusedBy(api.host, answer) };
+    }
     if (refusal.why !== "exists") return notOpened(api, answer, refusal.why, work !== undefined);
     const open = refusal.number === null ? null : await readOpen(api, address, refusal.number, request, signal);
     return (
@@ -268,6 +309,10 @@ async function ask(
     );
   } catch (error) {
     if (!(error instanceof ForgeUnavailable)) throw error;
+    if (opener !== null && !error.isOpen) {
+      await opener.limited(error.message);
+      return { next: "ownName", failure: error };
+    }
     return { next: error.isOpen ? "settle" : "fail", failure: error };
   }
 }
@@ -305,7 +350,7 @@ async function readOpen(
 ): Promise<Opened | null> {
   const answer = await api.call(address, "GET", pathOf(api, number), signal);
   if (answer.status !== 200) return null;
-  const read = api.read(answer.body);
+  const read = api.read(answer.body, address);
   const isIt = read.state === "open" && read.head === head && read.target === target;
   return isIt ? { ...read, created: false } : null;
 }

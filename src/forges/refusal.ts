@@ -1,4 +1,5 @@
 import { SessionError } from "../domain/errors/errors.ts";
+import type { ConnectionProblem } from "../domain/repositories/connection.ts";
 
 /** An answer that is not what was asked for. */
 export interface Refusal {
@@ -44,6 +45,32 @@ export function refusedBy(name: string, { status, body }: Refusal, what = "pull 
   });
 }
 
+/** Whether a refusal is about who asks, so that another account may be allowed what was refused. */
+export function isAboutPermission({ status, body }: Refusal): boolean {
+  if (status === 401 || status === 403 || status === 404) return true;
+  return /permission|collaborator|forbidden|access denied|insufficient|not (?:allowed|authori[sz]ed|permitted)/iu.test(
+    wordsOf(body),
+  );
+}
+
+/**
+ * What is wrong with a connection whose forge does not say whose the token is: the token, or the address.
+ * @param api.name of the forge's API as it stands in a sentence
+ * @param api.address of the API, as people write it
+ */
+export function notIdentified(
+  { status, body }: Refusal,
+  api: { readonly name: string; readonly missing?: string; readonly address: string; readonly newToken?: string },
+): ConnectionProblem {
+  const { name, missing = name, address, newToken = "Make a new token and send it." } = api;
+  if (status === 401 || status === 403) {
+    const why = `The forge refused it: ${wordsOf(body)}.`;
+    return { missing: "a valid token", why, remedy: newToken, essential: true };
+  }
+  const why = `The address answered ${status} and not as ${name} does: ${wordsOf(body)}.`;
+  return { missing, why, remedy: `Check apiUrl: it is ${address}.`, essential: true };
+}
+
 const mostErrors = 10;
 const longestError = 200;
 const longestWords = 1_000;
@@ -61,6 +88,8 @@ interface ErrorEntry {
  * (https://docs.gitlab.com/api/rest/troubleshooting/). At most 10 errors and 1,000 characters.
  */
 export function wordsOf(body: unknown): string {
+  const inner = bitbucketError(body);
+  if (inner !== null) return wordsOf(inner);
   const {
     message: said,
     error,
@@ -76,6 +105,21 @@ export function wordsOf(body: unknown): string {
   if (details.length > told.length) told.push(`and ${details.length - told.length} more`);
   const parts = [typeof message === "string" ? message : "", told.join("; ")].filter((part) => part !== "");
   return parts.length === 0 ? "it gave no reason" : parts.join(": ").slice(0, longestWords).toWellFormed();
+}
+
+/**
+ * What Bitbucket Cloud says in its `error`: a message, perhaps with details, and with texts by field, which the message may have already
+ * (https://developer.atlassian.com/cloud/bitbucket/rest/intro/#standardized-error-responses).
+ */
+function bitbucketError(body: unknown): { readonly message: string; readonly errors: readonly string[] } | null {
+  const { error } = (body ?? {}) as { readonly error?: unknown };
+  const { message, detail, fields } = (typeof error === "object" ? (error ?? {}) : {}) as Readonly<
+    Record<string, unknown>
+  >;
+  if (typeof message !== "string") return null;
+  const told = typeof fields === "object" ? fieldsOf(fields).filter((each) => typeof each === "string") : [];
+  const errors = [...(typeof detail === "string" ? [detail] : []), ...told];
+  return { message, errors: errors.filter((each) => !message.includes(each)) };
 }
 
 /** The entries of a message that is no text: its texts, or `field: text` for each. */

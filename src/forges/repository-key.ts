@@ -6,10 +6,13 @@ export interface ForgePaths {
   readonly webUrl: string;
   /** Whether `Acme/App` and `acme/app` are one repository on it. */
   readonly ignoresCase: boolean;
+  /** The path of a repository that has several on it, always the same one; omitted: each has one. */
+  readonly usualPath?: (address: RepositoryAddress) => string;
 }
 
 /** Public forges, all of which ignore the case of paths, and further hosts of the same repositories. */
 const publicForges: Readonly<Record<string, readonly string[]>> = {
+  "dev.azure.com": [],
   "github.com": ["www.github.com", "ssh.github.com"],
   "gitlab.com": ["www.gitlab.com", "altssh.gitlab.com"],
   "bitbucket.org": ["www.bitbucket.org", "altssh.bitbucket.org"],
@@ -28,7 +31,7 @@ const publicHosts = new Map(
 export function repositoryKey(forges: readonly ForgePaths[], address: RepositoryAddress): string {
   const forge = forges.find(({ webUrl, ignoresCase }) => servesAddress(webUrl, address, ignoresCase));
   if (forge !== undefined) {
-    const key = `${new URL(forge.webUrl).host}/${address.path}`;
+    const key = `${new URL(forge.webUrl).host}/${forge.usualPath?.(address) ?? address.path}`;
     return forge.ignoresCase ? key.toLowerCase() : key;
   }
   const isSsh = !/^https?:/u.test(address.cloneUrl);

@@ -16,14 +16,17 @@ export function servesAddress(webUrl: string, address: RepositoryAddress, ignore
 
 /**
  * The address of the server below which all its repositories are. `webUrl` may be that of one owner on it, so the API's path tells:
- * `<server>/api/v4`, or the root of a host of its own, as https://api.github.com.
+ * `<server>/api/v4`, or the root of a host of its own, as https://api.github.com; Bitbucket has it at `/2.0`
+ * or `/rest/api/latest`.
  * @param apiUrl null: the server has no API, and paths on it do not matter
  */
 export function serverUrl(webUrl: string, apiUrl: string | null): string {
   if (apiUrl === null) return webUrl;
   const { origin, pathname } = new URL(webUrl);
   const path = withoutSlashes(pathname);
-  const prefix = withoutSlashes(withoutSlashes(new URL(apiUrl).pathname).replace(/(?:^|\/)api\/v\d+$/u, ""));
+  const prefix = withoutSlashes(
+    withoutSlashes(new URL(apiUrl).pathname).replace(/(?:^|\/)(?:api\/v\d+|2\.0|rest\/api\/[\w.]+)$/u, ""),
+  );
   if (prefix === "") return origin;
   const isBelow = `${path}/`.toLowerCase().startsWith(`${prefix}/`.toLowerCase());
   return isBelow ? `${origin}/${path.slice(0, prefix.length)}` : webUrl;

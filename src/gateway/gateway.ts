@@ -14,12 +14,15 @@ import type { RegistryRoute } from "./egress/registries.ts";
 import { admitAll } from "./models/admission.ts";
 import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from "./models/model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./models/routes.ts";
+import { createToolServer, toolPrefix, type CallTool, type ToolDescription } from "./tools.ts";
 import type { ModelTraffic } from "./traffic.ts";
 
 /** The only way out of one session's sandbox. */
 export interface Gateway {
   /** Path of the unix socket that is mounted into the session's sandbox: a client that can connect is that session. */
   readonly socket: string;
+  /** The session's token, which stands in place of every key, and is good at this gateway alone. */
+  readonly token: string;
   /** Model providers as the sandbox sees them: the gateway's address, and the session's token in place of every key. */
   modelsAt(origin: string): ModelProviders;
   /**
@@ -36,7 +39,6 @@ export interface Gateway {
 
 /** A gateway on this process's own event loop. */
 export interface LocalGateway extends Gateway {
-  readonly token: string;
   /** Settles when no request to a model is open or unsettled. */
   idle(): Promise<void>;
 }
@@ -68,6 +70,8 @@ export async function openGateway(
     readonly registries?: readonly RegistryRoute[];
     /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
     readonly authorities?: readonly string[];
+    /** Tools of the service that the sandbox may call; none if omitted. */
+    readonly tools?: { readonly list: readonly ToolDescription[]; readonly call: CallTool };
     /** Answers requests to models; default: forwards them. */
     readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits">) => ModelGateway;
   } & Partial<Pick<ModelGatewayOptions, "permits" | "admit" | "onRequest" | "recorder" | "lingerMs">>,
@@ -105,12 +109,15 @@ export async function openGateway(
     if (shown === token) egress.registries.serve(id, path.join("/"), request, response);
     else response.writeHead(404).end();
   }
+  const { list: tools = [], call = noTool } = options.tools ?? {};
+  const serveTools = createToolServer({ tools, token, call });
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
     // An absolute URL is a proxy request; a path is a request to the gateway itself.
     if (request.url?.startsWith("/") !== true) void egress.forward(request, response);
     else if (request.url.startsWith(modelPrefix)) gateway.serve(request, response);
     else if (request.url.startsWith(registryPrefix)) serveRegistry(request, response);
+    else if (request.url.startsWith(toolPrefix)) serveTools(request, response);
     else response.writeHead(404).end();
   });
   server.requestTimeout = 0;
@@ -146,6 +153,8 @@ export async function openGateway(
     },
   };
 }
+
+const noTool: CallTool = () => Promise.resolve({ text: "there is no such tool", isError: true });
 
 /** Paths of registries at the gateway: `<prefix><token>/<id>/<path>`. */
 const registryPrefix = "/registries/";

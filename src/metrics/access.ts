@@ -44,7 +44,7 @@ function isSame(shown: string, token: string): boolean {
 }
 
 function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/gu, "") : "";
+  return URL.parse(url)?.hostname.replace(/^\[|\]$/gu, "") ?? "";
 }
 
 function isLoopback(host: string): boolean {

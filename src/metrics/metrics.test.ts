@@ -8,6 +8,7 @@ const state: QueueStats = {
   deliveries: { due: 9, later: 10 },
   oldestWaitSeconds: { sessions: 6, jobs: 7, deliveries: 11 },
   connections: { ok: 3, degraded: 2, broken: 1 },
+  automations: { pausedByFailures: 12, silent: 13 },
   workers: 8,
 };
 
@@ -24,6 +25,8 @@ test("what all nodes share is asked once for scrapes at the same time", async ()
     expect(text).toContain('offstage_queue_depth{queue="jobs"} 5');
     expect(text).toContain("offstage_workers 8");
     expect(text).toContain('offstage_forge_connections{state="broken"} 1');
+    expect(text).toContain("offstage_automations_paused_by_failures 12");
+    expect(text).toContain("offstage_automations_silent 13");
     expect(text).toContain('offstage_deliveries{state="later"} 10');
     expect(text).toContain('offstage_queue_depth{queue="deliveries"} 9');
     expect(text).toContain('offstage_queue_oldest_wait_seconds{queue="deliveries"} 11');
@@ -64,4 +67,6 @@ test("what alerts ask the growth of is there from the start, at 0", async () => 
   for (const outcome of ["restored", "withoutMemory", "unusable", "failed", "stopped"])
     expect(text).toContain(`offstage_checkpoint_restores_total{outcome="${outcome}"} 0`);
   expect(text).toContain("offstage_deliveries_dead_total 0");
+  for (const outcome of ["sent", "delayed", "refused", "dead"])
+    expect(text).toContain(`offstage_answer_attempt_duration_seconds_count{kind="reaction",outcome="${outcome}"} 0`);
 });

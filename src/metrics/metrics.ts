@@ -5,6 +5,7 @@ import type { QueueStats } from "../domain/sessions/queue-stats.ts";
 import type { StepName } from "../domain/sessions/step.ts";
 import { createCheckpointMetrics, type CheckpointMetrics } from "./checkpoints.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "./deliveries.ts";
+import { createQueueGauges } from "./queue-gauges.ts";
 
 /** How a step ended. `stopped`: by a cancellation, a budget, a lost lease or a worker's shutdown. */
 export type StepOutcome = "completed" | "failed" | "stopped";
@@ -75,10 +76,6 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** A burst of scrapes queries the database once. */
-const queueStatsCacheMs = 1_000;
-/** A database that does not answer must not delay the process's own metrics for longer. */
-const queueStatsLimitMs = 2_000;
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const waitSeconds = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400];
 const stepSeconds = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 14_400];
@@ -218,107 +215,6 @@ function createOwn(registry: Registry) {
       registers,
     }),
   };
-}
-
-/** Metrics of the state that all nodes share. Every node reports the same values, so a dashboard takes the maximum. */
-function createQueueGauges(registry: Registry) {
-  const registers = [registry];
-  const sessions = new Gauge({
-    name: "offstage_sessions",
-    help: "Unfinished sessions of all nodes, by state, counted up to 100,000",
-    labelNames: ["state"],
-    registers,
-  });
-  const deliveries = new Gauge({
-    name: "offstage_deliveries",
-    help: "Unfinished webhook deliveries of all nodes, by state, counted up to 100,000",
-    labelNames: ["state"],
-    registers,
-  });
-  const depth = new Gauge({
-    name: "offstage_queue_depth",
-    help: "Length of each queue, counted up to 100,000; of deliveries those that are due",
-    labelNames: ["queue"],
-    registers,
-  });
-  const oldest = new Gauge({
-    name: "offstage_queue_oldest_wait_seconds",
-    help: "Age of the oldest entry of each queue; 0 if it is empty",
-    labelNames: ["queue"],
-    registers,
-  });
-  const connections = new Gauge({
-    name: "offstage_forge_connections",
-    help: "Connections of forges of all organizations, by their health, counted up to 100,000",
-    labelNames: ["state"],
-    registers,
-  });
-  const workers = new Gauge({ name: "offstage_workers", help: "Workers with a recent heartbeat", registers });
-  const up = new Gauge({
-    name: "offstage_database_up",
-    help: "1 if the database answered this scrape in time; else 0, and its metrics are absent",
-    registers,
-  });
-  let read: (() => Promise<QueueStats>) | null = null;
-  let failed: (error: unknown) => void = () => undefined;
-  let known: { readonly at: number; readonly done: Promise<void> } | null = null;
-  let reading: Promise<QueueStats> | null = null;
-
-  function show(state: QueueStats): void {
-    for (const [name, count] of Object.entries(state.sessions)) sessions.set({ state: name }, count);
-    for (const [name, count] of Object.entries(state.deliveries)) deliveries.set({ state: name }, count);
-    depth.set({ queue: "sessions" }, state.sessions.queued);
-    depth.set({ queue: "jobs" }, state.jobs.pending);
-    depth.set({ queue: "deliveries" }, state.deliveries.due);
-    for (const [queue, seconds] of Object.entries(state.oldestWaitSeconds)) oldest.set({ queue }, seconds);
-    for (const [name, count] of Object.entries(state.connections)) connections.set({ state: name }, count);
-    workers.set(state.workers);
-    up.set(1);
-  }
-
-  async function ask(question: () => Promise<QueueStats>): Promise<void> {
-    try {
-      // If the last query is still running, wait for it instead of sending another one.
-      reading ??= question().finally(() => (reading = null));
-      show(await inTime(reading));
-    } catch (error) {
-      // Old values would look like current ones.
-      for (const gauge of [sessions, deliveries, depth, oldest, connections]) gauge.reset();
-      workers.remove();
-      up.set(0);
-      failed(error);
-    }
-  }
-
-  return {
-    watch(reader: () => Promise<QueueStats>, onFailed: (error: unknown) => void): void {
-      read = reader;
-      failed = onFailed;
-    },
-    async refresh(): Promise<void> {
-      if (read === null) return;
-      if (known === null || performance.now() - known.at >= queueStatsCacheMs) {
-        known = { at: performance.now(), done: ask(read) };
-      }
-      await known.done;
-    },
-  };
-}
-
-/** @throws Error after `queueStatsLimitMs` milliseconds */
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`the database did not answer in ${queueStatsLimitMs} ms`)),
-      queueStatsLimitMs,
-    );
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function createPool(registry: Registry) {

@@ -37,9 +37,10 @@ export function proxyOf(proxies: Proxies, { protocol, host, port }: Destination)
 
 /** The same for a URL; null also for what is not a URL. */
 export function proxyOfUrl(proxies: Proxies, url: string): URL | null {
-  if (!URL.canParse(url)) return null;
-  const { protocol, hostname, port } = new URL(url);
-  const host = hostname.replace(/^\[|\]$/gu, "");
+  const parsed = URL.parse(url);
+  if (parsed === null) return null;
+  const { protocol, port } = parsed;
+  const host = parsed.hostname.replace(/^\[|\]$/gu, "");
   return proxyOf(proxies, { protocol, host, port: Number(port) || (protocol === "https:" ? 443 : 80) });
 }
 
@@ -114,8 +115,8 @@ export function nodeProxyVariables(proxies: Proxies, contacted: readonly string[
     const host = isIP(name) === 6 ? `[${name}]` : name;
     return isIP(name) === 0 ? [`${host}${port}`, `.${host}${port}`] : [`${host}${port}`];
   });
-  const named = contacted.filter((url) => URL.canParse(url) && proxyOfUrl(proxies, url) === null);
-  const hosts = named.map((url) => new URL(url).hostname);
+  const named = contacted.filter((url) => proxyOfUrl(proxies, url) === null);
+  const hosts = named.flatMap((url) => URL.parse(url)?.hostname ?? []);
   return {
     ...(http !== null && { http_proxy: http }),
     ...(https !== null && { https_proxy: https }),

@@ -1,3 +1,4 @@
+import { wasNeverSent } from "../domain/errors/never-sent.ts";
 import { storable } from "../domain/fields/text.ts";
 import { retryAfterMs } from "../domain/time/retry-after.ts";
 import { ReplyUnavailable } from "./reply.ts";
@@ -61,14 +62,6 @@ async function ask(service: string, url: string, request: ServiceRequest): Promi
     const problem = isTimeout ? `it did not answer within ${timeLimitMs / 1_000} s` : "it could not be reached";
     throw new ReplyUnavailable(service, problem, { isOpen: isTimeout || !wasNeverSent(error) });
   }
-}
-
-/** Whether a connection could not be made at all, so that the service can't have got the request. */
-function wasNeverSent(error: unknown): boolean {
-  const { code } = ((error as { cause?: unknown }).cause ?? {}) as { code?: unknown };
-  return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"].includes(
-    String(code),
-  );
 }
 
 /** The wait that an answer asks for, at most an hour; null if it asks for none. */

@@ -47,6 +47,17 @@ it("lets nothing in an agent's words call people", async () => {
   expect(server.calls[0]?.body).toMatchObject({ mrkdwn: false, parse: "none", link_names: false });
 });
 
+it("links an address on a line of its own, and shows it as it is", async () => {
+  await send({
+    text: "Done.\n\nhttps://offstage.example/sessions/1?a=1&b=2\nsee https://a.example\nhttps://a.example|@channel",
+  });
+  expect(server.thread[1]?.text.split("\n").slice(2)).toEqual([
+    "<https://offstage.example/sessions/1?a=1&amp;b=2>",
+    "see https://a.example",
+    "https://a.example|@channel",
+  ]);
+});
+
 it("cuts what is too long in its middle, and keeps both ends", async () => {
   await send({ text: `begin ${"x".repeat(50_000)} end` });
   expect(server.thread[1]?.text.length).toBeLessThanOrEqual(4_000);

@@ -144,7 +144,11 @@ function okOf({ status, body }: ServiceAnswer): object {
   throw new ReplyRefused("Slack", [wordsOf(error), remedy].filter((words) => typeof words === "string").join(": "));
 }
 
-/** The three characters of Slack's markup as entities (https://docs.slack.dev/messaging/formatting-message-text#escaping). */
+/**
+ * The three characters of Slack's markup as entities (https://docs.slack.dev/messaging/formatting-message-text#escaping). An address on a
+ * line of its own becomes a link, which shows it as it is.
+ */
 function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const plain = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return plain.replaceAll(/^https?:\/\/[^\s|]+$/gmu, "<$&>");
 }

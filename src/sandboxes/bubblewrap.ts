@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -36,7 +36,19 @@ const settingsRead = [
   "/etc/ld.so.conf.d",
   "/etc/localtime",
   "/etc/mime.types",
+  "/etc/os-release",
+  "/etc/protocols",
+  "/etc/services",
+  "/etc/terminfo",
+  // Without theirs these programs do not start, or know no TLS, no extensions and no fonts. Maven's settings may hold passwords.
+  "/etc/R",
+  "/etc/fonts",
+  "/etc/maven/logging",
+  "/etc/maven/m2.conf",
+  "/etc/php",
 ];
+/** Folders of settings with a version in their name. */
+const versionedSettings = /^(?:java|python)-?\d[\d.]*(?:-openjdk)?$/u;
 /** The accounts' files, from the descriptors that `start` gives. */
 const accountParameters = [
   "--perms",
@@ -217,6 +229,7 @@ function assignments(environment: Readonly<Record<string, string>>): Buffer {
 }
 
 function systemParameters(): string[] {
+  const versioned = readdirSync("/etc").filter((name) => versionedSettings.test(name));
   const links = systemFolders
     .filter((folder) => existsSync(folder))
     .flatMap((folder) =>
@@ -227,11 +240,8 @@ function systemParameters(): string[] {
     "/usr",
     "/usr",
     ...links,
-    "--perms",
-    "0755",
-    "--dir",
-    "/etc",
-    ...settingsRead.filter((path) => existsSync(path)).flatMap(readOnly),
+    ...["/etc", "/etc/maven"].flatMap((folder) => ["--perms", "0755", "--dir", folder]),
+    ...[...settingsRead, ...versioned.map((name) => join("/etc", name))].flatMap(readOnly),
   ];
 }
 

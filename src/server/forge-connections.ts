@@ -5,7 +5,7 @@ import { createForges } from "../forges/forges.ts";
 import { appManifest, convertManifest } from "../forges/github/app-manifest.ts";
 import { withReach } from "../forges/reach.ts";
 import { settleRepositoryKeys } from "../store/repositories/repository-keys.ts";
-import { organizationsWithConnections } from "../store/secrets/forge-connections.ts";
+import { organizationsWithConnections } from "../store/secrets/opened-connections.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /** Longest time in which a forge hands an App over, in ms. */

@@ -1,25 +1,14 @@
 import type { Config } from "../config/config.ts";
 import { openDatabase, type Database } from "../database/database.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
-import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
-import { createLoginLink } from "../store/people/logins.ts";
-import { bootstrap } from "../store/people/organizations.ts";
-import { readQueueStats } from "../store/queue/stats.ts";
-import { connectionsChannel } from "../store/secrets/forge-connections.ts";
-import { createTemplates } from "../templates/templates.ts";
 import { createTraces } from "../traces.ts";
-import { createStatusServer } from "../worker/background/status-server.ts";
+import type { FirstSignIn } from "./assemble.ts";
 import { closeDataFolder } from "./data-folder.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { listenError } from "./listen-error.ts";
+import { reachOutside } from "./reach-outside.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
-import { startApiNode } from "./start-api-node.ts";
-import { startWorkerNode } from "./start-worker-node.ts";
-import { createForgeReach, createRegistry, createSandbox, openForges, openVault, reachOutside } from "./wiring.ts";
-
-/** Milliseconds for which the sign-in link of the first start is valid. */
-const firstLoginLinkMs = 24 * 60 * 60 * 1_000;
 
 /** A running server. */
 export interface Offstage {
@@ -30,7 +19,7 @@ export interface Offstage {
    * Only at the first start: the admin key (null if the operator set one) and the link that signs in. Null at later
    * starts.
    */
-  readonly first: { readonly adminKey: string | null; readonly loginLink: string } | null;
+  readonly first: FirstSignIn | null;
   /** Waits for running requests, returns running sessions to the queue and closes the database. Can be called twice. */
   stop(): Promise<void>;
 }
@@ -72,77 +61,44 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: Sh
   stops.add(reachOutside(config));
   const traces = await createTraces(config.traces, (error) => logger.warn({ err: error }, "could not send spans"));
   stops.add(() => traces.close());
-  const database = await openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
-  stops.add(() => database.close());
-  // A worker that starts first does not create the organization: the API node does, because it prints the admin key
-  // and has the sign-in page.
-  const organization = role === "worker" ? null : await bootstrap(database, { adminKey: config.adminKey });
-  const vault = openVault(config);
-  const forgeReach = createForgeReach(config);
-  const forges = openForges(config, { database, vault, logger, reach: forgeReach });
-  const changes = await database.listen(connectionsChannel, (organizationId) => forges.forget(organizationId));
-  stops.add(() => changes.close());
-  const templates = createTemplates();
-  stops.add(() => templates.close());
-  const parts: Dependencies = {
-    config,
-    logger,
-    metrics: watchedMetrics(database, logger),
-    traces,
-    database,
-    vault,
-    sandbox: createSandbox(config, logger),
-    providers: createRegistry(config),
-    forges,
-    forgeReach,
-    templates,
-    ready: async () => (await database.pool.query("select 1")).rowCount === 1,
-  };
+  // The database starts, and its schema is migrated, while this process loads its own code.
+  const opening = openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
+  stops.add(async () => (await opening.catch(() => null))?.close());
+  const [database, { assemble, firstSignIn }, apiNode] = await Promise.all([
+    opening,
+    import("./assemble.ts"),
+    role === "worker" ? null : import("./start-api-node.ts"),
+  ]);
+  const isWorker = role === "worker";
+  const { dependencies, organization } = await assemble({ config, logger, traces, isWorker }, database, stops);
   const url =
-    role === "worker" ? (config.publicUrl ?? "") : await startApiNode(parts, stops, { alone: role === "all" });
-  if (role !== "api") await startWorkerNode(parts, url, stops);
-  if (role === "worker" && config.metricsPort !== null) {
-    const { host, metricsPort: port, metricsToken: token } = config;
-    const { metrics, ready } = parts;
-    const status = createStatusServer({ host, port, token, metrics, logger, ready, publicUrl: () => null });
-    await stops.start(status).catch((error: unknown) => {
-      throw listenError(error, { host, port }, "OFFSTAGE_METRICS_PORT");
-    });
-    logger.info({ port: status.port }, "serving health and metrics over HTTP");
+    apiNode === null
+      ? (config.publicUrl ?? "")
+      : await apiNode.startApiNode(dependencies, stops, { alone: role === "all" });
+  if (role !== "api") {
+    const { startWorkerNode } = await import("./start-worker-node.ts");
+    await startWorkerNode(dependencies, url, stops);
   }
+  if (isWorker && config.metricsPort !== null) await startStatusServer(dependencies, config.metricsPort, stops);
   let stopped: Promise<void> | null = null;
   return {
     url,
     database,
-    first: organization === null ? null : await firstSignIn(database, organization, url),
+    first: await firstSignIn(database, organization, url),
     stop: () => (stopped ??= stops.run()),
   };
 }
 
-/** Metrics of this process, and those that it reads from the database about all nodes. */
-function watchedMetrics(database: Database, logger: Logger): Metrics {
-  const metrics = createMetrics();
-  metrics.watchProcess();
-  metrics.watchPool(() => {
-    const { totalCount: total, idleCount: idle, waitingCount: waiting } = database.pool;
-    return { total, idle, waiting };
+async function startStatusServer(
+  { config, logger, metrics, ready }: Dependencies,
+  port: number,
+  stops: Shutdown,
+): Promise<void> {
+  const { createStatusServer } = await import("../worker/background/status-server.ts");
+  const { host, metricsToken: token } = config;
+  const status = createStatusServer({ host, port, token, metrics, logger, ready, publicUrl: () => null });
+  await stops.start(status).catch((error: unknown) => {
+    throw listenError(error, { host, port }, "OFFSTAGE_METRICS_PORT");
   });
-  metrics.watchQueues(
-    () => readQueueStats(database),
-    (error) => logger.warn({ err: error }, "could not count the queues for the metrics"),
-  );
-  return metrics;
-}
-
-async function firstSignIn(
-  database: Database,
-  organization: Awaited<ReturnType<typeof bootstrap>>,
-  url: string,
-): Promise<Offstage["first"]> {
-  if (!organization.created) return null;
-  const token = await createLoginLink(database, organization.organizationId, {
-    scopes: ["admin"],
-    ttlMs: firstLoginLinkMs,
-  });
-  return { adminKey: organization.adminKey, loginLink: `${url}/sign-in#${token}` };
+  logger.info({ port: status.port }, "serving health and metrics over HTTP");
 }

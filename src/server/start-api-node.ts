@@ -8,6 +8,7 @@ import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
 import { addressFile } from "./data-folder.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { forgeAccounts } from "./forge-accounts.ts";
 import { forgeConnections, settleKeys } from "./forge-connections.ts";
 import { listenError } from "./listen-error.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -43,6 +44,7 @@ export async function startApiNode(
     sandboxed: sandbox.isolates,
     allowLocalRepositories: config.allowLocalRepositories,
     rateLimitPerMinute: config.rateLimitPerMinute,
+    mention: config.conversations.mention,
     maxRunningPerOrganization: config.maxRunningPerOrganization,
     queueLimit: config.queueLimit,
     // An external database is on another disk, and reports itself if that is full.
@@ -50,7 +52,7 @@ export async function startApiNode(
       config.databaseUrl === null ? hasFreeSpace(config.data, config.minimumFreeBytes) : Promise.resolve(true),
     hosts: config.hosts,
     trustedProxies: config.trustedProxies,
-    signInMethods: createSignInMethods(config),
+    signInMethods: await createSignInMethods(config),
     signInPolicy: config.signInPolicy,
     signInDays: config.signInDays,
     defaultAgent,
@@ -61,6 +63,7 @@ export async function startApiNode(
     integrationOf: async (url, organizationId) => (await forges.of(organizationId)).integrationOf(url),
     repositoryKeyOf: async (address, organizationId) => (await forges.of(organizationId)).keyOf(address),
     connections,
+    accounts: forgeAccounts(dependencies),
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),
     ready: dependencies.ready,

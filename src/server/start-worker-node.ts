@@ -5,8 +5,14 @@ import { readProgramTexts } from "../programs/program-text.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { checkConnection } from "../forges/check-connection.ts";
 import type { ForgeConnection } from "../forges/organization-forges.ts";
+import { createReplies } from "../replies/replies.ts";
+import { openReplyToken } from "../store/automations/trigger-secrets.ts";
+import { createAnswerSender } from "../worker/answers/answer-sender.ts";
 import { createConnectionChecks } from "../worker/background/connection-checks.ts";
 import { createRemovalOfDeleted } from "../worker/background/deleted-sessions.ts";
+import { createConversationSweep } from "../worker/conversations/conversation-sweep.ts";
+import { createSectionSweep } from "../worker/conversations/section-sweep.ts";
+import { createRestingHosts } from "../worker/conversations/ask-forge.ts";
 import { createEventDecisions } from "../worker/background/decide-events.ts";
 import { createErasures } from "../worker/background/erasures.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
@@ -14,23 +20,24 @@ import { createHeldJobs } from "../worker/background/held-jobs.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
 import { createPullRequestPolling } from "../worker/background/pull-request-polling.ts";
 import { createScheduleTicks } from "../worker/background/schedule-ticks.ts";
+import { createSessionReplies } from "../worker/answers/session-replies.ts";
+import { createSilenceWatch } from "../worker/background/silence-watch.ts";
+import { createFileSyncs } from "../worker/background/sync-automation-files.ts";
 import { createWebhookSender } from "../worker/background/webhook-sender.ts";
 import { runAttempt } from "../worker/run-attempt.ts";
 import { runJob } from "../worker/run-job.ts";
 import { createWorker } from "../worker/worker.ts";
 import { listAgents } from "./agent-list.ts";
-import type { Dependencies } from "./dependencies.ts";
-import type { Shutdown } from "./shutdown.ts";
 import {
-  chooseDefaultAgent,
   createAttemptServices,
   environmentsDirectory,
   openConfiguredSigner,
-  readWorkerId,
-  recordingsDirectory,
   socketDirectory,
   writeAuthorities,
-} from "./wiring.ts";
+} from "./attempt-services.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { Shutdown } from "./shutdown.ts";
+import { chooseDefaultAgent, readWorkerId, recordingsDirectory } from "./wiring.ts";
 
 /**
  * Starts the worker: sessions, jobs, and the background tasks of every worker.
@@ -50,6 +57,9 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   if (signer !== null) shutdown.add(() => signer.close());
   const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id, signer });
   await services.folders.forgetIncoming();
+  const { vault, forges } = dependencies;
+  const keyOf = async (address: RepositoryAddress, organizationId: string) =>
+    (await forges.of(organizationId)).keyOf(address);
   const worker = createWorker({
     database,
     logger,
@@ -62,7 +72,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     hasRoom: () => hasFreeSpace(config.data, config.minimumFreeBytes),
     drainMs: config.drainMs,
     runSession: (session, signals) => runAttempt(services, session, signals),
-    runJob: (job) => runJob({ database, logger, traces, templates, sandboxed: sandbox.isolates }, job),
+    runJob: (job) => runJob({ database, logger, traces, templates, keyOf, sandboxed: sandbox.isolates }, job),
   });
   await shutdown.start(worker);
   const defaultAgent = () => chooseDefaultAgent(config, providers);
@@ -88,12 +98,25 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   await shutdown.start(createRemovalOfDeleted({ ...house, untilOver }));
   const erased = { environmentsDirectory: environmentsDirectory(config), markFile: join(config.data, "erased") };
   await shutdown.start(createErasures({ ...house, ...erased, untilOver }));
-  const { vault, forges } = dependencies;
   await shutdown.start(createHeldJobs({ database, logger }));
-  const keyOf = async (address: RepositoryAddress, organizationId: string) =>
-    (await forges.of(organizationId)).keyOf(address);
-  await shutdown.start(createEventDecisions({ database, logger, templates, worker: id, keyOf }));
   const publicUrl = () => url;
+  const forgeOf = async (address: RepositoryAddress, organizationId: string) =>
+    (await forges.of(organizationId)).forgeOf(address);
+  const { conversations: limits } = config;
+  const resting = createRestingHosts();
+  const conversations = {
+    database,
+    logger,
+    templates,
+    forgeOf,
+    resting,
+    limits,
+    publicUrl,
+    sandboxed: sandbox.isolates,
+  };
+  await shutdown.start(createEventDecisions({ database, logger, templates, worker: id, keyOf, conversations }));
+  await shutdown.start(createConversationSweep(conversations));
+  await shutdown.start(createSectionSweep(conversations));
   await shutdown.start(
     createWebhookSender({
       database,
@@ -105,13 +128,27 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
       proxies: config.outbound.proxies,
     }),
   );
+  await shutdown.start(
+    createAnswerSender({
+      database,
+      logger,
+      metrics,
+      mask: services.mask,
+      forgesOf: forges.of,
+      replies: createReplies(config.replyUrls),
+      replyToken: (organizationId, triggerId) => openReplyToken(database, vault, organizationId, triggerId),
+    }),
+  );
+  await shutdown.start(createSessionReplies({ database, logger, publicUrl }));
   const { pullRequestMinutes: minutes } = config;
-  const forgeOf = async (address: RepositoryAddress, organizationId: string) =>
-    (await forges.of(organizationId)).forgeOf(address);
   await shutdown.start(createPullRequestPolling({ database, logger, forgeOf, minutes }));
   const { forgeReach: reach } = dependencies;
   const check = (connection: ForgeConnection, signal: AbortSignal) =>
     checkConnection(connection, connection.credential, { reach, configured: config.forges, signal });
   await shutdown.start(createConnectionChecks({ database, vault, logger, check }));
   await shutdown.start(createScheduleTicks({ database, logger, templates }));
+  await shutdown.start(createSilenceWatch({ database, logger }));
+  const { allowLocalRepositories } = config;
+  const files = { database, vault, logger, templates, mirrors, forgeOf, allowLocalRepositories, publicUrl };
+  await shutdown.start(createFileSyncs({ ...files, providers: providers.map((provider) => provider.id) }));
 }

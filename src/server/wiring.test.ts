@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { readConfig } from "../config/config.ts";
-import { serverSecrets } from "./wiring.ts";
+import { serverSecrets } from "./server-secrets.ts";
 
 it("the password of the database's address is masked, as it is written there and as it is", () => {
   const secrets = serverSecrets(

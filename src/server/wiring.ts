@@ -7,38 +7,18 @@ import { createProviders } from "../agents/providers.ts";
 import { replaceFile } from "../atomic-file.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
-import { hasFreeSpace } from "../database/free-space.ts";
-import { createMask } from "../domain/masking/mask.ts";
 import type { SignInMethod } from "../domain/people/user.ts";
-import { createForges } from "../forges/forges.ts";
 import { createOrganizationForges, type OrganizationForges } from "../forges/organization-forges.ts";
 import { createGuardedFetch, type GuardedFetch } from "../gateway/egress/guarded-fetch.ts";
-import { createGatewayProcesses } from "../gateway/process/process.ts";
-import type { Metrics } from "../metrics/metrics.ts";
 import { createObjectStore, type ObjectStore } from "../objects/object-store.ts";
 import type { Logger } from "../observability.ts";
-import { bundleWith, useProcessWide } from "../outbound/process-wide.ts";
-import { withAuthorities } from "../sandboxes/authorities.ts";
 import { createBubblewrap } from "../sandboxes/bubblewrap.ts";
 import { createContainerSandbox } from "../sandboxes/container/container.ts";
 import { createUnsandboxed } from "../sandboxes/none.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { createGitHubSignIn } from "../sign-in/github.ts";
-import { createOidc } from "../sign-in/oidc.ts";
-import { checkConnectionSoon, openConnections } from "../store/secrets/forge-connections.ts";
+import { checkConnectionSoon, openConnections } from "../store/secrets/opened-connections.ts";
 import { environmentKeyring, fileKeyring } from "../store/secrets/keyring.ts";
 import { createVault, type Vault } from "../store/secrets/vault.ts";
-import type { Traces } from "../traces.ts";
-import type { AttemptServices } from "../worker/attempt/attempt.ts";
-import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
-import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
-import { createSessionFolders } from "../worker/disk/session-folders.ts";
-import { createMirrors } from "../worker/git/mirrors.ts";
-import { openSigner, type Signer } from "../worker/git/signer.ts";
-import { createTransport } from "../worker/git/transport.ts";
-
-/** A disk with less free space counts as full. */
-const leastRoomBytes = 1024 * 1024;
 
 /** Makes the configured sandbox, for the server and for commands. */
 export function createSandbox(config: Config, logger: Logger | null = null): Sandbox {
@@ -139,190 +119,15 @@ export async function chooseDefaultAgent(config: Config, providers: readonly Pro
   return null;
 }
 
-/** Makes the configured sign-in methods. */
-export function createSignInMethods({ oidc, githubSignIn }: Config): SignInMethod[] {
-  return [
-    ...(oidc === null ? [] : [createOidc(oidc)]),
-    ...(githubSignIn === null ? [] : [createGitHubSignIn(githubSignIn)]),
-  ];
-}
-
-/** Folder of kept results of setups. */
-export function environmentsDirectory({ data }: Config): string {
-  return join(data, "environments");
+/** Makes the configured sign-in methods, and loads nothing of those that are not. */
+export async function createSignInMethods({ oidc, githubSignIn }: Config): Promise<SignInMethod[]> {
+  const methods: SignInMethod[] = [];
+  if (oidc !== null) methods.push((await import("../sign-in/oidc.ts")).createOidc(oidc));
+  if (githubSignIn !== null) methods.push((await import("../sign-in/github.ts")).createGitHubSignIn(githubSignIn));
+  return methods;
 }
 
 /** Folder of the recorded model responses. */
 export function recordingsDirectory({ data }: Config): string {
   return join(data, "recordings");
-}
-
-/** Folder of the gateways' unix sockets. */
-export function socketDirectory({ data }: Config): string {
-  return join(data, "run");
-}
-
-/**
- * Makes this process use the operator's proxies and certificates.
- * @returns puts everything back
- * @throws InvalidInputError if this version of Node can't
- */
-export function reachOutside({ outbound, forges, models, objects, oidc, githubSignIn, traces }: Config): () => void {
-  const contacted = [
-    ...forges.flatMap((forge) => [forge.webUrl, ...("apiUrl" in forge ? [forge.apiUrl] : [])]),
-    ...Object.values(models).map(({ baseUrl }) => baseUrl),
-    objects?.endpoint,
-    oidc?.issuer,
-    githubSignIn?.webUrl,
-    githubSignIn?.apiUrl,
-    traces?.endpoint,
-  ];
-  return useProcessWide(
-    outbound,
-    contacted.filter((url) => url !== undefined),
-  );
-}
-
-/**
- * Writes the file of all trusted certificates, for programs that take one in the place of the system's: git, and tools in
- * sandboxes. Without OFFSTAGE_CA_FILE they use the system's own.
- */
-export async function writeAuthorities({ data, outbound }: Config): Promise<void> {
-  if (outbound.authorities.length === 0) return;
-  await mkdir(data, { recursive: true });
-  await replaceFile(authoritiesFile(data), bundleWith(outbound.authorities), { mode: 0o644 });
-}
-
-const authoritiesFile = (data: string): string => join(data, "authorities.pem");
-
-/**
- * Opens the operator's signing key; null if none is configured.
- * @throws InvalidInputError if it can't sign
- */
-export async function openConfiguredSigner({ signingKeyFile, data, ssh }: Config): Promise<Signer | null> {
-  if (signingKeyFile === null) return null;
-  return openSigner(signingKeyFile, { folder: join(data, "signing"), agent: ssh.agent });
-}
-
-/** Everything that attempts need of this worker. */
-export function createAttemptServices(
-  config: Config,
-  parts: {
-    readonly database: Database;
-    readonly logger: Logger;
-    readonly metrics: Metrics;
-    readonly traces: Traces;
-    readonly vault: Vault;
-    readonly sandbox: Sandbox;
-    readonly providers: readonly Provider[];
-    readonly forges: OrganizationForges;
-    readonly publicUrl: () => string;
-    readonly workerId: string;
-    /** See `openConfiguredSigner`; omitted: commits are not signed. */
-    readonly signer?: Signer | null;
-  },
-): AttemptServices {
-  const { workerId, database, logger, metrics, traces, vault, sandbox, providers, forges, publicUrl } = parts;
-  const operators = createForges(config.forges);
-  return {
-    workerId,
-    database,
-    vault,
-    objects: openObjects(config),
-    logger,
-    metrics,
-    traces,
-    sandbox: config.authoritiesInSandbox ? withAuthorities(sandbox, authoritiesFile(config.data)) : sandbox,
-    sandboxImage: config.sandbox === "container" ? config.container.image : null,
-    devcontainerImages: config.devcontainerImages,
-    providers,
-    publicUrl,
-    folders: createSessionFolders(
-      config.data,
-      config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
-      (folder) => sandbox.releaseOwner(folder),
-    ),
-    mirrors: createMirrors({
-      dataDirectory: config.data,
-      allowLocalRepositories: config.allowLocalRepositories,
-      fetch: config.fetch,
-      transport: createTransport(
-        config.outbound,
-        config.ssh,
-        config.outbound.authorities.length === 0 ? null : authoritiesFile(config.data),
-      ),
-    }),
-    author: config.commitAuthor,
-    committer: config.committer,
-    signer: parts.signer ?? null,
-    environmentCache: createEnvironmentCache({
-      directory: environmentsDirectory(config),
-      maximumBytes: config.setupCacheBytes,
-    }),
-    defaultAgent: () => chooseDefaultAgent(config, providers),
-    forgesOf: forges.of,
-    forgeOf: operators.forgeOf,
-    repositoryKeyOf: operators.keyOf,
-    forks: config.forks,
-    mask: createMask(serverSecrets(config)),
-    stallMs: config.stallMs,
-    retryForMs: config.retryForMs,
-    turnLimitMs: config.turnLimitMs,
-    setupLimitMs: config.setupLimitMs,
-    models: config.models,
-    allowedModels: config.allowedModels,
-    modelPermits: config.modelPermits,
-    gateways: createGatewayProcesses({ outbound: config.outbound }),
-    prices: config.prices,
-    recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
-    egress: config.egress,
-    registryHosts: config.registryHosts,
-    sandboxAuthorities: config.authoritiesInSandbox ? config.outbound.authorities : [],
-    limits: config.limits,
-    checkpointBytes: config.checkpointBytes,
-    diskIsFull: async () => !(await hasFreeSpace(config.data, leastRoomBytes)),
-    ownDisks: config.sessionDisks === "image",
-    socketDirectory: socketDirectory(config),
-    permissions: config.permissions,
-  };
-}
-
-/** The password of an address, as it is written there and as it is. */
-function passwordsIn(address: string | null): string[] {
-  const password = address !== null && URL.canParse(address) ? new URL(address).password : "";
-  if (password === "") return [];
-  try {
-    return [password, decodeURIComponent(password)];
-  } catch {
-    return [password];
-  }
-}
-
-/** Values that must never be stored or logged: the mask removes them from all output. */
-export function serverSecrets(config: Config): string[] {
-  const { anthropic, openai, google, compatible } = config.models;
-  const forgeSecrets = config.forges.flatMap((forge) =>
-    forge.kind === "github" ? [forge.token, forge.app?.privateKey] : [forge.token],
-  );
-  const customSecrets = config.customProviders.flatMap(({ environment }) =>
-    Object.entries(environment).flatMap(([name, value]) => (/key|token|secret|password/iu.test(name) ? [value] : [])),
-  );
-  return [
-    ...(config.masterKey?.split(",") ?? []),
-    ...passwordsIn(config.databaseUrl),
-    ...passwordsIn(config.outbound.proxies.http),
-    ...passwordsIn(config.outbound.proxies.https),
-    config.oidc?.clientSecret,
-    config.githubSignIn?.clientSecret,
-    ...forgeSecrets,
-    ...customSecrets,
-    anthropic?.apiKey,
-    openai?.apiKey,
-    google?.apiKey,
-    compatible?.apiKey,
-    config.adminKey,
-    config.metricsToken,
-    config.objects?.secretAccessKey,
-    ...Object.values(config.traces?.headers ?? {}),
-  ].filter((secret) => typeof secret === "string");
 }

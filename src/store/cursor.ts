@@ -78,29 +78,36 @@ export function pageOf<Row extends { id: string; cursor_time: string }, T>(
   };
 }
 
+/** The rows that `listRows` lists. */
+export interface ListedRows {
+  /** Name of the table, or of `from`'s rows. */
+  readonly table: string;
+  /** SQL of an item's fields, `id` among them. */
+  readonly columns: string;
+  /** SQL after `from`, if that is more than the table. It has the columns `organization_id`, `created_at` and `id`. */
+  readonly from?: string;
+  /** SQL of those that are listed, with `values` as $5, $6 …; if omitted, all of the organization's are. */
+  readonly condition?: string;
+  readonly values?: readonly unknown[];
+}
+
 /**
- * Lists an organization's rows of one table, newest first.
- * @param list.columns SQL of an item's fields, `id` among them
- * @param list.condition SQL of those that are listed; if omitted, all of the organization's are
+ * Lists an organization's rows, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
 export async function listRows<T extends { readonly id: string }>(
   database: Database,
   organizationId: string,
   { limit, cursor }: PageQuery,
-  {
-    table,
-    columns,
-    condition = "true",
-  }: { readonly table: string; readonly columns: string; readonly condition?: string },
+  { table, columns, from = table, condition = "true", values = [] }: ListedRows,
 ): Promise<Page<T>> {
   const after = readCursor(cursor);
   const { rows } = await database.pool.query<WithCursor<T>>(
-    `select ${columns}, ${cursorColumn(table)} from ${table}
-     where organization_id = $1 and ${condition}
+    `select ${columns}, ${cursorColumn(table)} from ${from}
+     where organization_id = $1 and (${condition})
        and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id],
+    [organizationId, limit + 1, after?.createdAt, after?.id, ...values],
   );
   return pageOf(rows, limit, withoutCursor);
 }

@@ -50,17 +50,24 @@ export function whileEnded(
 export function removeRows(
   database: Database,
   table:
+    | "answer"
     | "api_key"
     | "arrival"
     | "audit_entry"
     | "automation"
+    | "automation_file"
+    | "automation_sync"
+    | "automation_state"
     | "browser_session"
+    | "conversation"
+    | "conversation_item"
     | "idempotency"
     | "job"
     | "login_link"
     | "model_spend"
     | "pull_request"
     | "received_key"
+    | "forge_account"
     | "forge_connection"
     | "registry"
     | "repository"
@@ -160,7 +167,8 @@ export async function pruneJobs(database: Database, days: number, signal: AbortS
 }
 
 /**
- * Deletes jobs that ended at a time or before it, unless their session is under way.
+ * Deletes jobs that ended at a time or before it, unless their session is under way, or what is expected of their automation still
+ * counts them.
  * @param at a time as PostgreSQL writes it
  * @returns how many jobs
  */
@@ -170,6 +178,9 @@ export function pruneJobsBefore(database: Database, at: string, signal: AbortSig
       const { rows } = await transaction.query<{ id: string }>(
         `select id from job where ${isOver} and updated_at <= $1::timestamptz
            and not exists (select 1 from session where job_id = job.id and not (${isOver}))
+           and not exists (
+             select 1 from automation where automation.id = job.automation_id and automation.expect is not null
+               and job.created_at > now() - (automation.expect ->> 'everyHours')::integer * interval '1 hour')
          order by updated_at limit ${batchSize} for update skip locked`,
         [at],
       );

@@ -1,7 +1,8 @@
-import { Liquid, LiquidError } from "liquidjs";
+import { Liquid, LiquidError, type Context } from "liquidjs";
 import type { EventContext } from "../domain/automations/automation.ts";
 import { InvalidInputError, messageOf } from "../domain/errors/errors.ts";
-import { renderHeapMib } from "./limits.ts";
+import { untrustedBlock } from "./untrusted-block.ts";
+import { tooMuchMemory } from "./limits.ts";
 
 /**
  * Tags that instructions may use. Not included: tags that read files (include, render, layout, block), and tablerow,
@@ -25,7 +26,7 @@ export const allowedFilters: readonly string[] = `
   find find_index first floor group_by has inspect join json jsonify last lstrip map minus modulo newline_to_br
   normalize_whitespace number_of_words plus pop prepend push reject remove remove_first remove_last replace
   replace_first replace_last reverse round rstrip shift size slice slugify sort sort_natural split squish strip
-  strip_html strip_newlines sum times to_integer truncate truncatewords uniq unshift upcase uri_escape url_decode
+  strip_html strip_newlines sum times to_integer truncate truncatewords uniq unshift untrusted upcase uri_escape url_decode
   url_encode where xml_escape
 `
   .trim()
@@ -40,9 +41,6 @@ const stepLimit = 256 * 1024 * 1024;
 /** An error's message may quote the template, so it is truncated to this many characters. */
 const longestProblem = 500;
 
-/** The error's message if a template needs too much memory. */
-export const tooMuchMemory = `instructions: need more than ${renderHeapMib} MiB of memory: make them, or what they make of the event, smaller`;
-
 function createEngine(): Liquid {
   const engine = new Liquid({
     strictVariables: true,
@@ -52,15 +50,28 @@ function createEngine(): Liquid {
     ownPropertyOnly: true,
     memoryLimit: stepLimit,
     // Objects and arrays are printed as JSON.
-    outputEscape: (value: string | number | boolean | object | null | undefined) =>
-      typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? ""),
+    outputEscape: printed,
     // Replaces the file system.
     templates: {},
     relativeReference: false,
   });
+  engine.registerFilter("untrusted", untrusted);
   keepOnly(engine.tags, allowedTags);
   keepOnly(engine.filters, allowedFilters);
   return engine;
+}
+
+/** The filter `untrusted`: marks a text as data from outside. */
+function untrusted(this: { readonly context: Context }, value: unknown): string {
+  const text = printed(value).toWellFormed();
+  this.context.memoryLimit.use(text.length);
+  return untrustedBlock(text);
+}
+
+/** A value as a template prints it: objects and arrays as JSON. */
+function printed(value: unknown): string {
+  // oxlint-disable-next-line typescript/no-base-to-string -- an object never gets here
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? "");
 }
 
 /**
@@ -80,7 +91,8 @@ function keepOnly(named: object, allowed: readonly string[]): void {
  * @throws InvalidInputError naming the place: an unknown value without a `default`, an unknown filter, a limit
  */
 export function renderLiquid(instructions: string, event: EventContext, longest: number): string {
-  const rendered = attempt(() => String(createEngine().parseAndRenderSync(instructions, { event })));
+  // A filter that cuts a text may leave half a character, which no database and no model takes.
+  const rendered = attempt(() => String(createEngine().parseAndRenderSync(instructions, { event })).toWellFormed());
   if (rendered.length > longest) {
     throw new InvalidInputError(
       `instructions: rendered to ${rendered.length} characters; a prompt has at most ${longest}`,
@@ -110,7 +122,7 @@ function attempt<T>(action: () => T): T {
 
 function problemOf(error: unknown): string {
   const message = messageOf(error);
-  if (/memory alloc limit|Invalid (?:string|array) length/u.test(message)) return tooMuchMemory;
+  if (/memory alloc limit|Invalid (?:string|array) length/u.test(message)) return tooMuchMemory("instructions");
   if (message.includes("Maximum call stack size")) return "instructions: are nested too deeply";
   const [line = ""] = message.split("\n", 1);
   const short = line.length > longestProblem ? `${line.slice(0, longestProblem)}…` : line;

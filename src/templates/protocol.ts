@@ -2,7 +2,7 @@ import type { EventContext } from "../domain/automations/automation.ts";
 import type { ConditionVariables, Expression, Verdict } from "../domain/automations/condition.ts";
 
 /** A task for the rendering process. */
-export type Task = TemplateTask | CheckTask | EvaluateTask;
+export type Task = TemplateTask | CheckTask | EvaluateTask | ReadTask;
 
 /** Renders or checks a template. */
 export interface TemplateTask {
@@ -25,6 +25,11 @@ export interface EvaluateTask {
   readonly variables: ConditionVariables;
 }
 
+/** Reads YAML. */
+export interface ReadTask {
+  readonly yaml: string;
+}
+
 /** Messages of the rendering process: "ready" once, then one answer to each task. */
 export type Message = "ready" | Answer;
 
@@ -34,6 +39,8 @@ export type Answer =
   | { readonly prompt: string | null }
   /** One for each expression. */
   | { readonly verdicts: readonly Verdict[] }
+  /** What YAML has. */
+  | { readonly value: unknown }
   /** What was checked or rendered can't be; the sentence is for its author. */
   | { readonly problem: string };
 

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { readYaml } from "../automation-files/read-yaml.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import { programFile } from "../programs/program-file.ts";
 import { celVariables, checkCel, evaluateCel } from "./cel.ts";
@@ -20,6 +21,7 @@ function answerTo(task: Task): Answer {
       checkCel(task.expression, task.gives);
       return { prompt: null };
     }
+    if ("yaml" in task) return { value: readYaml(task.yaml) };
     const { instructions, event, longest } = task;
     if (event !== null) return { prompt: renderLiquid(instructions, event, longest) };
     checkLiquid(instructions);

@@ -3,7 +3,7 @@ import type { EventContext } from "../domain/automations/automation.ts";
 import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
 import { promptLimit } from "../domain/sessions/session.ts";
 import { createFairQueue, type Requester } from "./fair-queue.ts";
-import { renderCpuMs, renderHeapMib } from "./limits.ts";
+import { renderCpuMs, tooMuchMemory } from "./limits.ts";
 import type { ConditionVariables, Expression, Verdict } from "../domain/automations/condition.ts";
 import type { Task } from "./protocol.ts";
 import { startRenderer, type Outcome, type Renderer } from "./renderer.ts";
@@ -37,11 +37,21 @@ export interface Templates {
    */
   checkExpression(field: string, expression: string, gives: "bool" | "string", asker: Requester): Promise<void>;
   /**
+   * Reads YAML that others wrote, as an automation's file has it.
+   * @throws the same errors
+   */
+  readYaml(yaml: string, asker: Requester): Promise<unknown>;
+  /**
    * Evaluates conditions with one event. Each that can't be evaluated, or exceeds a limit, has a verdict that says why.
    * @throws TooManyRequestsError if the machine is too busy: a later attempt may succeed
    * @throws UnavailableError if no process can be started
    */
   evaluate(expressions: readonly Expression[], variables: ConditionVariables, asker: Requester): Promise<Verdict[]>;
+  /**
+   * Evaluates one trigger's conditions with an event.
+   * @throws the same errors
+   */
+  evaluateOne(expression: Expression, variables: ConditionVariables, asker: Requester): Promise<Verdict>;
   /** Ends the processes. Waiting callers get an UnavailableError. Can be called twice. */
   close(): Promise<void>;
 }
@@ -74,7 +84,12 @@ const retryAfterSeconds = 1;
 /** A task's outcome that is no error of the process. */
 type Done = Extract<
   Outcome,
-  { prompt: unknown } | { verdicts: unknown } | { problem: unknown } | { exceeded: unknown } | { died: unknown }
+  | { prompt: unknown }
+  | { verdicts: unknown }
+  | { value: unknown }
+  | { problem: unknown }
+  | { exceeded: unknown }
+  | { died: unknown }
 >;
 
 interface Waiting {
@@ -170,7 +185,10 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
   ): Promise<Verdict[]> {
     if (expressions.length > mostExpressions) return halved(expressions, variables, asker);
     const done = await ask({ expressions, variables }, asker);
-    if ("verdicts" in done) return [...done.verdicts];
+    if ("verdicts" in done) {
+      if (done.verdicts.length === expressions.length) return [...done.verdicts];
+      throw new Error(`the renderer gave ${done.verdicts.length} verdicts for ${expressions.length} expressions`);
+    }
     if (expressions.length > 1) return halved(expressions, variables, asker);
     return [{ problem: wordsOf(done, "condition") }];
   }
@@ -183,6 +201,16 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
     const half = Math.ceil(expressions.length / 2);
     const first = await evaluate(expressions.slice(0, half), variables, asker);
     return [...first, ...(await evaluate(expressions.slice(half), variables, asker))];
+  }
+
+  async function evaluateAll(
+    expressions: readonly Expression[],
+    variables: ConditionVariables,
+    asker: Requester,
+  ): Promise<Verdict[]> {
+    const asked = expressions.filter((expression) => !isEmpty(expression));
+    const verdicts = (asked.length === 0 ? [] : await evaluate(asked, variables, asker)).values();
+    return expressions.map((expression) => (isEmpty(expression) ? always : verdictOf(verdicts.next().value)));
   }
 
   return {
@@ -200,11 +228,16 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
       if ("problem" in done) throw new InvalidInputError(`${field}: ${done.problem}`);
       if (!("prompt" in done)) throw errorOf(done, field);
     },
-    async evaluate(expressions, variables, asker) {
-      const asked = expressions.filter(({ condition, key }) => condition !== "" || key !== null);
-      const verdicts = asked.length === 0 ? [] : await evaluate(asked, variables, asker);
-      const known = new Map(asked.map((expression, index) => [expression, verdicts[index]]));
-      return expressions.map((expression) => known.get(expression) ?? { passes: true, key: null });
+    async readYaml(yaml, asker) {
+      const done = await ask({ yaml }, asker);
+      if ("value" in done) return done.value;
+      if ("problem" in done) throw new InvalidInputError(done.problem);
+      throw errorOf(done, "the file");
+    },
+    evaluate: evaluateAll,
+    async evaluateOne(expression, variables, asker) {
+      const [verdict] = await evaluateAll([expression], variables, asker);
+      return verdictOf(verdict);
     },
     async close() {
       closed = true;
@@ -220,6 +253,16 @@ const tooManyWait =
   "too many templates of this key or organization are being rendered: wait for their answers, then try again";
 const stopping = (): UnavailableError => new UnavailableError("the server is stopping: send the request again", 1);
 
+/** Of a trigger without a condition and without a key. */
+const always: Verdict = { passes: true, key: null };
+const isEmpty = ({ condition, key }: Expression): boolean => condition === "" && key === null;
+
+/** A missing verdict never lets a trigger fire. */
+function verdictOf(verdict: Verdict | undefined): Verdict {
+  if (verdict === undefined) throw new Error("an expression got no verdict");
+  return verdict;
+}
+
 const isUnexplained = (outcome: Outcome): boolean => "died" in outcome || "unstartable" in outcome;
 
 /** What its author reads of a task that did not come to an end by itself. */
@@ -227,7 +270,7 @@ function wordsOf(done: Done, field: string): string {
   if ("problem" in done) return done.problem;
   if ("exceeded" in done) {
     return done.exceeded === "memory"
-      ? `${field}: need more than ${renderHeapMib} MiB of memory: make them, or what they make of the event, smaller`
+      ? tooMuchMemory(field)
       : `${field}: took more than ${renderCpuMs} ms of processor time: make them, or what they read of the event, smaller`;
   }
   if ("died" in done) return `${field}: ended the process that renders them, twice: make them simpler`;

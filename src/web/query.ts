@@ -1,5 +1,6 @@
-import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { ClientError, createClient } from "../client.ts";
+import type { Me } from "../domain/people/me.ts";
 
 /** Client of this page's own server, authenticated by the browser's cookie. */
 export const client = createClient({ baseUrl: "" });
@@ -18,4 +19,9 @@ export function createQueryClient(onSignedOut: () => void): QueryClient {
       mutations: { retry: false },
     },
   });
+}
+
+/** Who is signed in, and what they may do: what they may not do is not offered. */
+export function useMe(): UseQueryResult<Me> {
+  return useQuery({ queryKey: ["me"], queryFn: () => client.me() });
 }

@@ -29,7 +29,7 @@ const sessionRoute = createRoute({
     // The key discards all state of another session.
     return <SessionPage key={id} id={id} />;
   },
-  validateSearch: z.object({ tab: z.enum(["changes"]).optional().catch(undefined) }),
+  validateSearch: z.object({ tab: z.enum(["changes", "answers"]).optional().catch(undefined) }),
 });
 
 const signInRoute = createRoute({

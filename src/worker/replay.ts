@@ -18,6 +18,7 @@ import { exportClones } from "./steps/export-work.ts";
 import { firstPrompt, transcriptText } from "./steps/prompt.ts";
 import { setUp, withoutSetup } from "./steps/set-up.ts";
 import { requireSandbox } from "./steps/take-turns.ts";
+import { offeredTools, toolServer } from "./tools/session-tools.ts";
 
 /** What a replay found; both parts are empty or 0 if it repeated the session exactly. */
 export interface ReplayResult {
@@ -91,17 +92,21 @@ async function replay(
   if (missing.length > 0) await setUp(attempt, services, missing);
 
   const answers = createReplay(recording);
+  const { list } = offeredTools(attempt, services);
+  const call = () => Promise.resolve({ text: "this is a replay, which reads and changes no state", isError: true });
   const gateway = await openGateway({
     directory: services.socketDirectory,
     models: services.models,
     egress: { open: false, rules: [] },
     onRefused: (refusal) => void emit({ type: "egress.refused", data: refusal }),
     permits: services.modelPermits,
+    tools: { list, call },
     answers: answers.gateway,
   });
   try {
     await replayTurns(attempt, services, original, clones, {
       gateway,
+      toolServers: list.length === 0 ? [] : [toolServer(gateway)],
       variables: variablesOf(attempt, environments),
       image: environments[0]?.image ?? null,
     });
@@ -118,7 +123,7 @@ async function replayTurns(
   services: AttemptServices,
   original: RecordedSession,
   clones: readonly Clone[],
-  environment: Pick<AgentTurn, "gateway" | "variables" | "image">,
+  environment: Pick<AgentTurn, "gateway" | "toolServers" | "variables" | "image">,
 ): Promise<void> {
   const { provider, model, reasoning } = await chooseAgent(attempt, services);
   const conversation: { from: "user" | "agent"; text: string }[] = [];

@@ -1,14 +1,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SessionError, type FailureCode } from "../domain/errors/errors.ts";
+import { holdsFailure } from "../domain/errors/refused-repositories.ts";
 import type { AttemptOutcome } from "../metrics/metrics.ts";
 import { finishSession, parkSession, releaseClaim, type ClaimedSession } from "../store/queue/claims.ts";
 import { LeaseLostError, recordSurvival } from "../store/queue/lease.ts";
+import { upcomingMessage } from "../store/queue/progress.ts";
 import { failSession } from "../store/queue/retry.ts";
 import { attemptLogger, beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
-import { endOf } from "./attempt/end.ts";
 import { failureOf } from "./attempt/failure.ts";
+import { knownEnd } from "./attempt/known-end.ts";
 import { closeFolders } from "./attempt/close-folders.ts";
-import { namedSteps } from "./attempt/named-step.ts";
+import { namedSteps, type RunStep } from "./attempt/named-step.ts";
 import { withOwnForges } from "./attempt/own-forges.ts";
 import { untilStored } from "./attempt/until-stored.ts";
 import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
@@ -17,7 +19,8 @@ import { createCheckpointer } from "./checkpoints/checkpointer.ts";
 import { restoreCheckpoint } from "./checkpoints/restore.ts";
 import { salvage, type ClonedWork } from "./steps/export-work.ts";
 import { openPullRequests } from "./steps/open-pull-requests.ts";
-import { prepareWorkspace } from "./steps/prepare.ts";
+import { passGate } from "./steps/pass-gate.ts";
+import { prepareWorkspace, type Workspace } from "./steps/prepare.ts";
 import { publish } from "./steps/publish.ts";
 import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
@@ -109,14 +112,16 @@ async function runSteps(attempt: Attempt, services: AttemptServices, safePoints:
       checkpoint === null
         ? workspace.origin
         : await step("restore", () => restoreCheckpoint(attempt, services, clones, checkpoint));
+    const gated = await withGate(attempt, services, step, workspace);
+    if (gated === null) return attempt.session.summary ?? "The automation's gate filtered this run: no agent began.";
     // Not earlier: until here the folders may hold less than the last checkpoint.
     checkpointer.start(clones);
     const turns = { ...workspace, origin, checkpointer, safePoints };
-    const taken = await step("agent", () => takeTurns(attempt, services, turns));
+    const taken = await step("agent", () => takeTurns(gated, services, turns));
     const { answer } = taken;
-    const { works, pushed } = await publish(attempt, services, step, turns, taken);
+    const { works, pushed, refused } = await publish(attempt, services, step, turns, taken);
     if (pushed === null) return await reportNoChange(attempt, works, answer);
-    await step("pullRequest", () => openPullRequests(attempt, services, pushed, answer ?? ""));
+    await step("pullRequest", () => openPullRequests(attempt, services, pushed, answer ?? "", refused));
     return answer ?? "Done.";
   } catch (error) {
     await checkpointer.takeLast(error);
@@ -124,6 +129,25 @@ async function runSteps(attempt: Attempt, services: AttemptServices, safePoints:
   } finally {
     await checkpointer.stop();
   }
+}
+
+/**
+ * Runs the gate of the session's automation, if there is one that has not decided yet. What a person asks of a session after its gate
+ * has filtered it, the agent gets.
+ * @returns the attempt with the gate's decision; null if the run is filtered and there is nothing more to do
+ */
+async function withGate(
+  attempt: Attempt,
+  services: AttemptServices,
+  step: RunStep,
+  workspace: Workspace,
+): Promise<Attempt | null> {
+  const { session } = attempt;
+  const { gate } = session;
+  if (gate === null) return attempt;
+  const decided = gate.outcome === null ? await step("gate", () => passGate(attempt, services, gate, workspace)) : gate;
+  if (decided.outcome === "filtered" && (await upcomingMessage(services.database, session)) === null) return null;
+  return { ...attempt, session: { ...session, gate: decided } };
 }
 
 /** Says on the session that there is nothing to push. @returns the session's summary */
@@ -142,7 +166,7 @@ async function reportNoChange(
 async function endAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
   const { session, signal, logger } = attempt;
   const { database } = services;
-  const end = endOf(error, signal);
+  const end = await knownEnd(error, attempt, database);
   switch (end.why) {
     case "lost":
       logger.warn("the lease was lost; another worker continues");
@@ -194,7 +218,7 @@ async function cancelAttempt(attempt: Attempt, services: AttemptServices): Promi
 async function failAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
   const failure = await failureOf(error, attempt, services);
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
-  if (failure.code !== "secret_unavailable" && failure.code !== "token_in_work")
+  if (failure.code !== "secret_unavailable" && !holdsFailure(error, "token_in_work"))
     await salvage(attempt, services, AbortSignal.timeout(salvageMs));
   await closeFolders(attempt, services);
   const { database, retryForMs } = services;

@@ -1,18 +1,20 @@
 import type { Database } from "../database/database.ts";
 import { titleOfRun } from "../domain/automations/automation.ts";
+import { replyTargetOf } from "../domain/automations/reply-target.ts";
 import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
-import { newSession } from "../domain/sessions/new-session.ts";
+import { newSession, type NewSession } from "../domain/sessions/new-session.ts";
 import type { Logger } from "../observability.ts";
 import { getAutomation } from "../store/automations/automations.ts";
-import { completeJob, failJob, type ClaimedJob } from "../store/automations/jobs.ts";
+import { failJob, filterJob, type ClaimedJob } from "../store/automations/jobs.ts";
 import { findRepositories } from "../store/repositories/repositories.ts";
-import { createSession } from "../store/sessions/new-session.ts";
+import { createRun, resumeRun } from "../store/sessions/new-run.ts";
 import type { Templates } from "../templates/templates.ts";
 import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
+import { findToldRun, type ToldRun, type ToldRunServices } from "./told-run.ts";
 
 /**
- * Runs a trigger's job: renders the automation's instructions with the payload and creates the session.
- * A crash between creating the session and completing the job is harmless, since a job has at most one session.
+ * Runs a trigger's job: renders the automation's instructions with the payload and creates the session, or one for each repository.
+ * Both are one transaction. A job that is claimed again completes with the sessions that it has, without being rendered anew.
  * A permanent error fails the job; any other is logged, and the job is claimed again when its lease expires.
  */
 export function runJob(dependencies: JobDependencies, job: ClaimedJob): Promise<void> {
@@ -21,7 +23,7 @@ export function runJob(dependencies: JobDependencies, job: ClaimedJob): Promise<
   return dependencies.traces.span("job.run", options, (span) => createFromJob(dependencies, job, span));
 }
 
-interface JobDependencies {
+interface JobDependencies extends ToldRunServices {
   readonly database: Database;
   readonly logger: Logger;
   readonly traces: Traces;
@@ -34,26 +36,49 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
   const logger = dependencies.logger.child({ jobId: job.id, organizationId: job.organizationId, attempt: job.attempt });
   const { automation, payload } = job;
   try {
+    const told = await findToldRun(dependencies, job);
+    const origin = { replyTarget: replyTargetOf(payload), told: typeof told === "string" ? null : told };
+    if (job.attempt > 1 && (await resumeRun(database, job, origin))) {
+      logger.info("job has its sessions already");
+      return;
+    }
+    if (typeof told === "string") {
+      logger.info({ reason: told }, "job starts nothing");
+      await filterJob(database, job, told);
+      return;
+    }
     await requireConnected(database, job);
     const prompt = await templates.render(automation.instructions, payload, askerOf(job));
-    const template = (await getAutomation(database, job.organizationId, automation.id))?.title ?? null;
+    const saved = await getAutomation(database, job.organizationId, automation.id);
+    const template = saved?.title ?? null;
     const title = template === null ? null : await templates.render(template, payload, askerOf(job));
-    const session = newSession({
-      prompt,
-      title: titleOfRun(title, prompt, automation.name),
-      agent: automation.agent,
-      targetBranch: automation.targetBranch,
-      repositories: automation.repositories,
-      priority: automation.priority,
-      automationId: automation.id,
-      jobId: job.id,
-      payload,
-      sandboxed,
-      traceParent: span?.traceParent ?? job.traceParent,
-    });
-    const created = await createSession(database, job.organizationId, session);
-    await completeJob(database, job, created.id);
-    logger.info({ sessionId: created.id }, "job created its session");
+    const sessionFor = (repositories: ClaimedJob["automation"]["repositories"], jobPart: number): NewSession =>
+      newSession({
+        prompt,
+        title: titleOfRun(title, prompt, automation.name),
+        agent: automation.agent,
+        ...branchesOf(told, automation),
+        repositories,
+        jobPart,
+        priority: automation.priority,
+        automationId: automation.id,
+        jobId: job.id,
+        payload,
+        gate: saved?.gate ?? null,
+        pullRequest: saved?.pullRequest ?? null,
+        pullRequestsTogether: saved?.pullRequestsTogether ?? false,
+        sandboxed,
+        traceParent: span?.traceParent ?? job.traceParent,
+      });
+    const works = repositoriesOf(told, automation);
+    const sessions =
+      automation.fanOut && works.length > 1
+        ? works.map((repository, part) => sessionFor([repository], part))
+        : [sessionFor(works, 0)];
+    const [sessionId, ...others] = await createRun(database, job, sessions, origin);
+    if (sessionId === undefined) logger.warn("the job was lost; another worker has it");
+    else if (others.length === 0) logger.info({ sessionId }, "job created its session");
+    else logger.info({ sessionId, sessions: others.length + 1 }, "job created its sessions");
   } catch (error) {
     span?.fail(kindOfError(error));
     if (error instanceof OffstageError && !isPassing(error)) {
@@ -64,6 +89,20 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
       logger.error({ err: error }, "job aborted unexpectedly; will retry");
     }
   }
+}
+
+/** The branches of the run: of a run that pushes to a pull request, that one's. */
+function branchesOf(told: ToldRun | null, { targetBranch }: ClaimedJob["automation"]) {
+  const { head = null, target = null } = (told?.pushTo === "pullRequest" ? told.event.pullRequest : undefined) ?? {};
+  return head === null || target === null ? { targetBranch } : { targetBranch: target, branchName: head.branch };
+}
+
+/** What the run works on: a run that pushes to a pull request, on that one's repository alone. */
+function repositoriesOf(
+  told: ToldRun | null,
+  { repositories }: ClaimedJob["automation"],
+): ClaimedJob["automation"]["repositories"] {
+  return told?.pushTo === "pullRequest" ? [told.repository] : repositories;
 }
 
 /** Jobs queue for the template renderer separately from the users who try out templates. */

@@ -7,7 +7,7 @@ import type { Logger } from "../observability.ts";
 import { claimJob, recoverJobs, type ClaimedJob } from "../store/automations/jobs.ts";
 import { wakeWaiting } from "../store/queue/budgets.ts";
 import { claimSession, type ClaimedSession } from "../store/queue/claims.ts";
-import { recoverSessions, renewClaim } from "../store/queue/lease.ts";
+import { LeaseLostError, recoverSessions, renewClaim } from "../store/queue/lease.ts";
 import { wakeRetries } from "../store/queue/retry.ts";
 import { attemptLogger } from "./attempt/attempt.ts";
 import { ClaimLost, SessionCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
@@ -138,14 +138,17 @@ export function createWorker(options: WorkerOptions): WorkerService {
   /** @param askedAt when the claim was sent, as `performance.now()`: the lease began later */
   function startSession(session: ClaimedSession, askedAt: number): void {
     const controller = new AbortController();
-    // An earlier attempt at this session, whose claim was lost, may still be ending here: two attempts must not share one
-    // folder.
-    const before = [...running].find((held) => held.session.sessionId === session.sessionId)?.settled;
+    // Earlier attempts at this session, whose claims were lost, may still be ending here: two attempts must not share one
+    // folder. The last of them waits for those before it.
+    const before = [...running].findLast((held) => held.session.sessionId === session.sessionId)?.settled;
     const settled = Promise.resolve(before)
       .then(() => options.runSession(session, { signal: controller.signal, draining: draining.signal }))
-      .catch((error: unknown) =>
-        attemptLogger(logger, session).error({ err: error }, "an attempt ended with an unexpected error"),
-      )
+      .catch((error: unknown) => {
+        const attempt = attemptLogger(logger, session);
+        if (error instanceof LeaseLostError)
+          attempt.warn({ err: error }, "the lease was lost before the attempt's end was recorded");
+        else attempt.error({ err: error }, "an attempt ended with an unexpected error");
+      })
       .finally(() => {
         running.delete(held);
         sessions.now();

@@ -109,15 +109,7 @@ describe("a turn", () => {
   });
 
   it("whose program says something else than the protocol ends as crashed", async () => {
-    const launch = {
-      command: "sh",
-      arguments: ["-c", "echo this is no protocol; sleep 1; exit 3"],
-      environment: {},
-      readOnly: [],
-      files: {},
-      model: null,
-    };
-    const { result } = await turn([], { launch });
+    const { result } = await turn([], { launch: shellProgram("echo this is no protocol; sleep 1; exit 3") });
     await expect(result).rejects.toMatchObject({
       code: "agent_crashed",
       message: expect.stringContaining("exit 3") as string,
@@ -126,15 +118,7 @@ describe("a turn", () => {
 
   it("whose program writes a line without end is ended before that fills the memory", async () => {
     const mark = uniqueMark();
-    const launch = {
-      command: "sh",
-      arguments: ["-c", `head -c 50000000 /dev/zero; sleep ${mark}`],
-      environment: {},
-      readOnly: [],
-      files: {},
-      model: null,
-    };
-    const { result } = await turn([], { launch });
+    const { result } = await turn([], { launch: shellProgram(`head -c 50000000 /dev/zero; sleep ${mark}`) });
     await expect(result).rejects.toMatchObject({
       code: "agent_crashed",
       message: expect.stringContaining("a line of more than 4 MiB") as string,
@@ -233,3 +217,8 @@ it("ends a turn whose model answers nothing but errors, however busily it is ask
     message: expect.stringContaining("overloaded") as string,
   });
 });
+
+/** What starts a shell script in the place of a harness. */
+function shellProgram(script: string) {
+  return { command: "sh", arguments: ["-c", script], environment: {}, readOnly: [], files: {}, model: null };
+}

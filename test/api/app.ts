@@ -73,6 +73,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     sandboxed: true,
     allowLocalRepositories: false,
     rateLimitPerMinute: 10_000,
+    mention: "offstage",
     maxRunningPerOrganization: 20,
     queueLimit: 1_000_000,
     hasRoom: () => Promise.resolve(true),
@@ -89,6 +90,10 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
       changed: () => Promise.resolve(),
       appManifest: () => ({}),
       convertAppManifest: () => Promise.reject(new Error("there is no GitHub")),
+    },
+    accounts: {
+      placeOf: (_, webUrl) => Promise.resolve({ kind: "gitea", webUrl, apiUrl: `${webUrl}/api/v1` }),
+      check: () => Promise.resolve({ account: "somebody", problems: [] }),
     },
     repositoryKeyOf: createForges([]).keyOf,
     templates,

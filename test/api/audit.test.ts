@@ -49,6 +49,31 @@ it("has what takes an admin written before it is answered, and the rest a moment
   expect(latest?.action).toBe("postPublic-apiSessionCreate");
 });
 
+it("has a delivery a moment after it was answered, as the ledger has what came of it", async () => {
+  const { body } = await app.post("/automation/create", {
+    name: "Audited",
+    macro: "audited",
+    instructions: "Work",
+    triggers: [{ type: "webhook" }],
+  });
+  const { id } = (body as { triggers: { id: string }[] }).triggers[1] ?? { id: "" };
+  // Nothing is written while somebody holds the table: what waits for its entry would not be answered.
+  const holder = await app.database.pool.connect();
+  try {
+    await holder.query("begin");
+    await holder.query("lock table audit_entry in share mode");
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => app.request("POST", `/hook/${id}`, { key: null, raw: "{}" })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([202, 202, 202]);
+  } finally {
+    await holder.query("rollback");
+    holder.release();
+  }
+  const found = await untilEntries(4);
+  expect(found.filter(({ action, target }) => action === "deliverToTrigger" && target === id)).toHaveLength(3);
+});
+
 it("notes what was refused, reading included, and by whom", async () => {
   const { key } = await createKey(app.database, app.organizationId, { name: "reader", scopes: ["read"] });
   await app.get("/key/list", { key });

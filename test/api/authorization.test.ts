@@ -22,7 +22,13 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /automation/:keyOrId/update": "write",
   "POST /automation/:keyOrId/delete": "write",
   "POST /automation/:keyOrId/preview": "read",
+  "POST /automation/preview": "read",
+  "GET /automation/template/list": "read",
+  "GET /repository/:id/automation-files": "read",
+  "POST /repository/:id/automation-files": "admin",
   "GET /automation/:keyOrId/runs": "read",
+  "GET /automation/:keyOrId/state": "read",
+  "POST /automation/:keyOrId/state/update": "write",
   "POST /automation/:keyOrId/trigger": "trigger",
   "POST /automation/:keyOrId/trigger/:id/rotate": "write",
   "GET /delivery/list": "admin",
@@ -82,12 +88,19 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /connection/github-app/start": "admin",
   "GET /connection/github-app/form": "nothing",
   "GET /connection/github-app/callback": "nothing",
+  "POST /account/create": "write",
+  "GET /account/list": "read",
+  "GET /account/:id": "read",
+  "POST /account/:id/update": "write",
+  "POST /account/:id/check": "write",
+  "POST /account/:id/delete": "read",
   "POST /session/create": "write",
   "GET /session/list": "read",
   "GET /session/search": "read",
   "GET /session/:id": "read",
   "POST /session/:id/queue": "write",
   "POST /session/:id/cancel": "write",
+  "POST /job/:id/cancel": "write",
   "POST /session/:id/stop": "write",
   "POST /session/:id/delete": "write",
   "POST /session/:id/message": "write",
@@ -96,6 +109,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /session/:id/budget": "admin",
   "GET /session/:id/events": "read",
   "GET /session/:id/diff": "read",
+  "GET /session/:id/answer/list": "read",
   "POST /task/create": "write",
   "GET /task/list": "read",
   "GET /task/search": "read",
@@ -113,7 +127,7 @@ const needed: Readonly<Record<string, Needed>> = {
 
 /** No operations: the description of the API, and what a cluster asks for. They show nothing of any organization. */
 const others = new Set(
-  "/openapi.json /reference /reference/static/* /reference/json /reference/yaml /reference/static/index.html /reference/static/swagger-initializer.js /healthz /readyz /metrics"
+  "/schemas/automation.json /openapi.json /reference /reference/* /healthz /readyz /metrics"
     .split(" ")
     .map((path) => `GET ${path}`),
 );
@@ -260,9 +274,18 @@ async function addCredentials(): Promise<void> {
   bad("a key that has expired", { key: expired.key });
   const old = await createBrowserSession(database, { ...principal, keyId: null }, { ...browser, days: 0 });
   bad("a browser whose sign-in has ended", cookie(old));
-  foreignKey = (
-    await createKey(database, await addOrganization(database), { name: "foreign", scopes: ["admin"], ...input })
-  ).key;
+  const elsewhere = await addOrganization(database);
+  const foreigner = {
+    issuer: "https://id.example",
+    subject: "f",
+    login: null,
+    email: null,
+    name: "f",
+    organizations: [],
+  };
+  const userId = (await signInUser(database, elsewhere, foreigner, "admin"))?.id ?? "";
+  const foreign = { name: "foreign", scopes: ["admin" as const], ...input, userId };
+  foreignKey = (await createKey(database, elsewhere, foreign)).key;
 }
 
 /** Each id of the path is the same: that of an automation's trigger of the API is the automation's. */
@@ -274,9 +297,12 @@ function outcomeOf(status: number, { error = "" }: { readonly error?: string }):
   return `${status} ${/lacks the scope \w+|limited to other automations/u.exec(error)?.[0] ?? ""}`.trim();
 }
 
-function wantedOf({ name, scopes }: Credential, scope: Scope, { missingKey }: Route): string {
+function wantedOf({ name, scopes }: Credential, scope: Scope, { url, missingKey }: Route): string {
   if (scopes === null) return name === "nothing" ? `${missingKey}` : "401";
   if (!isHeld(scopes, scope)) return `403 lacks the scope ${scope}`;
+  // They are a person's: nobody is known by the others.
+  const isAboutBody = url === "/account/create" || url === "/account/:id/update";
+  if (url.startsWith("/account/") && !isAboutBody && !/^a \w+'s browser$/u.test(name)) return "403";
   return name === "a key to trigger one automation" ? "403 limited to other automations" : "let in";
 }
 
@@ -353,6 +379,14 @@ describe("another organization's admin", () => {
       return answer.body.id;
     };
     const first = async (path: string, list: string): Promise<string> => (await api.get(path)).body[list][0].id;
+    own.set("user", await first("/user/list", "users"));
+    const { key } = await createKey(api.database, api.organizationId, {
+      name: "owned",
+      scopes: ["write"],
+      userId: own.get("user"),
+    });
+    const account = { webUrl: "https://own.example", token: "a-secret-token" };
+    own.set("account", (await api.post("/account/create", account, { key })).body.id);
     own.set("repository", await made("/repository/create", { url: "https://git.example/acme/own" }));
     const codeRepoIds = [own.get("repository")];
     own.set("session", await made("/session/create", { prompt: "ours", codeRepoIds }));
@@ -378,7 +412,6 @@ describe("another organization's admin", () => {
     const connection = { kind: "github", credential: { type: "token", token: "a-secret-token" } };
     own.set("connection", await made("/connection/create", connection));
     own.set("key", await made("/key/create", { name: word }));
-    own.set("user", await first("/user/list", "users"));
     own.set("login", await first("/login/list", "logins"));
   });
 

@@ -5,13 +5,14 @@ import { appManifest, convertManifest } from "../../src/forges/github/app-manife
 import { withReach } from "../../src/forges/reach.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createKey } from "../../src/store/people/keys.ts";
+import { readConnectionForDelivery } from "../../src/store/secrets/forge-connections.ts";
 import {
   checkConnectionSoon,
   claimDueConnections,
+  connectionAddresses,
   openConnections,
-  readConnectionForDelivery,
   saveConnectionHealth,
-} from "../../src/store/secrets/forge-connections.ts";
+} from "../../src/store/secrets/opened-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
@@ -118,6 +119,29 @@ it("saves one that lacks something optional as degraded, and says what", async (
   expect(checked.health).toMatchObject({ state: "ok", problems: [] });
 });
 
+it("says who calls Offstage by what, and goes by the server's settings again if told so", async () => {
+  const made = await connect({ mention: "@Robot", allowedBots: ["Renovate[bot]", "renovate[bot]", "helper"] });
+  expect(made).toMatchObject({ mention: "Robot", allowedBots: ["renovate[bot]", "helper"] });
+  const update = async (changes: object) => (await app.post(`/connection/${made.id}/update`, changes)).body;
+  expect(await update({ name: "Another" })).toMatchObject({
+    mention: "Robot",
+    allowedBots: ["renovate[bot]", "helper"],
+  });
+  expect(await update({ allowedBots: [] })).toMatchObject({ mention: "Robot", allowedBots: [] });
+  expect(await update({ mention: null, allowedBots: null })).toMatchObject({ mention: null, allowedBots: null });
+  const { body: got } = await app.get(`/connection/${made.id}`);
+  expect(got).toMatchObject({ mention: null, allowedBots: null });
+});
+
+it.each([
+  [{ mention: "two words" }, /^mention must be a name, such as offstage/u],
+  [{ allowedBots: ["a, b"] }, /^allowedBots\.0 must be a bot's login, such as renovate\[bot\]/u],
+])("refuses %j, naming the field and what it must be", async (over, problem) => {
+  const { status, body: answer } = await app.post("/connection/create", body(over));
+  expect([status, answer.error]).toEqual([400, expect.stringMatching(problem)]);
+  expect((await app.get("/connection/list")).body.connections).toEqual([]);
+});
+
 it("replaces a credential only by one that is good, and keeps the webhook's secret", async () => {
   const { id, webhookSecret } = await connect();
   const wrong = await app.post(`/connection/${id}/update`, { credential: { type: "token", token: "wrong" } });
@@ -174,6 +198,9 @@ it("takes the operator's forge for a connection that only receives events, if th
   const credential = { type: "configured" };
   const made = await app.post("/connection/create", { kind: "github", credential });
   expect(made.body).toMatchObject({ webUrl: "https://github.com", apiUrl: "https://api.github.com", account: null });
+  // Nobody's own token goes to an address of it: the operator names the API.
+  const addresses = await connectionAddresses(app.database, app.organizationId);
+  expect(addresses.map(({ webUrl }) => webUrl)).not.toContain("https://github.com");
   const none = await app.post("/connection/create", { kind: "gitea", webUrl: "https://git.example", credential });
   expect([none.status, none.body.error]).toEqual([400, expect.stringContaining("there is no gitea at this address")]);
 });

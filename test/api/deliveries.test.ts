@@ -1,20 +1,17 @@
 import { createHmac, randomUUID } from "node:crypto";
 import type { WebhookDefinition } from "@octokit/webhooks-examples";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createForges } from "../../src/forges/forges.ts";
 import { sources } from "../../src/inbound/sources/sources.ts";
 import { sampleDelivery, type SourceSample } from "../../src/inbound/sources/source.ts";
 import { forgeEventNames } from "../../src/domain/automations/forge-event.ts";
 import { sourceEventNames, sourceNames } from "../../src/domain/automations/source-event.ts";
-import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Delivery } from "../../src/inbound/delivery.ts";
-import { createLogger } from "../../src/observability.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
-import { decideNext } from "../../src/worker/background/decide-events.ts";
 import { signDelivery } from "../inbound/sign-delivery.ts";
 import { createTestApp, type TestApp } from "./app.ts";
+import { decideAllEvents } from "../worker/decide-all.ts";
 
 let api: TestApp;
 const vault = createVault(environmentKeyring(Buffer.alloc(32, 7).toString("base64")));
@@ -161,11 +158,37 @@ describe("a connection of GitHub", () => {
       body,
     };
   }
-  async function decideAll(): Promise<void> {
-    const { database, templates } = api;
-    const keyOf = (address: RepositoryAddress) => Promise.resolve(createForges([]).keyOf(address));
-    while (await decideNext({ database, templates, worker: "w", logger: createLogger("silent"), keyOf })) continue;
-  }
+  const decideAll = () => decideAllEvents(api);
+
+  test("is called by its own word if it has one, and a delivery that is taken again is, too", async () => {
+    const { pool } = api.database;
+    const { default: examples } = (await import("@octokit/webhooks-examples", {
+      with: { type: "json" },
+    })) as unknown as {
+      default: WebhookDefinition[];
+    };
+    const commented = examples.find(({ name }) => name === "issue_comment")?.examples[0];
+    if (commented === undefined) throw new Error("there is no example of a comment");
+    const { comment } = commented as unknown as { readonly comment: object };
+    let id = 1;
+    const said = async (text: string) => {
+      const payload = { ...commented, action: "created", comment: { ...comment, id: (id += 1), body: text } };
+      const { status, body } = await send(path, signed("issue_comment", payload));
+      expect([status, body.error]).toEqual([202, undefined]);
+      return body;
+    };
+    await pool.query("update trigger set enabled = false where type = 'forge'");
+    expect((await said("@robot look")).outcome).toBe("filtered");
+    await pool.query("update forge_connection set mention = 'robot' where id = $1", [connectionId]);
+    expect((await said("@offstage look")).outcome).toBe("filtered");
+    const { outcome, ledgerId } = await said("@robot look again");
+    expect(outcome).toBe("accepted");
+    await pool.query("update arrival set outcome = 'filtered' where id = $1", [ledgerId]);
+    expect((await api.post(`/ledger/${ledgerId}/replay`, {})).body.outcome).toBe("accepted");
+    await pool.query("update forge_connection set mention = null where id = $1", [connectionId]);
+    await decideAll();
+    await pool.query("update trigger set enabled = true where type = 'forge'");
+  });
 
   test("takes every published example of a delivery, and starts a run of each listener for each event, once", async () => {
     const { default: examples } = (await import("@octokit/webhooks-examples", {

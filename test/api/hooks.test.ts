@@ -127,6 +127,38 @@ describe("a signed webhook", () => {
     expect((await metrics.scrape()).text).toMatch(/offstage_received_deliveries_total\{outcome="refused"\} 4/u);
   });
 
+  test("counts its secret on another node no longer than until it was replaced twice, paused or deleted", async () => {
+    const hook = await addHook({ verify });
+    const other = await api.another();
+    const old = hook.secret ?? "";
+    let n = 0;
+    const there = async () => {
+      const payload = JSON.stringify({ n: (n += 1) });
+      const headers = { "content-type": "application/json", "x-signature": `sha256=${sign(old, payload)}` };
+      const { statusCode, json } = await other.inject({ method: "POST", url: hook.path, headers, payload });
+      return [statusCode, json<{ outcome?: string }>().outcome];
+    };
+    expect(await there()).toEqual([202, "accepted"]);
+    // That node keeps the trigger in memory now.
+    expect(await there()).toEqual([202, "accepted"]);
+    const path = `/automation/${hook.automationId}`;
+    await api.post(`${path}/update`, { paused: true });
+    expect(await there()).toEqual([202, "filtered"]);
+    await api.post(`${path}/update`, { paused: false });
+    expect(await there()).toEqual([202, "accepted"]);
+    await api.post(`${path}/trigger/${hook.id}/rotate`, {});
+    expect(await there()).toEqual([202, "accepted"]);
+    const { secret } = (await api.post(`${path}/trigger/${hook.id}/rotate`, {})).body;
+    expect(await there()).toEqual([401, undefined]);
+    // The new secret counts at once, although the node has the one before in memory.
+    const payload = "{}";
+    const headers = { "content-type": "application/json", "x-signature": `sha256=${sign(secret, payload)}` };
+    expect((await other.inject({ method: "POST", url: hook.path, headers, payload })).statusCode).toBe(202);
+    await api.post(`${path}/delete`, {});
+    expect((await other.inject({ method: "POST", url: hook.path, headers, payload })).statusCode).toBe(404);
+    expect((await entriesOf(hook)).length).toBe(6);
+  });
+
   test("keeps its secret over an update, takes the old one for a day after a rotation, and never shows it again", async () => {
     const hook = await addHook({ verify });
     const old = hook.secret ?? "";
@@ -297,7 +329,7 @@ describe("a policy", () => {
         automationId: job.automation.id,
         jobId: job.id,
       });
-      await completeJob(api.database, job, session.id);
+      await completeJob(api.database.pool, job, session.id);
       ids.push(job.id);
     }
   }

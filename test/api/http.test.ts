@@ -69,6 +69,12 @@ describe("what can't be read as a request is answered as every error is", () => 
     expect([answer.status, await answer.json()]).toEqual([400, { error: "the body must be UTF-8" }]);
   });
 
+  it("a Host that is longer than any name", async () => {
+    const headers = { host: `${"A".repeat(100_000)}.test` };
+    const answer = await api.get("/session/list", { headers });
+    expect(answer).toMatchObject({ status: 421, body: { error: expect.stringContaining("OFFSTAGE_HOSTS") } });
+  });
+
   it("a Content-Type that is none", async () => {
     const answer = await api.post("/session/create", { prompt: "x" }, { headers: { "content-type": "garbage" } });
     expect(answer).toMatchObject({ status: 415, body: { error: expect.stringContaining("application/json") } });

@@ -187,6 +187,7 @@ describe("another site's page", () => {
   test.each([
     ["its own origin", { host: "offstage.test", origin: "http://evil.test" }],
     ["an origin that hides itself", { host: "offstage.test", origin: "null" }],
+    ["a name longer than any", { host: "offstage.test", origin: `http://${"A".repeat(100_000)}.test` }],
     ["our name on another port", { host: "offstage.test", origin: "http://offstage.test:8080" }],
     ["the browser's word that it is another site", { host: "offstage.test", "sec-fetch-site": "cross-site" }],
     ["the browser's word that it is a sibling", { host: "offstage.test", "sec-fetch-site": "same-site" }],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isAddressProblem, parseRepositoryUrl } from "../../src/domain/repositories/repository.ts";
 import { createForges } from "../../src/forges/forges.ts";
+import { newConversation } from "../../src/domain/conversations/conversation.ts";
 import { settleRepositoryKeys } from "../../src/store/repositories/repository-keys.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
@@ -236,6 +237,66 @@ test("of several rows for one repository one is left, with the settings, secrets
   }
   const { body: held } = await api.get(`/secret/list?repositoryId=${limited}`);
   expect(held.secrets.map(({ name }: { name: string }) => name).toSorted()).toEqual(["OF_BARE", "OF_BOTH"]);
+});
+
+test("what was said about pull requests and issues of a repository goes on in the row that is left of it", async () => {
+  const { pool } = api.database;
+  const key = "github.com/talked/app";
+  const kept = await connectAsBefore(github("talked/app"), key);
+  const gone = await connectAsBefore(github("Talked/App"), "github.com/Talked/App");
+  await api.post(`/repository/${kept}/limits`, { maxRunningSessions: 1 });
+  const talk = async (repositoryId: string, number: number, turns: number): Promise<string> => {
+    const run = { id: crypto.randomUUID(), kind: "followUp", threads: [null], pushedSha: null };
+    const state = { ...newConversation, turns, told: [`told ${turns}`], runs: [run] };
+    const { rows } = await pool.query<{ id: string }>(
+      `insert into conversation (organization_id, repository_id, kind, number, state, spent_before_usd)
+       values ($1, $2, 'pullRequest', $3, $4, $5) returning id`,
+      [api.organizationId, repositoryId, number, JSON.stringify(state), turns],
+    );
+    const id = rows[0]?.id ?? "";
+    await pool.query("insert into conversation_run (id, conversation_id, due_at) values ($1, $2, now())", [run.id, id]);
+    await pool.query(
+      "insert into conversation_item (organization_id, conversation_id, key) values ($1, $2, 'same'), ($1, $2, $3)",
+      [api.organizationId, id, `comment of ${turns}`],
+    );
+    return id;
+  };
+  const alone = await talk(gone, 1, 3);
+  await talk(gone, 2, 5);
+  const both = await talk(kept, 2, 4);
+  await Promise.all([settle(), settle()]);
+  const { rows } = await pool.query(
+    `select id, repository_id as repository, number, (state ->> 'turns')::integer as turns, spent_before_usd::integer as before,
+       state -> 'told' as told, jsonb_array_length(state -> 'runs') as runs,
+       (select count(*)::integer from conversation_run where conversation_id = conversation.id) as awaited,
+       (select array_agg(key order by key) from conversation_item where conversation_id = conversation.id) as keys
+     from conversation where repository_id = any($1) order by number`,
+    [[kept, gone]],
+  );
+  expect(rows).toEqual([
+    {
+      id: alone,
+      repository: kept,
+      number: 1,
+      turns: 3,
+      before: 3,
+      told: ["told 3"],
+      runs: 1,
+      awaited: 1,
+      keys: ["comment of 3", "same"],
+    },
+    {
+      id: both,
+      repository: kept,
+      number: 2,
+      turns: 9,
+      before: 4,
+      told: ["told 5", "told 4"],
+      runs: 2,
+      awaited: 2,
+      keys: ["comment of 4", "comment of 5", "same"],
+    },
+  ]);
 });
 
 test("a repository whose stored address can't be read any more is refused by its id, and says why", async () => {

@@ -106,8 +106,28 @@ const refusals: [name: string, body: unknown, said: string][] = [
     { prompt: "x", branchName: "a", targetBranch: "a" },
     "branchName must differ from targetBranch",
   ],
+  ["labels that are no list", { prompt: "x", pullRequest: { labels: "bug" } }, "pullRequest.labels must be a"],
+  ["a misspelt field", { prompt: "x", pullRequest: { label: ["bug"] } }, "label"],
+  [
+    "too many reviewers",
+    { prompt: "x", pullRequest: { reviewers: Array.from({ length: 21 }, (_, n) => `r${n}`) } },
+    "pullRequest.reviewers must have at most 20 names",
+  ],
+  [
+    "a name with a line break",
+    { prompt: "x", pullRequest: { assignees: ["ada\nbo"] } },
+    "pullRequest.assignees.0 must be a name as the forge has it",
+  ],
   ["a body that is no object", [], "the body must be a JSON object"],
 ];
+
+test("how pull requests are opened is kept, with what was left out", async () => {
+  const pullRequest = { draft: true, labels: ["bug"], reviewers: ["acme/core", "ada"] };
+  const { body } = await post("/session/create", { prompt: "x", pullRequest });
+  expect((await testApp.get(`/session/${body.id}`)).body.pullRequest).toEqual({ ...pullRequest, assignees: [] });
+  const { body: usual } = await post("/session/create", { prompt: "x", pullRequest: null });
+  expect((await testApp.get(`/session/${usual.id}`)).body.pullRequest).toBeNull();
+});
 
 test.each(refusals)("session creation refuses %s", async (_name, body, said) => {
   const answer = await post("/session/create", body);

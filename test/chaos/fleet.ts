@@ -7,7 +7,6 @@ import pg from "pg";
 import { openDatabase } from "../../src/database/database.ts";
 import { startEmbeddedServer } from "../../src/database/embedded/embedded.ts";
 import { createLogger } from "../../src/observability.ts";
-import { script } from "../end-to-end/script.ts";
 import { freePorts } from "../fleet.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { startModelServer } from "../model/server.ts";
@@ -15,6 +14,7 @@ import { testEnvironment } from "../test-environment.ts";
 import { createDatabaseLink, type DatabaseLink } from "./database-link.ts";
 import { createNetworkLink } from "./network-link.ts";
 import { startChaosNode, type ChaosNode } from "./node.ts";
+import { script } from "./script.ts";
 
 export const chaosKey = "chaos-admin-key-0123456789abcdefghijklmnop";
 
@@ -81,6 +81,7 @@ export async function startChaosFleet(counts: {
     // Of the workers' small disks.
     OFFSTAGE_MIN_FREE_MB: "32",
     OFFSTAGE_DRAIN_SECONDS: "2",
+    OFFSTAGE_CHECK_SECONDS: "1",
   };
 
   async function startApi(port: number, index: number) {

@@ -51,6 +51,7 @@ process.stdout.write(
     `seed ${seed}: ${values.sessions} sessions in ${seconds(report.tookMs)}`,
     `mishaps: ${JSON.stringify(report.mishaps)}`,
     `tried again by themselves after a passing failure: ${JSON.stringify(report.retried)}`,
+    `of the feedback loop: ${JSON.stringify(report.loop)}`,
     ...report.recoveries.filter(({ tookMs }) => tookMs > slowMs).map(describeRecovery),
     `recovery of ${took.length} sessions: ${quantiles(took)}`,
     `the same without the time in which mishaps left no worker, or no place on those that were left: ${quantiles(own)}`,

@@ -1,11 +1,16 @@
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { addAutomations, addSchedule, tickRepository, type Ticking } from "./automations.ts";
 import { startChaosFleet, type ChaosFleet } from "./fleet.ts";
+import { killDuringTurns, lostDuringTurns } from "./loop-kills.ts";
+import { runLoop, type Loop } from "./loop.ts";
 import { descendantsOf } from "./processes.ts";
-import { instructions, post, send, type Accepted } from "./requests.ts";
+import { post, send, type Accepted, type Senders } from "./requests.ts";
 import { createSchedule, type Mishap } from "./schedule.ts";
 import { describeRecovery, recoveries, watchPlaces, type Kill, type Recovery } from "./recoveries.ts";
+import { findUnrest } from "./verify-loop.ts";
 import { brokenPromises } from "./verify.ts";
 
 export interface ChaosOptions {
@@ -19,8 +24,11 @@ export interface ChaosOptions {
   readonly places?: number;
   /** By how much the pauses between mishaps are longer than the schedule says; 1 if omitted. */
   readonly pauseFactor?: number;
-  /** After so many nothing more goes wrong, so that a slow machine comes to the end as well; by default there is no end. */
-  readonly mishaps?: number;
+  /**
+   * After so many nothing more goes wrong, so that a slow machine comes to the end as well, the last of them when the feedback loop has
+   * begun; by default there is no end.
+   */
+  readonly mishaps?: { readonly before: number; readonly inLoop: number };
   /** After so long without everything being over the run is given up. */
   readonly limitMs: number;
   readonly tell: (line: string) => void;
@@ -35,10 +43,25 @@ export interface ChaosReport {
   readonly recoveries: readonly Recovery[];
   /** How often a session was tried again by itself after a passing failure, by its code. */
   readonly retried: Readonly<Record<string, number>>;
+  readonly loop: LoopReport;
   readonly tookMs: number;
 }
 
+/** That the feedback loop was under fire: how much of it there was. */
+export interface LoopReport {
+  /** Comments, reviews and red checks. */
+  readonly events: number;
+  /** Deliveries of these that were answered with `duplicate`. */
+  readonly duplicates: number;
+  /** Sessions whose worker was killed during one of its turns. */
+  readonly killed: number;
+  /** Comments and replies that the forge took, and whose answer was lost, so that they had to be looked for. */
+  readonly lostAnswers: number;
+}
+
 const repositories = 10;
+/** For so many sessions one loses its worker on purpose during a turn of the feedback loop. */
+const sessionsForKill = 20;
 
 /** Sends work to a fleet while everything around it breaks, until all is over; then looks whether every promise was kept. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -46,19 +69,20 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const fleet = await startChaosFleet(options);
   try {
     const names = Array.from({ length: repositories }, (_, index) => `chaos-${index}`);
-    for (const name of names) {
+    for (const name of [...names, tickRepository]) {
       await fleet.forge.createRepository("acme", name, { "README.md": `# ${name}\n` });
-      const repository = `${fleet.forge.url}/acme/${name}`;
-      const automation = { name, macro: name, instructions, repositories: [repository] };
-      await post(fleet, "/automation/create", automation, `automation-${name}`);
+      fleet.forge.describe("acme", name, { people: { ann: "write" } });
     }
+    const senders = await addAutomations(fleet, names);
+    const ticking = await addSchedule(fleet);
     const over = new AbortController();
     const mishaps: Record<string, number> = {};
     const kills: Kill[] = [];
     const places = watchPlaces(fleet, over.signal);
-    const breaking = breakThings(fleet, options, { mishaps, kills, signal: over.signal });
-    const sent = sendAll(fleet, options.sessions, names);
-    await untilAllOver(fleet, options, sent.accepted, sent.done);
+    const sent = sendAll(fleet, senders, options.sessions, names);
+    const loop = runLoop(fleet, senders, sent.accepted, options.sessions, over.signal);
+    const breaking = breakThings(fleet, options, { mishaps, kills, signal: over.signal, loopBegun: loop.begun });
+    const pausedAt = await untilAllOver(fleet, options, { ...sent, ticking, loop });
     over.abort();
     await breaking;
     const codes = await Promise.all(
@@ -66,7 +90,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     );
     const recovered = await recoveries(fleet, kills, places);
     const broken = [
-      ...(await brokenPromises(fleet, sent.accepted)),
+      ...(await brokenPromises(fleet, sent.accepted, { ...ticking, pausedAt }, loop.events)),
+      ...loop.broken,
       ...(await unforeseen(fleet)),
       ...recovered
         .filter(({ overtaken }) => overtaken > 0)
@@ -81,6 +106,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       broken,
       mishaps,
       retried: await retries(fleet),
+      loop: await reportLoop(fleet, loop),
       recoveries: recovered,
       tookMs: performance.now() - startedAt,
     };
@@ -91,29 +117,40 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 }
 
 /** A few at a time, so that there is work from the first mishap to the last. */
-function sendAll(fleet: ChaosFleet, count: number, names: readonly string[]) {
+function sendAll(fleet: ChaosFleet, senders: Senders, count: number, names: readonly string[]) {
   const accepted: Accepted[] = [];
   let next = 0;
   const lane = async (): Promise<void> => {
     while (next < count) {
       const number = next;
       next += 1;
-      accepted.push(await send(fleet, number, names[number % names.length] ?? ""));
+      accepted.push(await send(fleet, senders, number, names[number % names.length] ?? ""));
       await pause(20);
     }
   };
   return { accepted, done: Promise.all(Array.from({ length: 8 }, lane)) };
 }
 
+/** @returns when the schedule was paused; null: the time was up before */
 async function untilAllOver(
   fleet: ChaosFleet,
   { sessions, limitMs, tell }: ChaosOptions,
-  accepted: readonly Accepted[],
-  done: Promise<unknown>,
-): Promise<void> {
+  {
+    accepted,
+    done,
+    ticking,
+    loop,
+  }: {
+    readonly accepted: readonly Accepted[];
+    readonly done: Promise<unknown>;
+    readonly ticking: Ticking;
+    readonly loop: Loop;
+  },
+): Promise<string | null> {
   const until = performance.now() + limitMs;
   let allSent = false;
-  void done.then(() => (allSent = true));
+  let pausedAt: string | null = null;
+  void Promise.all([done, loop.done]).then(() => (allSent = true));
   let told = "";
   for (;;) {
     await pause(250);
@@ -127,15 +164,36 @@ async function untilAllOver(
     const jobs = await fleet.store
       .query("select 1 from job where status in ('pending', 'running') limit 1")
       .catch(() => ({ rowCount: 1 }));
-    if (allSent && accepted.length === sessions && !open && jobs.rowCount === 0) break;
+    const isQuiet = allSent && accepted.length === sessions && !open && jobs.rowCount === 0;
+    if (isQuiet && pausedAt !== null && (await isAtRest(fleet))) break;
+    // Once more, so that the last tick's run comes to its end; a run in which no minute began has shown nothing of ticks.
+    if (isQuiet && pausedAt === null && (await hasTicked(fleet, ticking))) {
+      const path = `/automation/${ticking.automationId}/update`;
+      const { updatedAt } = await post<{ readonly updatedAt: string }>(fleet, path, { paused: true }, "pause-ticks");
+      pausedAt = updatedAt;
+    }
     if (performance.now() > until) {
       tell(`given up after ${Math.round(limitMs / 1_000)} s`);
       break;
     }
   }
+  return pausedAt;
 }
 
 const isOver = (status: string): boolean => ["completed", "failed", "cancelled"].includes(status);
+
+async function hasTicked(fleet: ChaosFleet, { triggerId }: Ticking): Promise<boolean> {
+  const found = await fleet.store
+    .query("select 1 from job where trigger_id = $1 limit 1", [triggerId])
+    .catch(() => ({ rowCount: 0 }));
+  return found.rowCount === 1;
+}
+
+/** Whether the feedback loop has nothing more to do. */
+async function isAtRest(fleet: ChaosFleet): Promise<boolean> {
+  const unrest = await findUnrest(fleet).catch(() => ["the database is down just now"]);
+  return unrest.length === 0;
+}
 
 async function statuses(fleet: ChaosFleet): Promise<{ readonly status: string }[]> {
   try {
@@ -154,6 +212,12 @@ async function retries(fleet: ChaosFleet): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ code, count }) => [code, count]));
 }
 
+async function reportLoop(fleet: ChaosFleet, { events, duplicates }: Loop): Promise<LoopReport> {
+  const killed = await lostDuringTurns(fleet);
+  const lostAnswers = fleet.forge.lostComments();
+  return { events: events.length, duplicates, killed: killed.length, lostAnswers };
+}
+
 /** What workers' logs say of failures that nobody foresaw, which came out as `internal`: each is a bug. */
 async function unforeseen(fleet: ChaosFleet): Promise<string[]> {
   const logs = await Promise.all(
@@ -168,14 +232,38 @@ interface Breaking {
   readonly mishaps: Record<string, number>;
   readonly kills: Kill[];
   readonly signal: AbortSignal;
+  /** Settles when the feedback loop's first delivery is sent. */
+  readonly loopBegun: Promise<void>;
 }
 
 async function breakThings(fleet: ChaosFleet, options: ChaosOptions, breaking: Breaking): Promise<void> {
   const atStep = watchSteps(fleet, breaking);
+  const kill = async (index: number): Promise<void> => {
+    options.tell(`· a turn of the loop loses its worker ${index}`);
+    await killWorker(fleet, index, 0, breaking);
+    happened(breaking, "killInLoop");
+  };
+  const wanted = Math.ceil(options.sessions / sessionsForKill);
+  const killing = killDuringTurns(fleet, wanted, kill, breaking.signal);
+  // Whoever wrote that comment has to look for it before it writes again.
+  const losing = breaking.loopBegun.then(() => fleet.forge.failNext({ kind: "loseAnswer", at: "comment" }));
+  await failOnSchedule(fleet, options, breaking, atStep);
+  await Promise.all([killing, losing]);
+  for (const { link } of fleet.workers) link.repair();
+}
+
+async function failOnSchedule(
+  fleet: ChaosFleet,
+  options: ChaosOptions,
+  breaking: Breaking,
+  atStep: (wanted: StepKill) => void,
+): Promise<void> {
+  const { before = Infinity, inLoop = 0 } = options.mishaps ?? {};
   let count = 0;
   for (const { afterMs, mishap } of createSchedule(options.seed, options)) {
     await pause(afterMs * (options.pauseFactor ?? 1));
-    if (breaking.signal.aborted || count === options.mishaps) break;
+    if (count === before) await Promise.race([breaking.loopBegun, once(breaking.signal, "abort")]);
+    if (breaking.signal.aborted || count === before + inLoop) break;
     count += 1;
     options.tell(`· ${JSON.stringify(mishap)}`);
     try {
@@ -184,10 +272,9 @@ async function breakThings(fleet: ChaosFleet, options: ChaosOptions, breaking: B
       options.tell(`· it could not: ${String(error)}`);
     }
   }
-  for (const { link } of fleet.workers) link.repair();
 }
 
-function happened({ mishaps }: Breaking, kind: Mishap["kind"]): void {
+function happened({ mishaps }: Breaking, kind: Mishap["kind"] | "killInLoop"): void {
   mishaps[kind] = (mishaps[kind] ?? 0) + 1;
 }
 

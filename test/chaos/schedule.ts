@@ -36,8 +36,8 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** Of the sessions of this run: their repositories have nothing to set up. */
-const steps = stepNames.filter((name) => name !== "setup");
+/** Of the sessions of this run: their repositories have nothing to set up, and their automations no gate. */
+const steps = stepNames.filter((name) => name !== "setup" && name !== "gate");
 
 /** How often each kind happens, of all together. */
 const weights: Readonly<Record<Mishap["kind"], number>> = {

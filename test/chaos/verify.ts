@@ -4,13 +4,18 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ChaosFleet } from "./fleet.ts";
 import { listProcesses } from "./processes.ts";
+import { tickRepository, type Ticking } from "./automations.ts";
+import type { LoopEvent } from "./loop.ts";
 import type { Accepted } from "./requests.ts";
+import { brokenLoop, findLoop } from "./verify-loop.ts";
 
 const run = promisify(execFile);
 
 interface SessionRow {
   id: string;
   job_id: string | null;
+  event_id: string | null;
+  trigger_id: string | null;
   status: string;
   branch_name: string;
   failure: unknown;
@@ -18,21 +23,32 @@ interface SessionRow {
 }
 
 /** @returns one sentence for each promise that was broken */
-export async function brokenPromises(fleet: ChaosFleet, accepted: readonly Accepted[]): Promise<string[]> {
+export async function brokenPromises(
+  fleet: ChaosFleet,
+  accepted: readonly Accepted[],
+  ticking: Ticking & { readonly pausedAt: string | null },
+  loop: readonly LoopEvent[],
+): Promise<string[]> {
   const { rows } = await fleet.store.query<SessionRow>(
-    "select id, job_id, status, branch_name, failure, worker from session",
+    `select session.id, job_id, event_id, trigger_id, session.status, branch_name, failure, session.worker
+     from session left join job on job.id = job_id`,
   );
   return [
-    ...checkSessions(rows, accepted),
-    ...(await checkJobs(fleet, accepted)),
-    ...(await checkPullRequests(fleet, rows, accepted)),
+    ...checkSessions(
+      rows.filter((row) => row.trigger_id !== ticking.triggerId),
+      accepted,
+    ),
+    ...(await checkJobs(fleet, accepted, ticking)),
+    ...(await checkTicks(fleet, rows, ticking)),
+    ...(await checkPullRequests(fleet, rows, accepted, loop)),
+    ...brokenLoop(loop, await findLoop(fleet, [...new Set(accepted.map(({ repository }) => repository))])),
     ...(await checkEvents(fleet)),
     ...(await checkLeftovers(fleet)),
   ];
 }
 
 const sessionOf = (rows: readonly SessionRow[], { kind, id }: Accepted): SessionRow | undefined =>
-  rows.find((row) => (kind === "session" ? row.id === id : row.job_id === id));
+  rows.find((row) => id === { session: row.id, trigger: row.job_id, webhook: row.job_id, event: row.event_id }[kind]);
 
 function checkSessions(rows: readonly SessionRow[], accepted: readonly Accepted[]): string[] {
   const broken: string[] = [];
@@ -49,11 +65,12 @@ function checkSessions(rows: readonly SessionRow[], accepted: readonly Accepted[
   return broken;
 }
 
-async function checkJobs(fleet: ChaosFleet, accepted: readonly Accepted[]): Promise<string[]> {
-  const { rows } = await fleet.store.query<{ id: string; status: string; sessions: number }>(
-    `select job.id, job.status, (select count(*)::integer from session where job_id = job.id) as sessions from job`,
+async function checkJobs(fleet: ChaosFleet, accepted: readonly Accepted[], ticking: Ticking): Promise<string[]> {
+  const { rows: all } = await fleet.store.query<{ id: string; status: string; sessions: number; trigger: string }>(
+    `select job.id, job.status, trigger_id as trigger, (select count(*)::integer from session where job_id = job.id) as sessions from job`,
   );
-  const triggers = accepted.filter(({ kind }) => kind === "trigger");
+  const rows = all.filter(({ trigger }) => trigger !== ticking.triggerId);
+  const triggers = accepted.filter(({ kind }) => kind !== "session");
   const broken = rows
     .filter(({ status, sessions }) => status !== "completed" || sessions !== 1)
     .map(({ id, status, sessions }) => `job ${id} is ${status} with ${sessions} sessions`);
@@ -62,10 +79,45 @@ async function checkJobs(fleet: ChaosFleet, accepted: readonly Accepted[]): Prom
   return broken;
 }
 
+/** Each minute between the schedule's creation and its pause has one run, with one pull request. */
+async function checkTicks(
+  fleet: ChaosFleet,
+  sessions: readonly SessionRow[],
+  { triggerId, pausedAt }: Ticking & { readonly pausedAt: string | null },
+): Promise<string[]> {
+  const { rows: spans } = await fleet.store.query<{ ticks: string[] }>(
+    `select array(select to_char(tick at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+         from generate_series(date_trunc('minute', created_at) + interval '1 minute', $2::timestamptz, interval '1 minute') as tick) as ticks
+     from trigger where id = $1`,
+    [triggerId, pausedAt],
+  );
+  const { rows: jobs } = await fleet.store.query<{ id: string; tick: string; status: string }>(
+    `select id, payload ->> 'scheduledAt' as tick, status from job where trigger_id = $1 order by 2`,
+    [triggerId],
+  );
+  const ran = jobs.map(({ tick }) => tick).join();
+  const expected = (spans[0]?.ticks ?? []).join();
+  const broken =
+    ran === expected && ran !== "" ? [] : [`the schedule's ticks were ${expected}, and its runs are of ${ran}`];
+  const pulls = await fleet.forge.pullRequests("acme", tickRepository);
+  for (const { id, tick, status } of jobs) {
+    const own = sessions.filter(({ job_id }) => job_id === id);
+    const opened = pulls.filter(({ head }) => own.some(({ branch_name }) => branch_name === head));
+    if (own.length !== 1 || opened.length !== 1 || status !== "completed" || own[0]?.status !== "completed") {
+      broken.push(
+        `the job of the tick of ${tick} is ${status}, its sessions are [${own.map((each) => each.status).join()}], with ${opened.length} pull requests`,
+      );
+    }
+  }
+  if (pulls.length !== jobs.length) broken.push(`${jobs.length} ticks have ${pulls.length} pull requests`);
+  return broken;
+}
+
 async function checkPullRequests(
   fleet: ChaosFleet,
   rows: readonly SessionRow[],
   accepted: readonly Accepted[],
+  loop: readonly LoopEvent[],
 ): Promise<string[]> {
   const broken: string[] = [];
   for (const repository of new Set(accepted.map((work) => work.repository))) {
@@ -75,25 +127,38 @@ async function checkPullRequests(
       broken.push(`${repository} has ${pulls.length} pull requests for ${here.length} sessions`);
     }
     for (const work of here) {
-      const branch = sessionOf(rows, work)?.branch_name ?? "";
+      const session = sessionOf(rows, work);
+      const branch = session?.branch_name ?? "";
+      const asked = loop.filter(({ sessionId }) => sessionId === session?.id);
       const own = pulls.filter(({ head }) => head === branch);
       if (own.length !== 1) broken.push(`${branch} of ${repository} has ${own.length} pull requests`);
-      broken.push(...(await checkContent(fleet, work, branch)));
+      broken.push(...(await checkContent(fleet, work, branch, asked)));
     }
   }
   return broken;
 }
 
-/** Exactly the files that the agent was told to write, as the forge has them. */
-async function checkContent(fleet: ChaosFleet, work: Accepted, branch: string): Promise<string[]> {
+/** Exactly the files that the agent was told to write, by its prompt and on its pull request, as the forge has them. */
+async function checkContent(
+  fleet: ChaosFleet,
+  work: Accepted,
+  branch: string,
+  asked: readonly LoopEvent[],
+): Promise<string[]> {
   const show = async (...parameters: string[]): Promise<string> =>
-    (await run("git", ["-C", fleet.forge.pathOf("acme", work.repository), ...parameters])).stdout;
+    (await run("git", ["-C", fleet.forge.pathOf("acme", work.repository), ...parameters])).stdout.trim();
+  const told = [work, { file: `more-${work.number}.txt`, content: "more" }, ...asked];
   try {
-    const changed = (await show("diff", "--name-only", `main...${branch}`)).trim().split("\n").toSorted();
-    const expected = [work.file, `more-${work.number}.txt`].toSorted();
-    const content = await show("show", `${branch}:${work.file}`);
-    if (changed.join() === expected.join() && content.trim() === work.content) return [];
-    return [`${branch} of ${work.repository} has ${changed.join(", ")} with ${JSON.stringify(content)}`];
+    const changed = (await show("diff", "--name-only", `main...${branch}`)).split("\n").toSorted();
+    const expected = told.map(({ file }) => file).toSorted();
+    if (changed.join() !== expected.join())
+      return [`${branch} of ${work.repository} has ${changed.join(", ")} instead of ${expected.join(", ")}`];
+    const broken: string[] = [];
+    for (const { file, content } of told) {
+      const found = await show("show", `${branch}:${file}`);
+      if (found !== content) broken.push(`${file} on ${branch} of ${work.repository} has ${JSON.stringify(found)}`);
+    }
+    return broken;
   } catch (error) {
     return [`${branch} of ${work.repository} can't be read: ${String(error)}`];
   }

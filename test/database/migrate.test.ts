@@ -1,10 +1,11 @@
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { migrate } from "../../src/database/migrate.ts";
-import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from "../database.ts";
+import { waitFor } from "../wait-for.ts";
 
 const migrations = join(import.meta.dirname, "../../src/store/migrations");
 let testDatabase: TestDatabase;
@@ -25,6 +26,21 @@ afterEach(async () => {
   await testDatabase.close();
   await rm(folder, { recursive: true, force: true });
 });
+
+/** Waits until a statement of a migration waits for a lock, with a renewal's own statement meanwhile. */
+async function whileWaiting(migrating: Promise<void>, statement: RegExp): Promise<void> {
+  await waitFor(async () => {
+    const { rows } = await pool.query<{ query: string }>(
+      "select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return rows.some(({ query }) => statement.test(query));
+  }, "the migration waits for a lock");
+  // As a renewal of a lease: it changes rows of the table.
+  const renewed = pool
+    .query("update session set lease_until = now() where id = gen_random_uuid()")
+    .then(() => "renewed");
+  expect(await Promise.race([renewed, migrating.then(() => "migrated first")])).toBe("renewed");
+}
 
 const addMigration = (number: string, sql: string): Promise<void> =>
   writeFile(join(folder, `${number}_newer.sql`), sql);
@@ -65,4 +81,153 @@ test("a migration that fails leaves nothing of itself, and is tried again by the
   expect(rows).toEqual([{ found: null }]);
   await addMigration("9001", "create table half_done (id integer);\n");
   await migrate(pool, folder);
+});
+
+/** All that a schema consists of, as PostgreSQL describes it. */
+const descriptions = [
+  `select table_name, column_name, data_type, is_nullable, column_default, generation_expression, collation_name
+   from information_schema.columns where table_schema = 'public' order by table_name, ordinal_position`,
+  `select conrelid::regclass::text as of, conname, pg_get_constraintdef(oid) as definition, convalidated
+   from pg_constraint where connamespace = 'public'::regnamespace order by 1, 2`,
+  `select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition, indisvalid
+   from pg_index join pg_class on pg_class.oid = indexrelid where relnamespace = 'public'::regnamespace order by 1`,
+  `select pg_get_functiondef(oid) as definition from pg_proc where pronamespace = 'public'::regnamespace order by 1`,
+  `select tgrelid::regclass::text as of, pg_get_triggerdef(oid) as definition from pg_trigger where not tgisinternal order by 1, 2`,
+  `select relname, reloptions::text from pg_class where relnamespace = 'public'::regnamespace order by 1`,
+  `select statistics_name::text from (select stxname as statistics_name from pg_statistic_ext) s order by 1`,
+  "select number, name, works_from from migration order by number",
+];
+
+describe("on a database in which nothing is yet", () => {
+  const opened: TestDatabase[] = [];
+  const openEmpty = async (): Promise<pg.Pool> => {
+    const empty = await createEmptyDatabase();
+    opened.push(empty);
+    return empty.database.pool;
+  };
+
+  afterEach(async () => {
+    for (const empty of opened.splice(0)) await empty.close();
+  });
+
+  test("all migrations in one transaction make the same schema as each in its own", async () => {
+    const [together, oneByOne] = [await openEmpty(), await openEmpty()];
+    await migrate(together, migrations);
+    const [first = "", ...others] = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
+    for (const name of others) await rm(join(folder, name));
+    await migrate(oneByOne, folder);
+    expect((await oneByOne.query("select name from migration")).rows).toEqual([{ name: first }]);
+    await migrate(oneByOne, migrations);
+    for (const description of descriptions) {
+      const { rows } = await together.query(description);
+      expect(rows).toEqual((await oneByOne.query(description)).rows);
+    }
+    const { rows } = await together.query("select count(distinct ran_at)::integer as times from migration");
+    expect(rows).toEqual([{ times: 1 }]);
+  });
+
+  test("a migration that fails is named, and leaves nothing of itself", async () => {
+    const empty = await openEmpty();
+    await addMigration("9001", "create table half_done (id integer); select 1 / 0;\n");
+    await expect(migrate(empty, folder)).rejects.toThrow("migration 9001_newer.sql failed");
+    expect((await empty.query("select to_regclass('half_done') as found")).rows).toEqual([{ found: null }]);
+    await addMigration("9001", "create table half_done (id integer);\n");
+    await migrate(empty, folder);
+    expect((await empty.query("select number from migration where number = 9001")).rows).toHaveLength(1);
+  });
+});
+
+describe("while somebody reads or writes a busy table for long, leases are renewed although", () => {
+  let busy: pg.PoolClient;
+
+  beforeEach(async () => {
+    await migrate(pool, migrations);
+    busy = await pool.connect();
+    await busy.query("begin");
+  });
+  const end = async (): Promise<void> => {
+    await busy.query("rollback");
+    busy.release();
+  };
+
+  test("a migration waits to change that table", async () => {
+    // As a backup does.
+    await busy.query("select count(*) from session");
+    await addMigration("9001", "-- works-from: 0001\nalter table session add column newer text;\n");
+    const migrating = migrate(pool, folder);
+    try {
+      await whileWaiting(migrating, /^alter table session/mu);
+    } finally {
+      await end();
+    }
+    await migrating;
+  });
+
+  test("a migration waits to build an index of that table", async () => {
+    await busy.query("update session set lease_until = now() where false");
+    await addMigration(
+      "9001",
+      "-- works-from: 0001\n-- outside a transaction\ncreate index concurrently session_newer on session (lease_until, id);\n",
+    );
+    const migrating = migrate(pool, folder);
+    try {
+      await whileWaiting(migrating, /^create index concurrently/u);
+    } finally {
+      await end();
+    }
+    await migrating;
+  });
+
+  test("a migration changes tables in the order opposite to that of those who use them, and is tried again", async () => {
+    // The migration, which waits first, is the one that finds the circle.
+    await busy.query("set local deadlock_timeout = '1min'");
+    await busy.query("update trigger set problem = null where false");
+    await addMigration(
+      "9001",
+      "-- works-from: 0001\nalter table session add column newer text;\nalter table trigger add column newer text;\n",
+    );
+    const migrating = migrate(pool, folder);
+    migrating.catch(() => undefined);
+    try {
+      await waitFor(async () => {
+        const { rowCount } = await pool.query(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rowCount === 1;
+      }, "the migration waits for a lock");
+      // Succeeds: the migration gives way.
+      await busy.query("update session set lease_until = now() where false");
+    } finally {
+      await end();
+    }
+    await migrating;
+    const { rows } = await pool.query(
+      "select session.newer, other.newer as older from session, trigger as other where false",
+    );
+    expect(rows).toEqual([]);
+  });
+});
+
+test("no migration from 0050 on holds two of the tables that other nodes write, which may lock them in another order", async () => {
+  const shared = new Set([
+    "organization",
+    "automation",
+    "trigger",
+    "session",
+    "job",
+    "event",
+    "message",
+    "arrival",
+    "repository",
+  ]);
+  const files = (await readdir(migrations)).filter((name) => name >= "0050");
+  const several: string[] = [];
+  for (const file of files) {
+    const sql = await readFile(join(migrations, file), "utf8");
+    if (sql.includes("\n-- outside a transaction\n")) continue;
+    const altered = new Set([...sql.matchAll(/^alter table (?<table>\w+)/gmu)].map(({ groups }) => groups?.["table"]));
+    const ofNodes = [...altered].filter((table) => table !== undefined && shared.has(table));
+    if (ofNodes.length > 1) several.push(`${file}: ${ofNodes.join(", ")}`);
+  }
+  expect(several).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { afterEach, expect, test } from "vitest";
 import type { SessionDetail } from "../../src/domain/sessions/session.ts";
+import { asAzure } from "../forge/azure-url.ts";
 import type { RepositoryFacts } from "../forge/state.ts";
 import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -10,12 +11,12 @@ let close: () => Promise<void> = () => Promise.resolve();
 
 afterEach(() => close());
 
-const versions = { github: "v3", gitlab: "v4", gitea: "v1" };
+const apis = { azure: "", github: "/api/v3", gitlab: "/api/v4", gitea: "/api/v1" };
 
-async function start(kind: keyof typeof versions, forks: boolean) {
+async function start(kind: keyof typeof apis, forks: boolean) {
   world = await createWorld(script);
   const { url: webUrl, token } = world.forge;
-  const forge = { kind, webUrl, apiUrl: `${webUrl}/api/${versions[kind]}`, token };
+  const forge = { kind, webUrl, apiUrl: `${webUrl}${apis[kind]}`, token };
   const { offstage, client } = await startInProcess(world, {
     OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
     OFFSTAGE_FORGES: JSON.stringify([forge]),
@@ -28,7 +29,8 @@ async function start(kind: keyof typeof versions, forks: boolean) {
   return {
     client,
     async run(facts: RepositoryFacts): Promise<SessionDetail> {
-      const { url } = await world.forge.createRepository("acme", "app", { "README.md": "# Before\n" });
+      const made = await world.forge.createRepository("acme", "app", { "README.md": "# Before\n" });
+      const url = kind === "azure" ? asAzure(made.url) : made.url;
       world.forge.describe("acme", "app", facts);
       return untilOver(client, (await client.session.create({ prompt: "write a.txt: a", repositories: [url] })).id);
     },
@@ -39,7 +41,7 @@ const show = (owner: string, ...parameters: string[]): string =>
   execFileSync("git", ["-C", world.forge.pathOf(owner, "app"), ...parameters], { encoding: "utf8" }).trim();
 const pulls = () => world.forge.pullRequests("acme", "app");
 
-test.each(["github", "gitlab", "gitea"] as const)(
+test.each(["azure", "github", "gitlab", "gitea"] as const)(
   "without the right to push, work goes to a fork on %s, and to one pull request from there",
   async (kind) => {
     const { client, run } = await start(kind, true);
@@ -55,12 +57,14 @@ test.each(["github", "gitlab", "gitea"] as const)(
     expect(show("tester", "show", `${done.branchName}:b.txt`)).toBe("b");
     expect(await pulls()).toHaveLength(1);
     expect(await noticesOf(client, done.id)).toContainEqual(
-      expect.stringContaining("the work is in the fork tester/app"),
+      expect.stringContaining(
+        `the work is in the fork ${kind === "azure" ? "acme/app/_git/app.tester" : "tester/app"}`,
+      ),
     );
   },
 );
 
-test.each(["github", "gitlab"] as const)(
+test.each(["azure", "github", "gitlab"] as const)(
   "%s that lags is waited for: until the fork is made, and until its branch is known",
   async (kind) => {
     const { run } = await start(kind, true);
@@ -89,7 +93,7 @@ test("with the right to push, no fork is made", async () => {
   expect(await pulls()).toMatchObject([{ headOwner: null }]);
 });
 
-test.each(["github", "gitlab", "gitea"] as const)(
+test.each(["azure", "github", "gitlab", "gitea"] as const)(
   "what others commit to a fork's branch on %s is in the clone before a follow-up",
   async (kind) => {
     const { client, run } = await start(kind, true);

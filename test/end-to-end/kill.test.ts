@@ -96,6 +96,24 @@ async function outdate(sessionId: string): Promise<void> {
   expect(rowCount).toBe(1);
 }
 
+/** A session of an automation that has a gate, which lets it pass. */
+async function startGated({ url: serverUrl }: ServerProcess, url: string): Promise<{ readonly id: string }> {
+  const automation = {
+    name: "Gated",
+    macro: "gated",
+    instructions: prompt,
+    gate: "sleep 1; echo go",
+    repositories: [url],
+  };
+  await callApi(serverUrl, "/automation/create", automation);
+  const job = await callApi(serverUrl, "/automation/gated/trigger", {});
+  const { sessionId } = await waitFor(async () => {
+    const found = await callApi(serverUrl, `/job/${job.id}`);
+    return found.sessionId === undefined || found.sessionId === null ? null : found;
+  }, "the job has its session");
+  return { id: sessionId };
+}
+
 /** When in a step the server is killed: as soon as it has begun, or when only the record of its end is missing. */
 type Moment = "soon" | "at its end";
 
@@ -107,7 +125,10 @@ async function killIn(step: StepName, moment: Moment, overrides: Record<string, 
   // The server's own database dies with it, and with it whoever holds the step there.
   const isHeld = overrides["DATABASE_URL"] !== "";
   let held = isHeld && step !== "restore" ? await holdStep(step) : null;
-  const session = await server.client.session.create({ prompt, repositories: [url] });
+  const session =
+    step === "gate"
+      ? await startGated(server, url)
+      : await server.client.session.create({ prompt, repositories: [url] });
   if (step === "restore") {
     // A checkpoint of the whole turn is stored before this step.
     await untilStep(server, session.id, "commit");
@@ -148,6 +169,43 @@ describe("a server killed with SIGKILL and started again ends with exactly one p
 
   test("with the embedded database killed along", () => killIn("agent", "soon", { ...basic, DATABASE_URL: "" }));
 });
+
+test.each([
+  ["push", "at its end"],
+  ["pullRequest", "soon"],
+  ["pullRequest", "at its end"],
+] as const)(
+  "killed in step %s (%s), a session on two repositories opens one pull request in each, together",
+  async (step, moment) => {
+    const names = ["one", "two"];
+    const urls = await Promise.all(
+      names.map(async (name) => (await world.forge.createRepository("acme", name, { "README.md": "# Part\n" })).url),
+    );
+    server = await startServerProcess(world, basic);
+    const held = await holdStep(step);
+    const { id } = await server.client.session.create({
+      prompt: "shell for d in one two; do echo b > $d/b.txt; done",
+      repositories: urls,
+      pullRequestsTogether: true,
+    });
+    await untilStep(server, id, step);
+    if (moment === "at its end") await held.untilItsEnd();
+    await server.kill("SIGKILL");
+    const opened = await Promise.all(names.map((name) => world.forge.pullRequests("acme", name)));
+    expect(step === "push" ? opened.flat() : []).toEqual([]);
+    await held.letGo();
+    server = await startServerProcess(world, basic);
+    expect(await untilOver(server.client, id)).toMatchObject({ status: "completed", failure: null });
+    const [first, second] = names;
+    const bodyOf = async (name = ""): Promise<string> => {
+      const [pullRequest, ...others] = await world.forge.pullRequests("acme", name);
+      expect(others).toEqual([]);
+      return pullRequest?.body ?? "";
+    };
+    await waitFor(async () => (await bodyOf(first)).includes(`[acme/${second} #1]`), "the first names the second");
+    await waitFor(async () => (await bodyOf(second)).includes(`[acme/${first} #1]`), "the second names the first");
+  },
+);
 
 test("SIGTERM hands a running session back, and the next start goes on with it", async () => {
   const { url } = await world.forge.createRepository("acme", "drained", { "README.md": "# Drained\n" });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
+import { asAzure } from "../forge/azure-url.ts";
 import { inOtherClone } from "../other-clone.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -146,33 +147,36 @@ test("a repository whose default branch has no commit fails with what to do", as
   });
 });
 
-test("GitLab and Gitea get their pull request, and plain git its branch", async () => {
-  for (const [kind, version] of [
-    ["gitlab", "v4"],
-    ["gitea", "v1"],
-    ["git", null],
-  ] as const) {
-    const other = await createWorld(script);
-    const owner = kind === "gitlab" ? "acme/platform/tools" : "acme";
-    const api = version === null ? {} : { apiUrl: `${other.forge.url}/api/${version}` };
-    const forges = [{ kind, webUrl: other.forge.url, ...api, token: other.forge.token }];
-    const started = await startInProcess(other, { ...basic, OFFSTAGE_FORGES: JSON.stringify(forges) });
-    try {
-      const { url } = await other.forge.createRepository(owner, kind, { "a.txt": "a\n" });
-      const { id } = await started.client.session.create({
-        prompt: "write b.txt: b",
-        repositories: [url],
-        branchName: "work",
-      });
-      const session = await untilOver(started.client, id);
-      expect(session).toMatchObject({ status: "completed", failure: null });
-      expect(session.pullRequests).toHaveLength(version === null ? 0 : 1);
-      expect(await other.forge.pullRequests(owner, kind)).toHaveLength(version === null ? 0 : 1);
-      const { events } = await started.client.session.events(id, { limit: 1_000 });
-      expect(events.filter(({ type }) => type === "branch.pushed")).toMatchObject([{ data: { branch: "work" } }]);
-    } finally {
-      await started.offstage.stop();
-      await other.close();
-    }
+test.each([
+  ["azure", ""],
+  ["gitlab", "/api/v4"],
+  ["gitea", "/api/v1"],
+  ["bitbucket", "/2.0"],
+  ["bitbucketDataCenter", "/rest/api/latest"],
+  ["git", null],
+] as const)("a session on %s ends with its pull request, and on plain git with its branch", async (kind, below) => {
+  const other = await createWorld(script);
+  const owner = kind === "gitlab" ? "acme/platform/tools" : "acme";
+  const api = below === null ? {} : { apiUrl: `${other.forge.url}${below}` };
+  const forges = [{ kind, webUrl: other.forge.url, ...api, token: other.forge.token }];
+  const started = await startInProcess(other, { ...basic, OFFSTAGE_FORGES: JSON.stringify(forges) });
+  try {
+    const { url: made } = await other.forge.createRepository(owner, kind, { "a.txt": "a\n" });
+    const center = `${other.forge.url}/scm/${owner}/${kind}.git`;
+    const url = kind === "azure" ? asAzure(made) : kind === "bitbucketDataCenter" ? center : made;
+    const { id } = await started.client.session.create({
+      prompt: "write b.txt: b",
+      repositories: [url],
+      branchName: "work",
+    });
+    const session = await untilOver(started.client, id);
+    expect(session).toMatchObject({ status: "completed", failure: null });
+    expect(session.pullRequests).toHaveLength(below === null ? 0 : 1);
+    expect(await other.forge.pullRequests(owner, kind)).toHaveLength(below === null ? 0 : 1);
+    const { events } = await started.client.session.events(id, { limit: 1_000 });
+    expect(events.filter(({ type }) => type === "branch.pushed")).toMatchObject([{ data: { branch: "work" } }]);
+  } finally {
+    await started.offstage.stop();
+    await other.close();
   }
 });

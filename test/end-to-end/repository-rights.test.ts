@@ -52,7 +52,11 @@ test("a repository whose forge says nothing against it is worked on, with reques
   expect(done.status).toBe("completed");
   expect(asked).toBeGreaterThan(0);
   const about = world.forge.asked().filter((path) => path.startsWith(`GET /api/v3/repos/acme/${name}`));
-  expect(about.filter((path) => !path.includes("/pulls"))).toHaveLength(2);
+  // Of the target branch it is asked who may approve, once the pull request is open.
+  const [approval, rights] = [/\/main(?:\/protection)?$/u, /^(?!.*\/main(?:\/protection)?$)/u].map((words) =>
+    about.filter((path) => !path.includes("/pulls") && words.test(path)),
+  );
+  expect([approval, rights]).toEqual([expect.objectContaining({ length: 2 }), expect.objectContaining({ length: 2 })]);
 });
 
 test.each([404, 403, 502])("a forge that answers %i when it is asked for rights stops nothing", async (status) => {

@@ -7,15 +7,9 @@ import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
+import { createAttemptServices } from "../../src/server/attempt-services.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
-import {
-  createAttemptServices,
-  createForgeReach,
-  createRegistry,
-  createSandbox,
-  openForges,
-  openVault,
-} from "../../src/server/wiring.ts";
+import { createForgeReach, createRegistry, createSandbox, openForges, openVault } from "../../src/server/wiring.ts";
 import { noTraces } from "../../src/traces.ts";
 import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts";
 import { waitFor } from "../wait-for.ts";

@@ -56,7 +56,8 @@ const changes = (url: string, branch: string): Promise<string> =>
 
 test("a session has the folders of its repository's environment, and its pull request deletes nothing else", async () => {
   const { url } = await repository("some", ["services/api", "gone"]);
-  const look = "find . -name .git -prune -o -type f -print | sort > services/api/seen";
+  // The file is there before `find` starts: a pipeline's redirection does not wait for its first command.
+  const look = "touch services/api/seen; find . -name .git -prune -o -type f -print | sort > services/api/seen";
   const session = await run(url, `shell ${look}; git grep --cached -l html >> services/api/seen`);
   expect(session.pullRequests).toHaveLength(1);
   expect(await changes(url, session.branchName)).toBe("A\tservices/api/seen");

@@ -1,5 +1,5 @@
 import { type Place, nextLagMs, tokenUser, type ForgeState, type KeptPullRequest } from "./state.ts";
-import { bareOf, bringFrom, copyTo, tipOf } from "./commits.ts";
+import { bareOf, bringFrom, copyTo, setRef, tipOf } from "./commits.ts";
 
 /** An answer of the API; no status if the connection is cut instead. */
 export interface Answer {
@@ -18,6 +18,8 @@ export interface ApiRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly token: string;
+  /** Whether the token was sent as the password of basic authentication. */
+  readonly isBasic: boolean;
   readonly body: Record<string, string>;
 }
 
@@ -25,6 +27,44 @@ export interface ApiRequest {
 export function headShaOf(state: ForgeState, place: Place, { head, headOwner, endedSha }: KeptPullRequest): string {
   const from = headOwner === null ? place : { ...place, owner: headOwner };
   return endedSha ?? state.refs.shaOf(bareOf(state, from), head) ?? "";
+}
+
+/** Brings the refs of a repository's pull requests up to date, as each forge calls them: whoever clones finds their heads there. */
+export function showPullRequests(state: ForgeState, place: Pick<Place, "owner" | "name">): void {
+  const bare = bareOf(state, place);
+  for (const { number, head, headOwner, endedSha } of state.pulls.get(`${place.owner}/${place.name}`) ?? []) {
+    const from = headOwner === null ? bare : bareOf(state, { ...place, owner: headOwner });
+    const sha = endedSha ?? tipOf(from, head);
+    const key = `${bare} ${number}`;
+    if (sha === null || state.shownHeads.get(key) === sha) continue;
+    if (headOwner !== null) bringFrom(bare, from, head);
+    for (const ref of [`pull/${number}/head`, `merge-requests/${number}/head`, `pull-requests/${number}/from`])
+      setRef(bare, `refs/${ref}`, sha);
+    state.shownHeads.set(key, sha);
+  }
+}
+
+/** Opens a pull request as a person does. */
+export function proposePullRequest(
+  state: ForgeState,
+  place: Pick<Place, "owner" | "name">,
+  { number, head, headOwner = null, base = "main", title = head }: Proposal,
+): void {
+  const pulls = state.pulls.get(`${place.owner}/${place.name}`) ?? [];
+  const baseSha = tipOf(bareOf(state, place), base) ?? "";
+  const opened = addPullRequest(state, pulls, { title, base }, { head, headOwner, baseSha });
+  pulls[pulls.indexOf(opened)] = { ...opened, number };
+}
+
+/** A pull request of a person's. */
+export interface Proposal {
+  readonly number: number;
+  readonly head: string;
+  /** Owner of the fork that has the head; null or omitted: the repository itself has it. */
+  readonly headOwner?: string | null;
+  /** Omitted: `main`. */
+  readonly base?: string;
+  readonly title?: string;
 }
 
 /** The head that a request names: `branch`, or `owner:branch` of a fork, whose commits the repository then has too. */
@@ -56,11 +96,11 @@ export function forkOf(state: ForgeState, place: Place): { readonly fork: Place;
 export function addPullRequest(
   state: ForgeState,
   pulls: KeptPullRequest[],
-  { title = "", body = "", base = "" }: Record<string, string>,
+  { title = "", body = "", base = "", draft = "false" }: Record<string, string>,
   { head, headOwner, baseSha }: Pick<KeptPullRequest, "head" | "headOwner" | "baseSha">,
 ): KeptPullRequest {
   const shownFrom = performance.now() + nextLagMs(state);
-  const number = pulls.length + 1;
+  const number = Math.max(0, ...pulls.map((pull) => pull.number)) + 1;
   const pull: KeptPullRequest = {
     number,
     title,
@@ -69,8 +109,12 @@ export function addPullRequest(
     headOwner,
     base,
     state: "open",
+    author: state.asking,
     baseSha,
     endedSha: null,
+    openedOn: new Date().toISOString(),
+    // As it is sent: a text of some forges here, and true of others.
+    draft: JSON.stringify(draft).includes("true") || /^(?:draft|wip):/iu.test(title),
     shownFrom,
     endShownFrom: 0,
   };
@@ -93,6 +137,7 @@ export function endPullRequest(
   const endedSha = tipOf(bareOf(state, from), pull.head) ?? pull.endedSha;
   const ended = { ...pull, state: ending, endedSha, endShownFrom: performance.now() + nextLagMs(state) };
   pulls[index] = ended;
+  state.ended({ ...place, webUrl: state.url }, number);
   return ended;
 }
 
@@ -107,6 +152,7 @@ export function patchPullRequest(
   const pulls = state.pulls.get(`${place.owner}/${place.name}`) ?? [];
   const changed = { ...pull, body: body["body"] ?? pull.body };
   pulls[pulls.indexOf(pull)] = changed;
+  if (changed.body !== pull.body) state.edited(place, pull.number, pull.body);
   return changed;
 }
 

@@ -24,6 +24,11 @@ export function tipOf(bare: string, branch: string): string | null {
   return git(bare, "rev-parse", "--verify", "--quiet", `refs/heads/${branch}`);
 }
 
+/** Sets a ref that no push may set. */
+export function setRef(bare: string, ref: string, sha: string): void {
+  git(bare, "update-ref", ref, sha);
+}
+
 /** Brings a fork's branch into the repository, as forges do of pull requests; nothing if there is none. */
 export function bringFrom(bare: string, fork: string, branch: string): void {
   git(bare, "fetch", "--quiet", "--no-tags", fork, `refs/heads/${branch}`);

@@ -10,10 +10,13 @@ import { tokenUser, type ForgeState } from "./state.ts";
  */
 export function answerAboutCredential(
   state: ForgeState,
-  kind: "github" | "gitlab" | "gitea",
+  kind: "github" | "gitlab" | "gitea" | "bitbucket" | "bitbucketDataCenter",
   request: ApiRequest,
 ): Answer | null {
   if (kind === "gitlab") return answerOfGitLab(state, request);
+  if (kind === "bitbucket") return answerOfBitbucket(state, request);
+  // It tells of a token's permissions to administrators alone.
+  if (kind === "bitbucketDataCenter") return null;
   return kind === "gitea" ? answerOfGitea(state, request) : answerOfGitHub(state, request);
 }
 
@@ -26,10 +29,30 @@ function answerOfGitLab(state: ForgeState, { path, token }: ApiRequest): Answer 
   };
 }
 
+/** Bitbucket names the scopes that a token has in its refusal. */
+function answerOfBitbucket({ tokens, bitbucketScopes: granted }: ForgeState, request: ApiRequest): Answer | null {
+  const { path, method, token } = request;
+  if (!tokens.has(token) || granted === null) return null;
+  const isWrite = method !== "GET";
+  const noun = path === "user" ? "account" : (/pullrequest|pipeline/u.exec(path)?.[0] ?? "repository");
+  const accepted = [
+    isWrite ? `${noun}:write` : noun,
+    `${noun}:write`,
+    ...(noun === "repository" ? ["pullrequest:write"] : []),
+    `${isWrite ? "write" : "read"}:${noun === "account" ? "user" : noun}:bitbucket`,
+  ];
+  if (accepted.some((scope) => granted.includes(scope))) return null;
+  const message = "Your credentials lack one or more required privilege scopes.";
+  return {
+    status: 403,
+    body: { type: "error", error: { message, detail: { required: accepted.slice(0, 1), granted } } },
+  };
+}
+
 function answerOfGitHub(state: ForgeState, { path, method, token, body, place }: ApiRequest): Answer | null {
   if (path === "app" || path.startsWith("app/installations")) return answerAboutApp(state, path, token);
   if (!state.tokens.has(token)) return null;
-  if (path === "user") return { status: 200, body: { login: tokenUser, id: 2, type: "User" } };
+  if (path === "user") return { status: 200, body: { login: state.asking, id: 2, type: "User" } };
   if (path === "user/repos") {
     const repositories = [...state.pulls.keys()].map((name) => {
       const [owner = "", repository = ""] = name.split("/");

@@ -11,7 +11,12 @@ import {
 
 export function feedbackOf(state: ForgeState, { owner, name }: Pick<Place, "owner" | "name">): KeptFeedback {
   const key = `${owner}/${name}`;
-  const kept = state.feedback.get(key) ?? { comments: [], reactions: new Set(), statuses: new Map() };
+  const kept = state.feedback.get(key) ?? {
+    comments: [],
+    reactions: new Set<string>(),
+    statuses: new Map<string, KeptStatus>(),
+    resolved: new Set<string>(),
+  };
   state.feedback.set(key, kept);
   return kept;
 }
@@ -40,6 +45,7 @@ export function addComment(
     shownFrom: performance.now() + nextLagMs(state),
   };
   comments.push(added);
+  state.commented(place, added);
   return added;
 }
 
@@ -60,6 +66,26 @@ export function addReaction(state: ForgeState, { place }: ApiRequest, to: string
   return wasThere;
 }
 
+/** Marks a thread as resolved. @returns whether it was before; null: there is no such thread */
+export function resolveThread(
+  state: ForgeState,
+  place: Pick<Place, "owner" | "name">,
+  thread: string,
+): { readonly wasResolved: boolean } | null {
+  if (state.facts.get(`${place.owner}/${place.name}`)?.threads?.includes(thread) !== true) return null;
+  const { resolved } = feedbackOf(state, place);
+  const wasResolved = resolved.has(thread);
+  resolved.add(thread);
+  return { wasResolved };
+}
+
+/** Names of the reactions to something. */
+export function reactionsTo(state: ForgeState, { place }: ApiRequest, to: string): string[] {
+  return [...feedbackOf(state, place).reactions]
+    .filter((kept) => kept.startsWith(`${to} `))
+    .map((kept) => kept.slice(to.length + 1));
+}
+
 /** @returns what was there before */
 export function setStatus(state: ForgeState, { place }: ApiRequest, status: KeptStatus): KeptStatus | null {
   const { statuses } = feedbackOf(state, place);
@@ -78,6 +104,12 @@ export function personOf(state: ForgeState, { owner, name }: Place, login: strin
 /** The stable id of a person. */
 export function idOf(login: string): number {
   return createHash("sha256").update(login).digest().readUInt16BE();
+}
+
+/** The jobs of a CI run, all of which failed; null: there is no such run. */
+export function jobsOf(state: ForgeState, { owner, name }: Pick<Place, "owner" | "name">, run: string) {
+  const ids = state.facts.get(`${owner}/${name}`)?.jobs?.[run];
+  return ids?.map((id) => ({ id: Number(id), name: `job ${id}` })) ?? null;
 }
 
 /** The log of a CI job; null: there is none. */

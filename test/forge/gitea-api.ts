@@ -1,3 +1,4 @@
+import { answerFieldsAsGitea, assignAtGitea } from "./pull-request-fields.ts";
 import {
   addPullRequest,
   forkOf,
@@ -41,6 +42,8 @@ export function answerAsGitea(state: ForgeState, request: ApiRequest, pulls: Kep
   const refused = (status: number, words: string): Answer => refusedByGitea(state, status, words);
   const feedback = answerFeedbackAsGitea(state, request, refused);
   if (feedback !== null) return feedback;
+  const fields = answerFieldsAsGitea(state, request, refused);
+  if (fields !== null) return fields;
   const [, number, commits] = /^\/pulls\/(\d+)(\/commits)?$/u.exec(path) ?? [];
   if (number !== undefined) {
     const pull = pulls.find((candidate) => candidate.number === Number(number));
@@ -55,7 +58,12 @@ export function answerAsGitea(state: ForgeState, request: ApiRequest, pulls: Kep
 }
 
 function one(state: ForgeState, request: ApiRequest, pull: KeptPullRequest): Answer {
-  const changed = patchPullRequest(state, request, pull);
+  const refused = assignAtGitea(state, request, pull, (status, words) => refusedByGitea(state, status, words));
+  if (refused !== null) return refused;
+  const now = state.pulls
+    .get(`${request.place.owner}/${request.place.name}`)
+    ?.find((each) => each.number === pull.number);
+  const changed = patchPullRequest(state, request, now ?? pull);
   const mergeable = mergeableOf(state, request.place, changed, true);
   const status = request.method === "PATCH" ? 201 : 200;
   return { status, body: { ...show(state, request, changed), mergeable } };

@@ -1,5 +1,6 @@
 import type { Answer, ApiRequest } from "./api-request.ts";
-import { addComment, addReaction, isThere, logOf, personOf, setStatus, shownComments } from "./feedback.ts";
+import { addComment, isThere, logOf, personOf, resolveThread, setStatus, shownComments } from "./feedback.ts";
+import { answerJobs, answerReactions } from "./github-form.ts";
 import { userShape } from "./gitea-shapes.ts";
 import { tokenUser, type ForgeState, type KeptComment, type Place } from "./state.ts";
 
@@ -38,12 +39,17 @@ export function answerFeedbackAsGitea(
     const found = shownComments(state, request, Number(number));
     return { status: 200, body: found.map((comment) => commentShape(place, comment)) };
   }
+  const [, resolved] = /^\/pulls\/comments\/(\d+)\/resolve$/u.exec(path) ?? [];
+  if (resolved !== undefined && method === "POST") {
+    // Before 1.26 there is no such call, which the router says, and not the API.
+    if (state.facts.get(`${place.owner}/${place.name}`)?.resolvesNothing === true)
+      return { status: 404, text: "Not Found\n" };
+    return resolveThread(state, place, resolved) === null ? notFound : { status: 204, text: "" };
+  }
   const [, to] = /^\/(issues\/(?:comments\/)?\d+)\/reactions$/u.exec(path) ?? [];
   if (to !== undefined) {
-    const content = body["content"] ?? "";
-    const wasThere = addReaction(state, request, to, content);
-    const reaction = { user: userShape(place.webUrl, tokenUser), content, created_at: began };
-    return { status: wasThere ? 200 : 201, body: reaction };
+    const reaction = { user: userShape(place.webUrl, tokenUser), created_at: began };
+    return answerReactions(state, request, to, reaction);
   }
   const [, sha] = /^\/statuses\/(\w+)$/u.exec(path) ?? [];
   if (sha !== undefined && method === "POST") {
@@ -64,6 +70,8 @@ export function answerFeedbackAsGitea(
       },
     };
   }
+  const [, ciRun] = /^\/actions\/runs\/(\d+)\/jobs$/u.exec(path) ?? [];
+  if (ciRun !== undefined) return answerJobs(state, request, ciRun) ?? notFound;
   const [, job] = /^\/actions\/jobs\/(\d+)\/logs$/u.exec(path) ?? [];
   if (job !== undefined) {
     const text = logOf(state, place, job);

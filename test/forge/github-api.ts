@@ -1,3 +1,4 @@
+import { answerFieldsAsGitHub } from "./pull-request-fields.ts";
 import {
   addPullRequest,
   forkOf,
@@ -10,7 +11,14 @@ import {
 } from "./api-request.ts";
 import { bareOf, commitsOf, isAhead } from "./commits.ts";
 import { answerFeedbackAsGitHub } from "./github-feedback.ts";
-import { commitShape, fullRepositoryShape, pullRequestShape, ruleShapes } from "./github-shapes.ts";
+import {
+  approvalRuleShapes,
+  commitShape,
+  fullRepositoryShape,
+  protectionShape,
+  pullRequestShape,
+  ruleShapes,
+} from "./github-shapes.ts";
 import { mergeableOf } from "./mergeable.ts";
 import { shownState, type ForgeState, type KeptPullRequest } from "./state.ts";
 
@@ -37,9 +45,18 @@ export function answerAsGitHub(state: ForgeState, request: ApiRequest, pulls: Ke
     const commit = { sha, url: `${place.webUrl}/api/v3/repos/${place.owner}/${place.name}/commits/${sha}` };
     return { status: 200, body: sha === null ? [] : [{ name: "main", commit, protected: false }] };
   }
-  if (path.startsWith("/rules/branches/")) return { status: 200, body: ruleShapes(place, facts.rules ?? []) };
+  if (path.startsWith("/rules/branches/")) {
+    const ofApprovals = facts.approvals === undefined ? [] : approvalRuleShapes(place, facts.approvals);
+    return { status: 200, body: [...ruleShapes(place, facts.rules ?? []), ...ofApprovals] };
+  }
+  if (/^\/branches\/.+\/protection$/u.test(path)) {
+    if (facts.approvals?.isClassic !== true) return refusedByGitHub(404, "Branch not protected");
+    return { status: 200, body: protectionShape(facts.approvals) };
+  }
   const feedback = answerFeedbackAsGitHub(state, request, refusedByGitHub(404, "Not Found"));
   if (feedback !== null) return feedback;
+  const fields = answerFieldsAsGitHub(state, request, (pull) => show(state, request, pull), refusedByGitHub);
+  if (fields !== null) return fields;
   const [, number, commits] = /^\/pulls\/(\d+)(\/commits)?$/u.exec(path) ?? [];
   if (number !== undefined) {
     const pull = pulls.find((candidate) => candidate.number === Number(number));
@@ -111,6 +128,9 @@ function open(state: ForgeState, request: ApiRequest, pulls: KeptPullRequest[]):
   if (baseSha === null) return invalid({ field: "base", code: "invalid" });
   if (!isAhead(bare, headSha, baseSha))
     return invalid({ code: "custom", message: `No commits between ${base} and ${head}` });
+  const { hasDrafts } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+  if (String(body["draft"]) === "true" && hasDrafts === false)
+    return refusedByGitHub(422, "Draft pull requests are not supported in this repository.");
   // Whatever the lists show, no second one is opened.
   if (
     pulls.some(

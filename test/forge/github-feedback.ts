@@ -1,5 +1,6 @@
 import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
-import { addComment, addReaction, isThere, listed, logOf, personOf, setStatus, shownComments } from "./feedback.ts";
+import { addComment, isThere, listed, logOf, personOf, setStatus, shownComments } from "./feedback.ts";
+import { answerJobs, answerReactions } from "./github-form.ts";
 import { userShape } from "./github-shapes.ts";
 import { tokenUser, type ForgeState, type KeptComment, type KeptStatus, type Place } from "./state.ts";
 
@@ -81,10 +82,8 @@ export function answerFeedbackAsGitHub(state: ForgeState, request: ApiRequest, n
   }
   const [, to] = /^\/(issues\/\d+|(?:issues|pulls)\/comments\/\d+)\/reactions$/u.exec(path) ?? [];
   if (to !== undefined) {
-    const content = body["content"] ?? "";
-    const wasThere = addReaction(state, request, to, content);
-    const reaction = { id: 1, node_id: "R_1", user: userShape(place.webUrl, tokenUser), content, created_at: began };
-    return { status: wasThere ? 200 : 201, body: reaction };
+    const reaction = { id: 1, node_id: "R_1", user: userShape(place.webUrl, tokenUser), created_at: began };
+    return answerReactions(state, request, to, reaction);
   }
   const [, sha] = /^\/statuses\/(\w+)$/u.exec(path) ?? [];
   if (sha !== undefined && method === "POST") {
@@ -93,6 +92,8 @@ export function answerFeedbackAsGitHub(state: ForgeState, request: ApiRequest, n
     setStatus(state, request, status);
     return { status: 201, body: statusShape(place, status) };
   }
+  const [, ciRun] = /^\/actions\/runs\/(\d+)\/jobs$/u.exec(path) ?? [];
+  if (ciRun !== undefined) return answerJobs(state, request, ciRun) ?? notFound;
   const [, job] = /^\/actions\/jobs\/(\d+)\/logs$/u.exec(path) ?? [];
   if (job !== undefined) {
     if (logOf(state, place, job) === null) return notFound;

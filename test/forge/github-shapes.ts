@@ -105,6 +105,32 @@ export function ruleShapes({ owner, name }: Place, rules: NonNullable<Repository
   }));
 }
 
+type Approvals = NonNullable<RepositoryFacts["approvals"]>;
+
+export function approvalRuleShapes(place: Place, { excludesPusher, pushDismisses, isClassic }: Approvals) {
+  if (isClassic === true) return [];
+  const parameters = {
+    dismiss_stale_reviews_on_push: pushDismisses ?? false,
+    require_code_owner_review: false,
+    require_last_push_approval: excludesPusher ?? false,
+    required_approving_review_count: 1,
+    required_review_thread_resolution: false,
+  };
+  return ruleShapes(place, [{ type: "pull_request" }]).map((rule) => ({ ...rule, parameters }));
+}
+
+/** https://docs.github.com/rest/branches/branch-protection#get-branch-protection. */
+export function protectionShape({ excludesPusher, pushDismisses }: Approvals) {
+  return {
+    required_pull_request_reviews: {
+      dismiss_stale_reviews: pushDismisses ?? false,
+      require_code_owner_reviews: false,
+      require_last_push_approval: excludesPusher ?? false,
+      required_approving_review_count: 1,
+    },
+  };
+}
+
 export function commitShape({ webUrl, owner, name }: Place, commit: ListedCommit) {
   const repository = `${webUrl}/api/v3/repos/${owner}/${name}`;
   const url = `${repository}/commits/${commit.sha}`;
@@ -170,7 +196,16 @@ export function pullRequestShape(place: Place, pull: KeptPullRequest, { headSha,
     base: { label: `${owner}:${pull.base}`, ref: pull.base, sha: baseSha, repo, user },
     user,
     assignee: null,
-    labels: [],
+    labels: (pull.labels ?? []).map((label, index) => ({
+      id: index + 1,
+      node_id: `LA_${index + 1}`,
+      url: `${url}/labels/${label}`,
+      name: label,
+      description: "",
+      color: "ededed",
+      default: false,
+    })),
+    draft: pull.draft ?? false,
     milestone: null,
     locked: false,
     author_association: "OWNER",

@@ -1,3 +1,4 @@
+import { fieldsSentToGitLab } from "./pull-request-fields.ts";
 import {
   addPullRequest,
   endPullRequest,
@@ -20,7 +21,7 @@ import {
   type Looked,
 } from "./gitlab-shapes.ts";
 import { mergeableOf } from "./mergeable.ts";
-import { nextLagMs, shownState, tokenUser, type ForgeState, type KeptPullRequest, type Place } from "./state.ts";
+import { nextLagMs, shownState, type ForgeState, type KeptPullRequest, type Place } from "./state.ts";
 
 /** A refusal in GitLab's shape, whose message may be a text, a list of texts, or texts by field. */
 export const refusedByGitLab = (status: number, message: unknown): Answer => ({ status, body: { message } });
@@ -39,6 +40,17 @@ export function answerAsGitLab(state: ForgeState, request: ApiRequest, pulls: Ke
   if (path === "") return showProject(state, place);
   if (path === "/fork" && method === "POST") return fork(state, request);
   if (path === "/protected_branches") return { status: 200, body: protectedBranchShapes(facts.rules ?? []) };
+  if (path === "/approvals") {
+    if (facts.approvals === undefined) return refusedByGitLab(404, "404 Not Found");
+    const { excludesPusher = false, excludesAuthor = false, pushDismisses = false } = facts.approvals;
+    const body = {
+      approvals_before_merge: 0,
+      reset_approvals_on_push: pushDismisses,
+      merge_requests_author_approval: !excludesAuthor,
+      merge_requests_disable_committers_approval: excludesPusher,
+    };
+    return { status: 200, body };
+  }
   const [, branch] = /^\/repository\/branches\/([^/]+)$/u.exec(path) ?? [];
   if (branch !== undefined) return showBranch(state, request, decodeURIComponent(branch));
   const feedback = answerFeedbackAsGitLab(state, request, (text) => described(state, text).body);
@@ -55,8 +67,8 @@ export function answerAsGitLab(state: ForgeState, request: ApiRequest, pulls: Ke
 }
 
 /** The user of the token. */
-export function showUser({ url }: ForgeState): Answer {
-  return { status: 200, body: gitLabUserShape(url, tokenUser) };
+export function showUser({ url, asking }: ForgeState): Answer {
+  return { status: 200, body: gitLabUserShape(url, asking) };
 }
 
 function idOf(state: ForgeState, { owner, name }: Pick<Place, "owner" | "name">): number {
@@ -122,7 +134,8 @@ function change(state: ForgeState, request: ApiRequest, pull: KeptPullRequest): 
   const { place, body } = request;
   const pulls = state.pulls.get(`${place.owner}/${place.name}`) ?? [];
   const ended = body["state_event"] === "close" ? endPullRequest(state, place, pull.number, "closed") : null;
-  const changed = { ...(ended ?? pull), ...described(state, body["description"] ?? pull.body) };
+  const fields = fieldsSentToGitLab(state, request, pull);
+  const changed = { ...(ended ?? pull), ...described(state, body["description"] ?? pull.body), ...fields };
   pulls[pulls.findIndex(({ number }) => number === pull.number)] = changed;
   return showOne(state, request, changed);
 }

@@ -2,11 +2,15 @@ import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
 import {
   addComment,
   addReaction,
+  feedbackOf,
   idOf,
   isThere,
   listed,
+  jobsOf,
   logOf,
   personOf,
+  resolveThread,
+  reactionsTo,
   setStatus,
   shownComments,
 } from "./feedback.ts";
@@ -58,14 +62,31 @@ export function answerFeedbackAsGitLab(
       const page = pageOf(request, found, { sizeName: "per_page", mostItems: 100, base });
       return listed(page, (each) => noteShape(place, each, isIssue));
     }
-    if (thread !== undefined && facts.threads?.includes(thread) !== true)
+    // Each comment is of a thread, and a merge request's may be of lines.
+    const isOfComment = feedbackOf(state, place).comments.some(
+      ({ id, number }) => `${id} ${number}` === `${thread} ${iid}`,
+    );
+    if (thread !== undefined && !isOfComment && facts.threads?.includes(thread) !== true)
       return refused(404, "404 Discussion Not Found");
     const text = carriedOut(body["body"] ?? "");
     const added = addComment(state, { ...request, body: { body: text } }, Number(iid), thread ?? null);
     return { status: 201, body: noteShape(place, added, isIssue) };
   }
+  const [, discussion] = /^\/merge_requests\/\d+\/discussions\/(\w+)$/u.exec(path) ?? [];
+  if (discussion !== undefined && method === "PUT") {
+    if (resolveThread(state, place, discussion) === null) return refused(404, "404 Discussion Not Found");
+    const root = { id: 1, number: 1, body: "Words", thread: discussion, createdAt: began, shownFrom: 0 };
+    const note = {
+      ...noteShape(place, root, false),
+      resolved: true,
+      resolved_by: gitLabUserShape(place.webUrl, tokenUser),
+    };
+    return { status: 200, body: { id: discussion, individual_note: false, notes: [{ ...note, resolved_at: began }] } };
+  }
   const [, to] = /^\/((?:issues|merge_requests)\/\d+(?:\/notes\/\d+)?)\/award_emoji$/u.exec(path) ?? [];
   if (to !== undefined) {
+    if (method === "GET")
+      return { status: 200, body: reactionsTo(state, request, to).map((name) => ({ id: 1, name })) };
     const name = body["name"] ?? "";
     if (addReaction(state, request, to, name))
       return refused(404, "404 Award Emoji Name has already been taken Not Found");
@@ -75,6 +96,13 @@ export function answerFeedbackAsGitLab(
   }
   const [, sha] = /^\/statuses\/(\w+)$/u.exec(path) ?? [];
   if (sha !== undefined && method === "POST") return addStatus(state, request, sha);
+  const [, pipeline] = /^\/pipelines\/(\d+)\/jobs$/u.exec(path) ?? [];
+  if (pipeline !== undefined) {
+    const jobs = jobsOf(state, place, pipeline);
+    return jobs === null
+      ? { status: 404, body: { message: "404 Not found" } }
+      : { status: 200, body: jobs.map((each) => ({ ...each, status: "failed" })) };
+  }
   const [, job] = /^\/jobs\/(\d+)\/trace$/u.exec(path) ?? [];
   if (job !== undefined) {
     const text = logOf(state, place, job);

@@ -82,6 +82,9 @@ const readOfMerge = [
   "merge_status",
   "detailed_merge_status",
   "has_conflicts",
+  "draft",
+  "reviewers",
+  "assignees",
 ];
 /** What `src/forges/gitlab/access.ts` and `fork.ts` read of a project. */
 const readOfProject = [
@@ -188,6 +191,9 @@ it("the test forge answers comments, reactions, statuses and rights as GitLab's 
   expect([comment.status, wrongInNote(comment.body)]).toEqual([201, []]);
   const reply = await call("POST", "/merge_requests/1/discussions/abc/notes", { body: "Words" });
   expect([reply.status, wrongInNote(reply.body)]).toEqual([201, []]);
+  const resolved = await call("PUT", "/merge_requests/1/discussions/abc", { resolved: true });
+  const { notes } = resolved.body as { notes: readonly unknown[] };
+  expect([resolved.status, notes.flatMap(wrongInNote)]).toEqual([200, []]);
   const listed = await call("GET", "/issues/40/notes?order_by=created_at&sort=desc");
   expect(listed.body).toMatchObject([
     { id: expect.any(Number) as number, body: "Words", created_at: expect.any(String) as string },
@@ -218,7 +224,15 @@ it("the test forge answers comments, reactions, statuses and rights as GitLab's 
 it("GitLab knows what Offstage sends", () => {
   const sent = [...Object.keys({ source_branch: "", target_branch: "", target_project_id: 0 }), "title", "description"];
   expect(unknownOf(operationOf(`POST ${merges}`).body, sent)).toEqual([]);
-  expect(unknownOf(operationOf(`PUT ${merge}`).body, ["description", "state_event"])).toEqual([]);
+  expect(
+    unknownOf(operationOf(`PUT ${merge}`).body, [
+      "description",
+      "state_event",
+      "add_labels",
+      "reviewer_ids",
+      "assignee_ids",
+    ]),
+  ).toEqual([]);
   const asked = ["source_branch", "target_branch", "state", "scope", "per_page", "page"];
   expect(unknownOf(operationOf(`GET ${merges}`).query, asked)).toEqual([]);
   expect(unknownOf(operationOf(`GET ${merge}/commits`).query, ["per_page", "page"])).toEqual([]);

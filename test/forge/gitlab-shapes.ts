@@ -1,3 +1,4 @@
+import { idOf } from "./feedback.ts";
 import type { ListedCommit } from "./commits.ts";
 import type { KeptPullRequest, Place, RepositoryFacts } from "./state.ts";
 
@@ -187,12 +188,12 @@ export function mergeRequestBasicShape(place: Place, pull: KeptPullRequest, look
     upvotes: 0,
     downvotes: 0,
     author: user,
-    assignees: [],
+    assignees: (pull.assignees ?? []).map((each) => gitLabUserShape(webUrl, each, idOf(each))),
     assignee: null,
-    reviewers: [],
+    reviewers: (pull.reviewers ?? []).map((each) => gitLabUserShape(webUrl, each, idOf(each))),
     source_project_id: looked.sourceId,
     target_project_id: looked.targetId,
-    labels: [],
+    labels: pull.labels ?? [],
     draft: /^(?:draft:|\[draft\]|\(draft\))/iu.test(pull.title),
     imported: false,
     imported_from: "none",

@@ -31,3 +31,24 @@ export function mergeableOf(
   }
   return git("merge-tree", "--write-tree", ...commits.trim().split("\n")) !== null;
 }
+
+/**
+ * Merges a pull request into its target with git: a merge commit of both.
+ * @returns where the target was, and is now
+ * @throws Error if there is no such pull request, or it collides with its target
+ */
+export function mergeInto(
+  state: ForgeState,
+  place: Place,
+  number: number,
+): { readonly branch: string; readonly before: string; readonly after: string } {
+  const pull = state.pulls.get(`${place.owner}/${place.name}`)?.find((each) => each.number === number);
+  if (pull?.state !== "open") throw new Error(`there is no open pull request #${number}`);
+  const git = (...parameters: string[]): string =>
+    execFileSync("git", ["-C", bareOf(state, place), ...parameters], { env: gitEnvironment, encoding: "utf8" }).trim();
+  const [before, head] = [git("rev-parse", `refs/heads/${pull.base}`), git("rev-parse", `refs/heads/${pull.head}`)];
+  const tree = git("merge-tree", "--write-tree", before, head).split("\n")[0] ?? "";
+  const after = git("commit-tree", tree, "-p", before, "-p", head, "-m", `Merge pull request #${number}`);
+  git("update-ref", `refs/heads/${pull.base}`, after, before);
+  return { branch: pull.base, before, after };
+}

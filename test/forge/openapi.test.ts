@@ -36,6 +36,14 @@ function problems(operation: string, status: number, body: unknown): readonly st
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
+/** What is wrong with what is sent. */
+function requestProblems(operation: string, sent: unknown): readonly string[] {
+  const { request } = description.operations[operation] as unknown as { readonly request: object };
+  const validate = ajv.compile({ ...request, definitions: description.definitions });
+  validate(sent);
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
 interface Schema {
   readonly $ref?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -83,7 +91,7 @@ const readOfListed = [
   "base.ref",
   "base.repo.id",
 ];
-const readOfPull = [...readOfListed, "mergeable"];
+const readOfPull = [...readOfListed, "mergeable", "draft"];
 /** What `src/forges/github/access.ts` reads of a repository. */
 const readOfRepository = ["archived", "disabled", "private", "permissions.push", "has_pull_requests", "allow_forking"];
 
@@ -140,11 +148,35 @@ describe("the test forge answers as GitHub's description says", () => {
     const read = await call("GET", "/repos/acme/shop");
     expect(problems("GET /repos/{owner}/{repo}", 200, read.body)).toEqual([]);
     expect(lacking("GET /repos/{owner}/{repo}", 200, readOfRepository, read.body)).toEqual([]);
+    const rulesOfBranch = "GET /repos/{owner}/{repo}/rules/branches/{branch}";
+    forge.describe("acme", "shop", { approvals: { excludesPusher: true } });
+    const approvals = await call("GET", "/repos/acme/shop/rules/branches/main");
+    expect(problems(rulesOfBranch, 200, approvals.body)).toEqual([]);
+    const [{ parameters }] = approvals.body as readonly [{ readonly parameters: object }];
+    const readOfRule = [
+      "require_last_push_approval",
+      "dismiss_stale_reviews_on_push",
+      "required_approving_review_count",
+    ];
+    expect(Object.keys(parameters)).toEqual(expect.arrayContaining(readOfRule));
     forge.describe("acme", "shop", { rules: [{ type: "creation" }, { type: "branch_name_pattern", pattern: "a/" }] });
     const rules = await call("GET", "/repos/acme/shop/rules/branches/work");
     expect(rules.body).toHaveLength(2);
     expect(problems("GET /repos/{owner}/{repo}/rules/branches/{branch}", 200, rules.body)).toEqual([]);
     expect(lacking("GET /repos/{owner}/{repo}/rules/branches/{branch}", 200, ["type"], rules.body)).toEqual([]);
+  });
+
+  it("when the classic protection of a branch is read, and where there is none", async () => {
+    const protection = "GET /repos/{owner}/{repo}/branches/{branch}/protection";
+    forge.describe("acme", "shop", { approvals: { excludesPusher: true, pushDismisses: true, isClassic: true } });
+    const read = await call("GET", "/repos/acme/shop/branches/main/protection");
+    expect([read.status, problems(protection, 200, read.body)]).toEqual([200, []]);
+    const readOfReviews = ["require_last_push_approval", "dismiss_stale_reviews", "required_approving_review_count"];
+    const fields = readOfReviews.map((field) => `required_pull_request_reviews.${field}`);
+    expect(lacking(protection, 200, fields, read.body)).toEqual([]);
+    forge.describe("acme", "shop", { approvals: { excludesPusher: true } });
+    const none = await call("GET", "/repos/acme/shop/branches/main/protection");
+    expect([none.status, problems(protection, 404, none.body)]).toEqual([404, []]);
   });
 
   it("when a fork is made, and its branches are listed", async () => {
@@ -187,6 +219,18 @@ describe("the test forge answers as GitHub's description says", () => {
       const listed = await call("GET", `/repos/acme/shop${path}?since=2026-01-01T00:00:00Z`);
       expect([path, problems(`GET ${repository}${operation}`, 200, listed.body)]).toEqual([path, []]);
       expect(lacking(`GET ${repository}${operation}`, 200, ["id", "html_url", "body"], listed.body)).toEqual([]);
+    }
+    for (const [operation, path, sent, answered, fields] of [
+      ["/issues/{issue_number}/labels", "/issues/1/labels", { labels: ["bug"] }, 200, ["name"]],
+      ["/issues/{issue_number}/assignees", "/issues/1/assignees", { assignees: ["ada"] }, 201, ["assignees"]],
+      ["/pulls/{pull_number}/requested_reviewers", "/pulls/1/requested_reviewers", { reviewers: ["ada"] }, 201, []],
+      ["/pulls/{pull_number}/requested_reviewers", "/pulls/1/requested_reviewers", { reviewers: ["no"] }, 422, []],
+    ] as const) {
+      const set = await call("POST", `/repos/acme/shop${path}`, sent);
+      const name = `POST ${repository}${operation}`;
+      expect([path, set.status, problems(name, answered, set.body)]).toEqual([path, answered, []]);
+      expect(lacking(name, answered, fields, set.body)).toEqual([]);
+      expect(requestProblems(name, sent)).toEqual([]);
     }
     const status = {
       state: "pending",

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { isObject, objectAt, type Json, type JsonObject } from "./described-json.ts";
 
 /**
  * Makes `gitlab-openapi.json` of GitLab's published OpenAPI description: the operations that Offstage calls, as JSON Schema, without
@@ -34,14 +35,9 @@ const operations = [
 /** What the description has without the calls that answer with it: notes and discussions are not described. */
 const entities = ["API_Entities_Note"];
 
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-type JsonObject = { [key: string]: Json };
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const [source = ""] = process.argv.slice(2);
 const description = parse(await readFile(source, "utf8")) as JsonObject;
+const at = (...path: readonly string[]): JsonObject => objectAt(description, path);
 const definitions: JsonObject = {};
 const kept: JsonObject = {};
 
@@ -61,12 +57,6 @@ await writeFile(
   join(import.meta.dirname, "gitlab-openapi.json"),
   `${JSON.stringify({ version: at("info")["version"] ?? null, operations: kept, definitions })}\n`,
 );
-
-function at(...path: readonly string[]): JsonObject {
-  const found = path.reduce<Json | undefined>((value, key) => (isObject(value) ? value[key] : undefined), description);
-  if (!isObject(found)) throw new Error(`the description has no ${path.join(" › ")}`);
-  return found;
-}
 
 /** The names of a request's fields. */
 function fieldsOf(schema: Json | undefined): Json[] {

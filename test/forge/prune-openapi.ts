@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isObject, objectAt, type Json, type JsonObject } from "./described-json.ts";
 
 /**
  * Makes `github-openapi.json` of GitHub's published OpenAPI description: the operations that Offstage calls, as JSON
@@ -20,6 +21,9 @@ const operations = [
   ["get", "/repos/{owner}/{repo}/issues/{issue_number}/comments"],
   ["post", "/repos/{owner}/{repo}/issues/{issue_number}/comments"],
   ["post", "/repos/{owner}/{repo}/issues/{issue_number}/reactions"],
+  ["post", "/repos/{owner}/{repo}/issues/{issue_number}/labels"],
+  ["post", "/repos/{owner}/{repo}/issues/{issue_number}/assignees"],
+  ["post", "/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers"],
   ["post", "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions"],
   ["post", "/repos/{owner}/{repo}/statuses/{sha}"],
   ["get", "/repos/{owner}/{repo}/actions/jobs/{job_id}/logs"],
@@ -28,17 +32,12 @@ const operations = [
   ["get", "/repos/{owner}/{repo}/branches"],
   ["post", "/repos/{owner}/{repo}/forks"],
   ["get", "/repos/{owner}/{repo}/rules/branches/{branch}"],
+  ["get", "/repos/{owner}/{repo}/branches/{branch}/protection"],
   ["get", "/repos/{owner}/{repo}/installation"],
   ["post", "/app/installations/{installation_id}/access_tokens"],
 ] as const;
 
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-type JsonObject = { [key: string]: Json };
-
 const prose = new Set(["description", "example", "examples", "title", "deprecated", "externalDocs", "nullable"]);
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const [source = ""] = process.argv.slice(2);
 const description = JSON.parse(await readFile(source, "utf8")) as JsonObject;
@@ -46,7 +45,7 @@ const kept: JsonObject = {};
 const definitions: JsonObject = {};
 
 for (const [method, path] of operations) {
-  const operation = at(description, ["paths", path, method]);
+  const operation = objectAt(description, ["paths", path, method]);
   const responses = isObject(operation["responses"]) ? operation["responses"] : {};
   kept[`${method.toUpperCase()} ${path}`] = {
     request: schemaOf(resolve(operation["requestBody"])),
@@ -55,22 +54,16 @@ for (const [method, path] of operations) {
     ),
   };
 }
-const version = at(description, ["info"])["version"] ?? null;
+const version = objectAt(description, ["info"])["version"] ?? null;
 await writeFile(
   join(import.meta.dirname, "github-openapi.json"),
   `${JSON.stringify({ version, operations: kept, definitions })}\n`,
 );
 
-function at(root: JsonObject, path: readonly string[]): JsonObject {
-  const found = path.reduce<Json | undefined>((value, key) => (isObject(value) ? value[key] : undefined), root);
-  if (!isObject(found)) throw new Error(`the description has no ${path.join(" › ")}`);
-  return found;
-}
-
 function resolve(value: Json | undefined): JsonObject {
   if (!isObject(value)) return {};
   const reference = value["$ref"];
-  return typeof reference === "string" ? at(description, reference.slice(2).split("/")) : value;
+  return typeof reference === "string" ? objectAt(description, reference.slice(2).split("/")) : value;
 }
 
 /** The JSON schema of a body; true, which takes anything, if it has none. */
@@ -104,7 +97,7 @@ function define(reference: string): Json {
   if (definitions[name] === undefined) {
     // There before it is whole: schemas refer to themselves.
     definitions[name] = true;
-    definitions[name] = prune(at(description, reference.slice(2).split("/")));
+    definitions[name] = prune(objectAt(description, reference.slice(2).split("/")));
   }
   return { $ref: `#/definitions/${name}` };
 }

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isObject, objectAt, type Json, type JsonObject } from "./described-json.ts";
 
 /**
  * Makes `gitea-swagger.json` of Gitea's published Swagger description: the operations that Offstage calls, as JSON Schema,
@@ -18,6 +19,7 @@ const operations = [
   ["post", "/repos/{owner}/{repo}/issues/{index}/comments"],
   ["post", "/repos/{owner}/{repo}/issues/{index}/reactions"],
   ["post", "/repos/{owner}/{repo}/issues/comments/{id}/reactions"],
+  ["post", "/repos/{owner}/{repo}/issues/{index}/labels"],
   ["post", "/repos/{owner}/{repo}/statuses/{sha}"],
   ["get", "/repos/{owner}/{repo}/pulls"],
   ["post", "/repos/{owner}/{repo}/pulls"],
@@ -25,17 +27,15 @@ const operations = [
   ["get", "/repos/{owner}/{repo}/pulls/{index}"],
   ["patch", "/repos/{owner}/{repo}/pulls/{index}"],
   ["get", "/repos/{owner}/{repo}/pulls/{index}/commits"],
+  ["post", "/repos/{owner}/{repo}/pulls/{index}/requested_reviewers"],
+  // Since 1.26.
+  ["post", "/repos/{owner}/{repo}/pulls/comments/{id}/resolve"],
 ] as const;
 
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-type JsonObject = { [key: string]: Json };
-
 const prose = new Set(["description", "title", "example"]);
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const [source = ""] = process.argv.slice(2);
 const description = JSON.parse(await readFile(source, "utf8")) as JsonObject;
+const at = (...path: readonly string[]): JsonObject => objectAt(description, path);
 const definitions: JsonObject = {};
 const kept: JsonObject = {};
 
@@ -52,12 +52,6 @@ await writeFile(
   join(import.meta.dirname, "gitea-swagger.json"),
   `${JSON.stringify({ version: at("info")["version"] ?? null, operations: kept, definitions })}\n`,
 );
-
-function at(...path: readonly string[]): JsonObject {
-  const found = path.reduce<Json | undefined>((value, key) => (isObject(value) ? value[key] : undefined), description);
-  if (!isObject(found)) throw new Error(`the description has no ${path.join(" › ")}`);
-  return found;
-}
 
 /** The schema of an answer; of one that is described by its headers alone, an error's. */
 function schemaOf(response: Json): Json {

@@ -4,6 +4,8 @@ import { execFileSync } from "node:child_process";
 export interface Refs {
   /** The commit at which the API believes a branch to be; null: it knows no such branch. */
   shaOf(bare: string, branch: string): string | null;
+  /** The branches as they are, whatever the API knows. */
+  all(bare: string): ReadonlyMap<string, string>;
   /** Branches of the repository may have changed: the API learns of it after its lag. */
   changed(bare: string): void;
 }
@@ -56,6 +58,7 @@ export function createRefs(environment: NodeJS.ProcessEnv, lagMs: () => number):
       if (found === undefined) return null;
       return performance.now() >= found.shownFrom ? found.sha : found.before;
     },
+    all: branchesOf,
     changed: (bare) => void look(bare),
   };
 }

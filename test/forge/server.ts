@@ -5,28 +5,38 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
-import { isAboutRights, serveApi } from "./api.ts";
-import { endPullRequest } from "./api-request.ts";
+import { isAboutRights, isApi, serveApi } from "./api.ts";
+import { endPullRequest, proposePullRequest, showPullRequests, type Proposal } from "./api-request.ts";
+import { azureGitPlace, azurePathIn } from "./azure-places.ts";
+import { runCi } from "./ci.ts";
+import { tipOf } from "./commits.ts";
+import { deliveriesOf, happeningsOn, type Hook } from "./deliveries/deliveries.ts";
 import { feedbackOf, logOf } from "./feedback.ts";
 import { registerFromManifest } from "./github-manifest.ts";
 import type { RegisteredApp } from "./github-app.ts";
 import { serveGit } from "./git-http.ts";
 import { contentPath, serveLfs, type LfsState } from "./lfs.ts";
+import { mergeInto } from "./mergeable.ts";
 import { createRefs } from "./refs.ts";
 import {
   gitEnvironment,
   nextLagMs,
+  tokenUser,
+  type CheckRun,
   type Failure,
   type ForgeState,
   type KeptFeedback,
+  type Person,
+  type Place,
   type RepositoryFacts,
   type TestPullRequest,
 } from "./state.ts";
 
 export interface TestForge {
   readonly url: string;
-  /** Where the GitHub part of the API is; GitLab's is at `<url>/api/v4`, Gitea's at `<url>/api/v1`. */
+  /** Where the GitHub part of the API is; GitLab's is at `<url>/api/v4`, Gitea's at `<url>/api/v1`, Bitbucket Cloud's at `<url>/2.0`, Data Center's at `<url>/rest/api/latest`, that of Azure DevOps at `url`. */
   readonly apiUrl: string;
   readonly token: string;
   /** Makes a repository with one commit on `main`, of files given or of a folder; of no files, without a commit. */
@@ -42,6 +52,10 @@ export interface TestForge {
    * @param shortestMs the same as the longest if omitted
    */
   lag(longestMs: number, shortestMs?: number): void;
+  /** From here on git speaks the first version of its protocol, as on a server from before 2018. */
+  speakOldGit(): void;
+  /** From here on the API takes so many ms for each answer. */
+  answerAfter(ms: number): void;
   /** From here on Gitea's lists have no more items on a page, whatever is asked for (MAX_RESPONSE_ITEMS). */
   limitPages(items: number): void;
   /** What the forge says of a repository from here on. */
@@ -52,16 +66,41 @@ export interface TestForge {
   setGranted(granted: readonly string[] | null): void;
   /** The token's scopes at GitLab, and the day on which it ends. */
   setGitLabToken(token: { readonly scopes: readonly string[]; readonly expiresOn: string | null }): void;
+  /** The token's scopes at Azure DevOps, such as `vso.code_write`; null: all. */
+  setAzureScopes(scopes: readonly string[] | null): void;
   /** The token's scopes at Gitea, such as `write:repository`; null: all. */
   setGiteaScopes(scopes: readonly string[] | null): void;
+  /** The token's scopes at Bitbucket Cloud, such as `repository:write`; null: it does not name them. */
+  setBitbucketScopes(scopes: readonly string[] | null): void;
+  /** Whether the token at Bitbucket Data Center may write. */
+  setDataCenterWrites(writes: boolean): void;
+  /** Gives a person a token of their own. */
+  addPerson(login: string): Person;
+  /** From here on a person's token is good for nothing. */
+  removePerson(person: Person): void;
   /** The API requests so far, as `GET /api/v3/repos/…`. */
   asked(): readonly string[];
   /** Comments, reactions and statuses. */
   feedback(owner: string, name: string): KeptFeedback;
   /** What GitLab was made to do by lines of texts, as `/merge`. */
   quickActions(): readonly string[];
+  /** Opens a pull request of a branch that is there, as a person on the forge would. */
+  propose(owner: string, name: string, proposal: Proposal): void;
   /** Closes a pull request, as a person on the forge would. */
   endPullRequest(owner: string, name: string, number: number, state: "closed" | "merged"): void;
+  /**
+   * Merges a pull request with git, as a person on the forge would by its button: a merge commit on the target.
+   * @throws Error if it collides with its target
+   */
+  merge(owner: string, name: string, number: number): void;
+  /** From here on these shell commands run over each commit that is pushed, once what happens is delivered. @returns their runs so far, oldest first */
+  runCi(owner: string, name: string, script: string): readonly CheckRun[];
+  /** From here on what happens is delivered there. @returns what else may happen, as people and CI make it */
+  deliverTo(hooks: readonly Hook[]): ReturnType<typeof deliveriesOf>;
+  /** What people and CI make happen, for whoever delivers it by himself. */
+  happenings(kind: Hook["kind"]): ReturnType<typeof happeningsOn>;
+  /** A repository as deliveries name it. */
+  place(owner: string, name: string): Place;
   /** The forge's LFS server, and the path of a repository's content there. */
   readonly lfs: LfsState & { pathOf(owner: string, name: string, oid: string): string };
   /** From here on the forge also takes tokens that it gave to this App. */
@@ -69,6 +108,8 @@ export interface TestForge {
   failNext(failure: Failure): Promise<void>;
   /** Failures that nothing has met yet. */
   pendingFailures(): number;
+  /** Comments and replies that were taken, and whose answer was lost. */
+  lostComments(): number;
   close(): Promise<void>;
 }
 
@@ -86,23 +127,37 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     root,
     token,
     tokens: new Set([token]),
+    people: new Map(),
+    asking: tokenUser,
     app: null,
     registered: new Map(),
     mergeableAsked: new Set(),
     scopes: null,
     granted: null,
     giteaScopes: null,
+    azureScopes: null,
+    bitbucketScopes: null,
+    dataCenterWrites: true,
     gitLabToken: { scopes: ["api"], expiresOn: null },
     maxResponseItems: 50,
     lag: { shortestMs: 0, longestMs: 0 },
+    answerMs: 0,
+    speaksOldGit: false,
     refs: createRefs(gitEnvironment, () => nextLagMs(state)),
     pulls: new Map(),
+    shownHeads: new Map(),
     facts: new Map(),
     failures: [],
+    lostComments: 0,
     asked: [],
     quickActions: [],
+    ci: new Map(),
     feedback: new Map(),
     lfs,
+    commented: () => undefined,
+    pushed: () => undefined,
+    edited: () => undefined,
+    ended: () => undefined,
     url: "",
   };
   const { pulls, failures, refs } = state;
@@ -125,26 +180,71 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
       return { url: `${state.url}/${owner}/${name}` };
     },
     commit: async (owner, name, branch, files) => {
-      await addCommit(join(root, owner, `${name}.git`), branch, files);
-      refs.changed(join(root, owner, `${name}.git`));
+      const bare = join(root, owner, `${name}.git`);
+      const before = tipOf(bare, branch);
+      await addCommit(bare, branch, files);
+      refs.changed(bare);
+      state.pushed({ webUrl: state.url, owner, name }, branch, before, tipOf(bare, branch) ?? "", "ann");
     },
     pathOf: (owner, name) => join(root, owner, `${name}.git`),
     pullRequests: (owner, name) => Promise.resolve(pulls.get(`${owner}/${name}`) ?? []),
+    propose: (owner, name, proposal) => proposePullRequest(state, { owner, name }, proposal),
     endPullRequest: (owner, name, number, ending) => void endPullRequest(state, { owner, name }, number, ending),
     lag: (longestMs, shortestMs = longestMs) => {
       // What is there already is known.
       for (const place of pulls.keys()) refs.changed(join(root, `${place}.git`));
       state.lag = { shortestMs, longestMs };
     },
+    speakOldGit: () => void (state.speaksOldGit = true),
+    answerAfter: (ms) => void (state.answerMs = ms),
     limitPages: (items) => void (state.maxResponseItems = items),
     describe: (owner, name, facts) => void state.facts.set(`${owner}/${name}`, facts),
     setScopes: (scopes) => void (state.scopes = scopes),
     setGranted: (granted) => void (state.granted = granted),
     setGitLabToken: (told) => void (state.gitLabToken = told),
+    setAzureScopes: (scopes) => void (state.azureScopes = scopes),
     setGiteaScopes: (scopes) => void (state.giteaScopes = scopes),
+    setBitbucketScopes: (scopes) => void (state.bitbucketScopes = scopes),
+    setDataCenterWrites: (writes) => void (state.dataCenterWrites = writes),
+    addPerson: (login) => {
+      const own = `token-of-${login}-${randomBytes(12).toString("hex")}`;
+      const person: Person = { login, token: own, refusal: null, asked: [] };
+      state.people.set(own, person);
+      state.tokens.add(own);
+      return person;
+    },
+    removePerson: ({ token: own }) => {
+      state.people.delete(own);
+      state.tokens.delete(own);
+    },
     asked: () => state.asked,
     feedback: (owner, name) => feedbackOf(state, { owner, name }),
     quickActions: () => state.quickActions,
+    happenings: (kind) => happeningsOn(state, kind),
+    place: (owner, name) => ({ webUrl: state.url, owner, name }),
+    merge(owner, name, number) {
+      const place = { webUrl: state.url, owner, name };
+      const merged = mergeInto(state, place, number);
+      refs.changed(join(root, owner, `${name}.git`));
+      endPullRequest(state, place, number, "merged");
+      state.pushed(place, merged.branch, merged.before, merged.after, "ann");
+    },
+    runCi(owner, name, script) {
+      const runs: CheckRun[] = [];
+      state.ci.set(`${owner}/${name}`, { script, runs });
+      return runs;
+    },
+    deliverTo(hooks) {
+      const deliveries = deliveriesOf(state, hooks);
+      state.commented = (place, comment) => deliveries.commented(place, comment, tokenUser);
+      state.edited = deliveries.edited;
+      state.ended = deliveries.ended;
+      state.pushed = (place, branch, before, after, by = tokenUser) => {
+        deliveries.pushed(place, branch, before, after, by);
+        void runCi(state, place, branch, after).then((ended) => ended !== null && deliveries.ran(place, ended));
+      };
+      return deliveries;
+    },
     lfs: Object.assign(lfs, {
       pathOf: (owner: string, name: string, oid: string) => contentPath(root, `${owner}/${name}`, oid),
     }),
@@ -154,6 +254,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
       else failures.push(failure);
     },
     pendingFailures: () => failures.length,
+    lostComments: () => state.lostComments,
     async close() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -233,13 +334,16 @@ async function handle(
   }
   const written = full.slice(below.length);
   // A project of GitLab's API is one encoded segment.
-  const pathname = written.startsWith("/api/v4/") ? written : decodeURIComponent(written);
+  const decoded = written.startsWith("/api/v4/") ? written : decodeURIComponent(written);
+  // Where git finds repositories on Bitbucket Data Center.
+  const pathname = decoded.replace(/^\/scm\/~?/u, "/");
   const failure = state.failures[0];
   if (failure?.kind === "hang" && failure.at === kindOf(pathname, search)) {
     state.failures.shift();
     return;
   }
-  if (pathname.startsWith("/api/")) {
+  if (isApi(pathname)) {
+    if (state.answerMs > 0) await pause(state.answerMs);
     await serveApi(state, pathname, searchParams, request, response);
     return;
   }
@@ -251,20 +355,24 @@ async function handle(
     response.writeHead(isStray ? 400 : 200).end(logOf(state, { owner, name }, job));
     return;
   }
-  const page = /^\/(.+)\/([^/]+)\/(?:pull|-\/merge_requests)\/(\d+)$/u.exec(pathname);
+  const page = /^\/(.+)\/([^/]+)\/(?:pull|pull-requests|pullrequest|-\/merge_requests)\/(\d+)$/u.exec(pathname);
   if (page !== null) {
-    await servePage(state, page[1] ?? "", page[2] ?? "", Number(page[3]), response);
+    const place = azureGitPlace(state, page[1] ?? "", page[2] ?? "") ?? { owner: page[1] ?? "", name: page[2] ?? "" };
+    await servePage(state, place.owner, place.name, Number(page[3]), response);
     return;
   }
   const git = /^\/(.+)\/([^/]+?)(?:\.git)?\/(info\/refs|info\/lfs\/.+|git-upload-pack|git-receive-pack)$/u.exec(
     pathname,
   );
+  const azure = git?.[1]?.endsWith("/_git") === true ? azureGitPlace(state, git[1], git[2] ?? "") : null;
+  if (git !== null && azure !== null) git.splice(1, 2, azure.owner, azure.name);
   if (git === null || !state.pulls.has(`${git[1]}/${git[2]}`)) {
     response.writeHead(404).end("not found");
     return;
   }
   const basic = Buffer.from((request.headers.authorization ?? "").replace(/^Basic /u, ""), "base64").toString();
-  const isAllowed = state.tokens.has(basic.slice(basic.indexOf(":") + 1));
+  const password = basic.slice(basic.indexOf(":") + 1);
+  const isAllowed = state.tokens.has(password) && !state.people.has(password);
   if (git[3]?.startsWith("info/lfs/") === true) {
     const asked = { repository: `${git[1]}/${git[2]}`, path: git[3].slice("info/lfs/".length) };
     await serveLfs(state, asked, isAllowed, request, response);
@@ -279,13 +387,26 @@ async function handle(
     response.writeHead(403).end("Permission denied to the token's user");
     return;
   }
+  const bare = join(state.root, git[1] ?? "", `${git[2]}.git`);
+  const isReceiving = git[3] === "git-receive-pack";
+  if (git[3] === "info/refs") showPullRequests(state, { owner: git[1] ?? "", name: git[2] ?? "" });
+  const before = isReceiving ? state.refs.all(bare) : new Map<string, string>();
+  if (state.speaksOldGit) delete request.headers["git-protocol"];
   await serveGit(state.root, `/${git[1]}/${git[2]}.git/${git[3]}`, search.slice(1), request, response);
-  if (git[3] === "git-receive-pack") state.refs.changed(join(state.root, git[1] ?? "", `${git[2]}.git`));
+  if (!isReceiving) return;
+  state.refs.changed(bare);
+  const place = { webUrl: state.url, owner: git[1] ?? "", name: git[2] ?? "" };
+  for (const [branch, sha] of state.refs.all(bare))
+    if (before.get(branch) !== sha) state.pushed(place, branch, before.get(branch) ?? null, sha);
 }
 
 function kindOf(pathname: string, search: string): Extract<Failure, { kind: "hang" }>["at"] {
-  const [, path] = /^\/api\/v\d\/(?:repos\/[^/]+|projects)\/[^/]+(.*)$/u.exec(pathname) ?? [];
-  if (pathname.startsWith("/api/")) return path !== undefined && isAboutRights(path) ? "repository" : "api";
+  const [, path] =
+    /^(?:\/api\/v\d\/(?:repos\/[^/]+|projects)|\/2\.0\/repositories\/[^/]+|\/rest\/api\/latest\/projects\/[^/]+\/repos)\/[^/]+(.*)$/u.exec(
+      pathname,
+    ) ?? [];
+  if (pathname.includes("/_apis/")) return isAboutRights(azurePathIn(pathname).path) ? "repository" : "api";
+  if (isApi(pathname)) return path !== undefined && isAboutRights(path) ? "repository" : "api";
   if (pathname.includes("/info/lfs/")) return "lfs";
   return `${pathname}${search}`.includes("git-receive-pack") ? "push" : "fetch";
 }

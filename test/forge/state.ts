@@ -17,10 +17,27 @@ export interface TestPullRequest {
   readonly head: string;
   readonly base: string;
   readonly state: "open" | "closed" | "merged";
+  /** Whose token opened it. */
+  readonly author: string;
 }
 
 /** The user that has the token. */
 export const tokenUser = "tester";
+
+/** Somebody with a token of their own. */
+export interface Person {
+  readonly login: string;
+  readonly token: string;
+  /** How they are refused to open pull requests; null: they may. */
+  refusal: { readonly status: number; readonly words: string } | null;
+  /** What was asked with their token, as `GET /api/v3/user`. */
+  readonly asked: string[];
+}
+
+/** Whose a token is. */
+export function loginOf({ people }: Pick<ForgeState, "people">, token: string): string {
+  return people.get(token)?.login ?? tokenUser;
+}
 
 /** With what the forge knows beside. Times are of `performance.now()`. */
 export interface KeptPullRequest extends TestPullRequest {
@@ -30,6 +47,15 @@ export interface KeptPullRequest extends TestPullRequest {
   readonly baseSha: string;
   /** The head when it was closed; null while it is open. */
   readonly endedSha: string | null;
+  /** When it was opened, in ISO 8601. */
+  readonly openedOn: string;
+  /** How often its text was changed. */
+  readonly version?: number;
+  readonly draft?: boolean;
+  readonly labels?: readonly string[];
+  readonly assignees?: readonly string[];
+  /** People who were asked to review it. */
+  readonly reviewers?: readonly string[];
   /** From when on lists show it. */
   readonly shownFrom: number;
   /** From when on lists show that it is not open any more. */
@@ -39,12 +65,15 @@ export interface KeptPullRequest extends TestPullRequest {
 /** Something that goes wrong the next time. */
 export type Failure =
   | { readonly kind: "rejectPush"; readonly owner: string; readonly name: string; readonly message: string }
-  /** An answer with this status, of the API for pull requests; `repository`: of that for a repository's rights. */
-  | { readonly kind: "status"; readonly status: number; readonly at?: "repository" }
+  /**
+   * An answer with this status, of the API for pull requests; `repository`: of that for a repository's rights. To a question about the
+   * named repository, or about any.
+   */
+  | { readonly kind: "status"; readonly status: number; readonly at?: "repository"; readonly name?: string }
   /** A request is taken and never answered; `api`: one of the API for pull requests. */
   | { readonly kind: "hang"; readonly at: "fetch" | "push" | "lfs" | "api" | "repository" }
-  /** The pull request is opened, and the connection cut before the answer. */
-  | { readonly kind: "loseAnswer" }
+  /** Something is made, such as a pull request, and the connection cut before the answer; `comment`: a comment or a reply. */
+  | { readonly kind: "loseAnswer"; readonly at?: "comment" }
   /** The limit of requests in an hour is used up (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). */
   | { readonly kind: "primaryLimit"; readonly resetInSeconds: number; readonly status?: 403 | 429 }
   /** Too much at once; without a time, as GitHub often is. */
@@ -69,12 +98,20 @@ export interface RepositoryFacts {
   readonly silentOnRole?: boolean;
   /** Logs of CI jobs, by their ids. */
   readonly logs?: Readonly<Record<string, string>>;
+  /** Ids of the jobs of CI runs that failed, by the run's id. */
+  readonly jobs?: Readonly<Record<string, readonly string[]>>;
   /** Numbers of its issues. */
   readonly issues?: readonly number[];
   /** Ids of threads in reviews. */
   readonly threads?: readonly string[];
+  /** Whether the forge is too old to resolve a thread. */
+  readonly resolvesNothing?: boolean;
   /** What people may do, by their name. */
   readonly people?: Readonly<Record<string, "admin" | "write" | "read" | "none">>;
+  /** Labels that the repository has, where there are no others. */
+  readonly labels?: readonly string[];
+  /** Whether its pull requests may be drafts. */
+  readonly hasDrafts?: boolean;
   /** Whether the token may ask what people may do; Gitea tells administrators alone. */
   readonly tellsRights?: boolean;
   /** On GitLab: when a fork has its copy of the repository, as of `performance.now()`. */
@@ -89,6 +126,13 @@ export interface RepositoryFacts {
     readonly level?: number | null;
     readonly userId?: number;
   }[];
+  /** Who may approve what is opened in it; on GitHub by a ruleset, unless it is a classic protection, as told to an administrator. */
+  readonly approvals?: {
+    readonly excludesPusher?: boolean;
+    readonly excludesAuthor?: boolean;
+    readonly pushDismisses?: boolean;
+    readonly isClassic?: boolean;
+  };
 }
 
 /** What a forge was told about one repository. */
@@ -98,6 +142,8 @@ export interface KeptFeedback {
   readonly reactions: Set<string>;
   /** The last one for each commit and name. */
   readonly statuses: Map<string, KeptStatus>;
+  /** Ids of threads. */
+  readonly resolved: Set<string>;
 }
 
 export interface KeptComment {
@@ -118,11 +164,30 @@ export interface KeptStatus {
   readonly url: string;
 }
 
+/** A run of CI that ended. */
+export interface CheckRun {
+  readonly id: number;
+  readonly sha: string;
+  readonly branch: string;
+  readonly conclusion: "success" | "failure";
+}
+
+/** CI of a repository: what runs over each commit that is pushed, and what came of it. */
+interface Ci {
+  /** Shell commands in a checkout of the commit; those that end with another code than 0 make it red. */
+  readonly script: string;
+  readonly runs: CheckRun[];
+}
+
 export interface ForgeState {
   readonly root: string;
   readonly token: string;
   /** Every token that is good: the one above, and those given to the App. */
   readonly tokens: Set<string>;
+  /** People by their tokens, which are good for the API alone. */
+  readonly people: Map<string, Person>;
+  /** Who makes the request that is being answered. */
+  asking: string;
   app: RegisteredApp | null;
   /** Apps that were registered from a manifest, by the code that is worth them once. */
   readonly registered: Map<string, { readonly name: string; readonly manifest: Record<string, unknown> }>;
@@ -134,23 +199,47 @@ export interface ForgeState {
   granted: readonly string[] | null;
   /** Scopes of the token at Gitea, such as `write:repository`; null: all. */
   giteaScopes: readonly string[] | null;
+  /** Scopes of the token at Azure DevOps, such as `vso.code_write`; null: all. */
+  azureScopes: readonly string[] | null;
+  /** Scopes of the token at Bitbucket Cloud; null: it does not name them. */
+  bitbucketScopes: readonly string[] | null;
+  /** Whether the token at Bitbucket Data Center may write. */
+  dataCenterWrites: boolean;
   /** What GitLab says of the token: its scopes, and the day on which it ends, as 2026-12-31. */
   gitLabToken: { readonly scopes: readonly string[]; readonly expiresOn: string | null };
   /** Most items of a page, whatever is asked for: Gitea's MAX_RESPONSE_ITEMS. */
   maxResponseItems: number;
   /** Shortest and longest time until a change shows, in ms. */
   lag: { readonly shortestMs: number; readonly longestMs: number };
+  /** Time for each answer of the API, in ms. */
+  answerMs: number;
+  /** Whether git speaks no version of its protocol but the first. */
+  speaksOldGit: boolean;
   readonly refs: Refs;
   readonly pulls: Map<string, KeptPullRequest[]>;
+  /** The commits that the refs of pull requests are at, by repository and number. */
+  readonly shownHeads: Map<string, string>;
   readonly facts: Map<string, RepositoryFacts>;
   readonly failures: ApiFailure[];
+  /** Comments and replies whose answer was lost. */
+  lostComments: number;
   /** The API requests so far, as `GET /repos/…`. */
   readonly asked: string[];
+  /** CI, by repository. */
+  readonly ci: Map<string, Ci>;
   /** What was said, by repository. */
   readonly feedback: Map<string, KeptFeedback>;
   /** What GitLab was made to do by lines of texts. */
   readonly quickActions: string[];
   readonly lfs: LfsState;
+  /** Called with each comment that Offstage posts. */
+  commented: (place: Place, comment: KeptComment) => void;
+  /** Called with each branch that was pushed to, by whoever has the token if nobody is named. */
+  pushed: (place: Place, branch: string, before: string | null, after: string, by?: string) => void;
+  /** Called with each pull request whose text was changed, and the text before. */
+  edited: (place: Place, number: number, before: string) => void;
+  /** Called with each pull request that was merged or closed. */
+  ended: (place: Place, number: number) => void;
   url: string;
 }
 

@@ -163,7 +163,7 @@ describe("the test forge answers as Gitea's description says, with the fields th
   });
 
   it("when comments, reactions and a status are posted, and a person's rights are read", async () => {
-    forge.describe("acme", "shop", { issues: [40], people: { ada: "write" } });
+    forge.describe("acme", "shop", { issues: [40], threads: ["77"], labels: ["bug"], people: { ada: "write" } });
     const comments = `${repository}/issues/{index}/comments`;
     const posted = await call("POST", "/shop/issues/40/comments", { body: "Words" });
     expect([posted.status, problems(`POST ${comments}`, 201, posted.body)]).toEqual([201, []]);
@@ -182,6 +182,24 @@ describe("the test forge answers as Gitea's description says, with the fields th
         expect([reaction.status, problems(operation, status, reaction.body)]).toEqual([status, []]);
       }
     }
+    for (const [operation, path, sent, answered] of [
+      [`POST ${repository}/issues/{index}/labels`, "/shop/issues/1/labels", { labels: ["bug"] }, 200],
+      [`POST ${pulls}/{index}/requested_reviewers`, "/shop/pulls/1/requested_reviewers", { reviewers: ["ada"] }, 201],
+    ] as const) {
+      const set = await call("POST", path, sent);
+      expect([path, set.status, problems(operation, answered, set.body)]).toEqual([path, answered, []]);
+    }
+    const assigned = await call("PATCH", "/shop/pulls/1", { assignees: ["ada"] });
+    expect([assigned.status, problems(`PATCH ${pulls}/{index}`, 201, assigned.body)]).toEqual([201, []]);
+    expect(assigned.body).toMatchObject({ assignees: [{ login: "ada" }], labels: [{ name: "bug" }] });
+    const resolving = `POST ${repository}/pulls/comments/{id}/resolve`;
+    const resolved = await fetch(`${forge.url}/api/v1/repos/acme/shop/pulls/comments/77/resolve`, {
+      method: "POST",
+      headers: { Authorization: `token ${forge.token}` },
+    });
+    expect([resolved.status, problems(resolving, 204, {})]).toEqual([204, []]);
+    const gone = await call("POST", "/shop/pulls/comments/78/resolve");
+    expect([gone.status, problems(resolving, 404, gone.body)]).toEqual([404, [".errors is not described"]]);
     const sent = {
       state: "pending",
       context: "offstage",

@@ -2,6 +2,7 @@ import { execFile, execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { acceptForge, type Expectation } from "../../scripts/forge-acceptance.ts";
+import { asAzure } from "../forge/azure-url.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 
 let server: TestForge;
@@ -16,7 +17,9 @@ afterEach(() => server?.close());
 
 /** As the documentation says to run it. */
 function run(kind: string, token = server.token): Promise<{ code: number; said: string }> {
-  const parameters = ["scripts/accept-forge.ts", "--kind", kind, repositoryUrl];
+  const named = kind === "bitbucket" ? ["--username", "me@acme.example"] : [];
+  const url = kind === "azure" ? asAzure(repositoryUrl) : repositoryUrl;
+  const parameters = ["scripts/accept-forge.ts", "--kind", kind, ...named, url];
   const options = { cwd: join(import.meta.dirname, "../.."), env: { PATH: process.env["PATH"], FORGE_TOKEN: token } };
   return new Promise((resolve) => {
     execFile(process.execPath, parameters, options, (error, stdout, stderr) => {
@@ -30,38 +33,54 @@ const branches = (): string =>
     encoding: "utf8",
   }).trim();
 
-describe.each(["github", "gitlab", "gitea"] as const)("the acceptance of %s", (kind) => {
-  it("meets every expectation, and leaves no branch and no open pull request", async () => {
-    const { code, said } = await run(kind);
-    expect([code, said]).toEqual([0, expect.stringContaining("Every expectation is met.")]);
-    expect(said.match(/^ok {3}/gmu)).toHaveLength(14);
-    expect(said).not.toContain(server.token);
-    expect(branches()).toBe("main");
-    const pulls = await server.pullRequests("acme", "trials");
-    expect(pulls.map(({ state }) => state)).toEqual(["closed", "closed", "closed"]);
-  });
+describe.each(["azure", "github", "gitlab", "gitea", "bitbucket", "bitbucketDataCenter"] as const)(
+  "the acceptance of %s",
+  (kind) => {
+    it("meets every expectation, and leaves no branch and no open pull request", async () => {
+      const { code, said } = await run(kind);
+      expect([code, said]).toEqual([0, expect.stringContaining("Every expectation is met.")]);
+      expect(said.match(/^ok {3}/gmu)).toHaveLength(15);
+      expect(said).not.toContain(server.token);
+      expect(branches()).toBe("main");
+      const pulls = await server.pullRequests("acme", "trials");
+      expect(pulls.map(({ state }) => state)).toEqual(["closed", "closed", "closed"]);
+    });
 
-  it("meets them on a forge that lags", async () => {
-    server.lag(1_000, 200);
-    const met: Expectation[] = [];
-    const api = { github: "v3", gitlab: "v4", gitea: "v1" }[kind];
-    const settings = { kind, webUrl: server.url, apiUrl: `${server.url}/api/${api}`, token: server.token };
-    await acceptForge({ settings, repositoryUrl, lagMs: 10_000 }, (each) => met.push(each));
-    expect(met.filter(({ problem }) => problem !== null)).toEqual([]);
-  });
+    it("meets them on a forge that lags", async () => {
+      server.lag(1_000, 200);
+      const met: Expectation[] = [];
+      const api = {
+        azure: "",
+        github: "/api/v3",
+        gitlab: "/api/v4",
+        gitea: "/api/v1",
+        bitbucket: "/2.0",
+        bitbucketDataCenter: "/rest/api/latest",
+      }[kind];
+      const settings = { kind, webUrl: server.url, apiUrl: `${server.url}${api}`, token: server.token };
+      const url = kind === "azure" ? asAzure(repositoryUrl) : repositoryUrl;
+      await acceptForge({ settings, repositoryUrl: url, lagMs: 10_000 }, (each) => met.push(each));
+      expect(met.filter(({ problem }) => problem !== null)).toEqual([]);
+    });
 
-  it("says which expectation a forge does not meet", async () => {
-    server.describe("acme", "trials", { archived: true });
-    const { code, said } = await run(kind);
-    expect(code).toBe(1);
-    expect(said).toMatch(/^FAIL the forge says that the token may push/mu);
-    expect(said).toContain("archived");
-  });
+    it("says which expectation a forge does not meet", async () => {
+      // Bitbucket Cloud archives nothing.
+      const [facts, words] =
+        kind === "bitbucket"
+          ? [{ push: false }, "may not push"]
+          : [{ archived: true }, kind === "azure" ? "disabled" : "archived"];
+      server.describe("acme", "trials", facts);
+      const { code, said } = await run(kind);
+      expect(code).toBe(1);
+      expect(said).toMatch(/^FAIL the forge says that the token may push/mu);
+      expect(said).toContain(words);
+    });
 
-  it("does not begin without a token that may read the repository", async () => {
-    const { code, said } = await run(kind, "wrong");
-    expect(code).toBe(2);
-    expect(said).toContain("ls-remote failed");
-    expect(await run(kind, "")).toMatchObject({ code: 2, said: expect.stringContaining("usage:") as string });
-  });
-});
+    it("does not begin without a token that may read the repository", async () => {
+      const { code, said } = await run(kind, "wrong");
+      expect(code).toBe(2);
+      expect(said).toContain("ls-remote failed");
+      expect(await run(kind, "")).toMatchObject({ code: 2, said: expect.stringContaining("usage:") as string });
+    });
+  },
+);

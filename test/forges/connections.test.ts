@@ -16,6 +16,7 @@ import { createForgeReach } from "../../src/server/wiring.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createMask } from "../../src/domain/masking/mask.ts";
 import { withOwnForges } from "../../src/worker/attempt/own-forges.ts";
+import { asAzure } from "../forge/azure-url.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
@@ -33,14 +34,25 @@ afterEach(() => {
   forge.setScopes(null);
   forge.setGranted(null);
   forge.setGiteaScopes(null);
+  forge.setAzureScopes(null);
+  forge.setBitbucketScopes(null);
+  forge.setDataCenterWrites(true);
 });
 afterAll(() => forge?.close());
 
-type Kind = "github" | "gitlab" | "gitea" | "git";
+type Kind = "azure" | "github" | "gitlab" | "gitea" | "bitbucket" | "bitbucketDataCenter" | "git";
 const at = (kind: Kind) => ({
   kind,
-  webUrl: forge.url,
-  apiUrl: { github: forge.apiUrl, gitlab: `${forge.url}/api/v4`, gitea: `${forge.url}/api/v1`, git: null }[kind],
+  webUrl: kind === "azure" ? `${forge.url}/acme` : forge.url,
+  apiUrl: {
+    azure: forge.url,
+    github: forge.apiUrl,
+    gitlab: `${forge.url}/api/v4`,
+    gitea: `${forge.url}/api/v1`,
+    bitbucket: `${forge.url}/2.0`,
+    bitbucketDataCenter: `${forge.url}/rest/api/latest`,
+    git: null,
+  }[kind],
 });
 const token = (value = forge.token): ConnectionCredential => ({ type: "token", token: value });
 
@@ -55,6 +67,43 @@ async function check(kind: Kind, credential: ConnectionCredential | Error = toke
     installUrl: found.installUrl,
   };
 }
+
+describe("a check of a token of Azure DevOps", () => {
+  const all = ["vso.code_write", "vso.work_write", "vso.build", "vso.identity"];
+
+  it("names each scope that it lacks, and makes nothing", async () => {
+    const before = forge.asked().length;
+    forge.setAzureScopes(all);
+    expect(await check("azure")).toMatchObject({ account: "tester@example.com", state: "ok", missing: [] });
+    forge.setAzureScopes(["vso.code_write"]);
+    const missing = ["Work Items: Read & write", "Build: Read", "Identity: Read"];
+    expect(await check("azure")).toMatchObject({ state: "degraded", missing });
+    forge.setAzureScopes(["vso.code", ...all.slice(1)]);
+    expect(await check("azure")).toMatchObject({ state: "broken", missing: ["Code: Read & write"] });
+    const asked = forge.asked().slice(before);
+    expect(asked.filter((each) => each.startsWith("POST"))).toHaveLength(6);
+    const nothing = "00000000-0000-0000-0000-000000000000";
+    expect(asked.filter((each) => each.startsWith("POST") && !each.includes(nothing))).toEqual([]);
+  });
+
+  it("says that a wrong token is refused, though the forge shows a page to sign in", async () => {
+    const { state, missing, problems } = await check("azure", token("wrong"));
+    expect([state, missing]).toEqual(["broken", ["a valid token"]]);
+    expect(problems[0]?.why).toContain("page to sign in");
+  });
+
+  it("wants an organization, and says that an address has no such API", async () => {
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const asked = (addresses: object) =>
+      checkConnection({ ...at("azure"), ...addresses }, token(), { reach, configured: [], signal });
+    expect((await asked({ webUrl: forge.url })).problems).toMatchObject([
+      { missing: "an organization in the address", essential: true },
+    ]);
+    expect((await asked({ apiUrl: `${forge.url}/api/v4` })).problems).toMatchObject([
+      { missing: "the API of Azure DevOps", essential: true },
+    ]);
+  });
+});
 
 describe("a check of a token of GitHub", () => {
   it("finds nothing missing of a classic token with all scopes, and says whose it is", async () => {
@@ -181,6 +230,74 @@ describe("a check of a token of Gitea", () => {
 
   it("says that a wrong token is refused", async () => {
     expect(await check("gitea", token("wrong"))).toMatchObject({ state: "broken", missing: ["a valid token"] });
+  });
+});
+
+describe("a check of a token of Bitbucket Cloud", () => {
+  const apiToken = (value = forge.token): ConnectionCredential => ({
+    type: "token",
+    token: value,
+    username: "me@acme.example",
+  });
+
+  it("names each scope that an access token lacks, which need not tell whose it is", async () => {
+    forge.setBitbucketScopes(["pullrequest:write", "pipeline"]);
+    expect(await check("bitbucket")).toMatchObject({ account: null, state: "ok", missing: [] });
+    forge.setBitbucketScopes(["repository:write", "pullrequest", "account"]);
+    expect(await check("bitbucket")).toMatchObject({
+      account: "tester",
+      state: "broken",
+      missing: ["pullrequest:write", "pipeline"],
+    });
+    forge.setBitbucketScopes(["pullrequest:write"]);
+    expect(await check("bitbucket")).toMatchObject({ state: "degraded", missing: ["pipeline"] });
+  });
+
+  it("names those of an API token as Bitbucket calls them, to read and to write", async () => {
+    const all = ["read:repository", "write:repository", "read:pullrequest", "write:pullrequest", "read:pipeline"];
+    forge.setBitbucketScopes([...all, "read:user"].map((scope) => `${scope}:bitbucket`));
+    expect(await check("bitbucket", apiToken())).toMatchObject({ account: "tester", state: "ok", missing: [] });
+    forge.setBitbucketScopes(all.slice(1, 4).map((scope) => `${scope}:bitbucket`));
+    expect(await check("bitbucket", apiToken())).toMatchObject({
+      account: null,
+      state: "broken",
+      missing: ["read:repository:bitbucket", "read:pipeline:bitbucket", "read:user:bitbucket"],
+    });
+  });
+
+  it("is content with a token whose scopes are not told", async () => {
+    expect(await check("bitbucket", apiToken())).toMatchObject({ account: "tester", state: "ok", missing: [] });
+  });
+
+  it("says that a wrong token is refused", async () => {
+    expect(await check("bitbucket", apiToken("wrong"))).toMatchObject({ state: "broken", missing: ["a valid token"] });
+    expect(await check("bitbucket", token("wrong"))).toMatchObject({ state: "broken", missing: ["a valid token"] });
+  });
+
+  it("says that an address has no such API", async () => {
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const wrong = { ...at("bitbucket"), apiUrl: `${forge.url}/nothing` };
+    const { problems } = await checkConnection(wrong, token(), { reach, configured: [], signal });
+    expect(problems).toMatchObject([{ missing: "Bitbucket's API", essential: true }]);
+  });
+});
+
+describe("a check of a token of Bitbucket Data Center", () => {
+  it("says whose it is, and that it may only read", async () => {
+    expect(await check("bitbucketDataCenter")).toMatchObject({ account: "tester", state: "ok", missing: [] });
+    forge.setDataCenterWrites(false);
+    expect(await check("bitbucketDataCenter")).toMatchObject({ state: "broken", missing: ["Repository write"] });
+  });
+
+  it("says that a wrong token is refused, and that an address has no such API", async () => {
+    expect(await check("bitbucketDataCenter", token("wrong"))).toMatchObject({
+      state: "broken",
+      missing: ["a valid token"],
+    });
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const wrong = { ...at("bitbucketDataCenter"), apiUrl: `${forge.url}/nothing` };
+    const { problems } = await checkConnection(wrong, token(), { reach, configured: [], signal });
+    expect(problems).toMatchObject([{ missing: "Bitbucket's API", essential: true }]);
   });
 });
 
@@ -313,6 +430,16 @@ describe("what an organization names", () => {
       expect(problems[0]?.why.length).toBeLessThan(1_100);
     });
 
+    it("does not bring the token into what is shown as basic authentication has it", async () => {
+      const secret = "very-secret-value";
+      const addresses = { kind: "azure", webUrl: `${url}/acme`, apiUrl: url } as const;
+      const signal = AbortSignal.timeout(hangTimeoutMs);
+      const { problems } = await checkConnection(addresses, token(secret), { reach, configured: [], signal });
+      expect(problems[0]?.why).toContain("I got Basic ");
+      const encoded = Buffer.from(`:${secret}`).toString("base64");
+      expect(JSON.stringify(problems)).not.toContain(encoded.slice(4, -4));
+    });
+
     it("does not lead the token elsewhere", async () => {
       const { problems } = await asked("/redirect");
       expect(problems[0]?.why).toContain("answered 302");
@@ -327,47 +454,59 @@ describe("what an organization names", () => {
   });
 });
 
-describe.each(["github", "gitlab", "gitea"] as const)("a connection for one owner on %s", (kind) => {
-  const owner = kind === "gitlab" ? "acme/tools" : "acme";
-  const address = (url: string) => parseRepositoryUrl(url) as RepositoryAddress;
+describe.each(["azure", "github", "gitlab", "gitea", "bitbucket", "bitbucketDataCenter"] as const)(
+  "a connection for one owner on %s",
+  (kind) => {
+    const owner = kind === "gitlab" || kind === "azure" ? "acme/tools" : "acme";
+    const address = (url: string) => parseRepositoryUrl(kind === "azure" ? asAzure(url) : url) as RepositoryAddress;
+    // Forks need a person's token.
+    const username = kind === "bitbucket" ? { username: "me@acme.example" } : {};
 
-  it("asks about the owner's repositories, and forks with its own credential", async () => {
-    const name = `owned-${kind}`;
-    const { url } = await forge.createRepository(owner, name, { "a.txt": "a\n" });
-    await forge.commit(owner, name, "work", { "b.txt": "b\n" });
-    const connected = { ...at(kind), webUrl: `${forge.url}/${owner}`, id: "1", revision: "1", credential: token() };
-    const forges = createOrganizationForges({
-      configured: [{ ...at(kind), token: "of-the-operator" } as never],
-      load: () => Promise.resolve([connected]),
-      reach,
-      refused: () => undefined,
+    it("asks about the owner's repositories, and forks with its own credential", async () => {
+      const credential = { ...token(), ...username } as ConnectionCredential;
+      const name = `owned-${kind}`;
+      const { url } = await forge.createRepository(owner, name, { "a.txt": "a\n" });
+      await forge.commit(owner, name, "work", { "b.txt": "b\n" });
+      const connected = { ...at(kind), webUrl: `${forge.url}/${owner}`, id: "1", revision: "1", credential };
+      const forges = createOrganizationForges({
+        configured: [{ ...at(kind), token: "of-the-operator" } as never],
+        load: () => Promise.resolve([connected]),
+        reach,
+        refused: () => undefined,
+      });
+      const signal = AbortSignal.timeout(hangTimeoutMs);
+      const of = await forges.of("1");
+      const repository = address(url);
+      const served = of.forgeOf(repository);
+      expect(served.webUrl).toBe(`${forge.url}/${owner}`);
+      const before = forge.asked().length;
+      expect(await served.readAccess(repository, "main", signal)).not.toBeNull();
+      const request = { head: "work", target: "main", title: "Work", body: "Words" };
+      expect(await served.openPullRequest(repository, request, signal)).toMatchObject({ created: true });
+      expect(await forge.pullRequests(owner, name)).toHaveLength(1);
+      const fork = await served.fork(repository, signal);
+      // On Azure DevOps a fork stays in the project.
+      const made =
+        { azure: `${owner}/_git/${name}.tester`, bitbucketDataCenter: `scm/~tester/${name}.git` }[kind as string] ??
+        `tester/${name}`;
+      expect(fork.cloneUrl).toBe(`${forge.url}/${made}`);
+      // A second call finds it.
+      expect((await served.fork(repository, signal)).cloneUrl).toBe(fork.cloneUrl);
+      const asked = forge.asked().slice(before);
+      expect(
+        asked.filter(
+          (each) => /\/(?:repos|projects|repositories)\//u.test(each) && !decodeURIComponent(each).includes(`/${name}`),
+        ),
+      ).toEqual([]);
+      const attempt = await withOwnForges(
+        { forgesOf: forges.of, forgeOf: of.forgeOf, mask: createMask([]), repositoryKeyOf: of.keyOf },
+        { organizationId: "1" },
+      );
+      const given = await attempt.forgeOf(repository).credentials(fork, signal);
+      expect(given?.password).toBe(forge.token);
     });
-    const signal = AbortSignal.timeout(hangTimeoutMs);
-    const of = await forges.of("1");
-    const repository = address(url);
-    const served = of.forgeOf(repository);
-    expect(served.webUrl).toBe(`${forge.url}/${owner}`);
-    const before = forge.asked().length;
-    expect(await served.readAccess(repository, "main", signal)).not.toBeNull();
-    const request = { head: "work", target: "main", title: "Work", body: "Words" };
-    expect(await served.openPullRequest(repository, request, signal)).toMatchObject({ created: true });
-    expect(await forge.pullRequests(owner, name)).toHaveLength(1);
-    const fork = await served.fork(repository, signal);
-    expect(fork.cloneUrl).toBe(`${forge.url}/tester/${name}`);
-    // A second call finds it.
-    expect((await served.fork(repository, signal)).cloneUrl).toBe(fork.cloneUrl);
-    const asked = forge.asked().slice(before);
-    expect(
-      asked.filter((each) => /\/(?:repos|projects)\//u.test(each) && !decodeURIComponent(each).includes(`/${name}`)),
-    ).toEqual([]);
-    const attempt = await withOwnForges(
-      { forgesOf: forges.of, forgeOf: of.forgeOf, mask: createMask([]), repositoryKeyOf: of.keyOf },
-      { organizationId: "1" },
-    );
-    const given = await attempt.forgeOf(repository).credentials(fork, signal);
-    expect(given?.password).toBe(forge.token);
-  });
-});
+  },
+);
 
 describe("the guard of a connection", () => {
   const asked: string[] = [];
@@ -378,6 +517,12 @@ describe("the guard of a connection", () => {
       return Promise.resolve(new Response("{}", { status: 418 }));
     },
   };
+  const silent = new Set([
+    "azure failedJobs",
+    "bitbucket react",
+    "bitbucketDataCenter react",
+    "bitbucketDataCenter readLogEnd",
+  ]);
   const own = { id: "1", revision: "1", credential: token("of-acme") } as const;
   const forgesOf = (connection: ForgeConnection, from: GuardedReach = recording) =>
     createOrganizationForges({
@@ -387,45 +532,62 @@ describe("the guard of a connection", () => {
       refused: () => undefined,
     }).of("1");
 
-  it.each(["github", "gitlab", "gitea"] as const)("holds for every method of %s", async (kind) => {
-    const apiUrl = "http://api.invalid/api/v4";
-    const connection = { ...own, kind, webUrl: "http://forge.invalid", apiUrl };
-    const of = await forgesOf(connection);
-    const broken = await forgesOf({ ...connection, credential: new Error("no key") });
-    const address = parseRepositoryUrl("http://forge.invalid/acme/shop") as RepositoryAddress;
-    const methods = (served: Forge) => [
-      ...Object.entries(served).filter(([name]) => !["serves", "credentials", "issuedTokens"].includes(name)),
-      ...Object.entries(served.feedback ?? {}),
-    ];
-    const calls = methods(of.forgeOf(address)).filter(([, value]) => typeof value === "function");
-    expect(calls.length).toBeGreaterThanOrEqual(12);
-    const signal = AbortSignal.timeout(hangTimeoutMs);
-    const subject = { kind: "pullRequest", number: 1, subject: { kind: "pullRequest", number: 1 }, id: "1" };
-    const given: Record<string, unknown[]> = {
-      comment: [subject, { key: "k", text: "t", since: new Date() }],
-      reply: [subject, { key: "k", text: "t", since: new Date() }],
-      react: [{ ...subject, commentId: null, isOnLines: false }, "eyes"],
-      setStatus: ["abc", { state: "pending", name: "n", description: "d", url: "u" }],
-      readLogEnd: ["1", 100],
-      mayWrite: [{ id: "1", login: "somebody" }],
-      findPullRequest: ["work", "main"],
-      openPullRequest: [{ head: "work", target: "main", title: "t", body: "b" }],
-      readPullRequest: [1],
-      editPullRequest: [1, () => null],
-      readAccess: ["main"],
-      fork: [],
-    };
-    for (const [name, call] of calls) {
-      asked.length = 0;
-      const tell = (call as (...all: unknown[]) => Promise<unknown>)(address, ...(given[name] ?? []), signal);
-      await tell.catch(() => undefined);
-      expect([name, asked.length > 0, asked.every((url) => url.startsWith(apiUrl))]).toEqual([name, true, true]);
-    }
-    for (const [name, call] of methods(broken.forgeOf(address)).filter(([, value]) => typeof value === "function")) {
-      const tell = (call as (...all: unknown[]) => Promise<unknown>)(address, ...(given[name] ?? []), signal);
-      await expect(tell).rejects.toMatchObject({ code: "secret_unavailable" });
-    }
-  });
+  it.each(["azure", "github", "gitlab", "gitea", "bitbucket", "bitbucketDataCenter"] as const)(
+    "holds for every method of %s",
+    async (kind) => {
+      const apiUrl = "http://api.invalid/api/v4";
+      const connection = { ...own, kind, webUrl: "http://forge.invalid", apiUrl };
+      const of = await forgesOf(connection);
+      const broken = await forgesOf({ ...connection, credential: new Error("no key") });
+      const written = "http://forge.invalid/acme/shop";
+      const address = parseRepositoryUrl(kind === "azure" ? asAzure(written) : written) as RepositoryAddress;
+      const methods = (served: Forge) => [
+        ...Object.entries(served).filter(
+          ([name]) => !["serves", "credentials", "issuedTokens", "pullRequestRef", "as"].includes(name),
+        ),
+        ...Object.entries(served.feedback ?? {}),
+      ];
+      const calls = methods(of.forgeOf(address)).filter(([, value]) => typeof value === "function");
+      expect(calls.length).toBeGreaterThanOrEqual(12);
+      const signal = AbortSignal.timeout(hangTimeoutMs);
+      const subject = { kind: "pullRequest", number: 1, subject: { kind: "pullRequest", number: 1 }, id: "1" };
+      const given: Record<string, unknown[]> = {
+        comment: [subject, { key: "k", text: "t", since: new Date() }],
+        reply: [subject, { key: "k", text: "t", since: new Date() }],
+        // Azure DevOps has none to what is no comment.
+        react: [{ ...subject, commentId: kind === "azure" ? "7.1" : null, isOnLines: false }, "eyes"],
+        setStatus: ["abc", { state: "pending", name: "n", description: "d", url: "u" }],
+        resolve: [subject],
+        add: [1, { field: "reviewers", names: ["ada"] }],
+        readApprovalRules: ["main"],
+        readLogEnd: ["1", 100],
+        failedJobs: [
+          { kind: { gitlab: "pipeline", azure: "build", bitbucket: "status" }[kind as string] ?? "workflow", id: "1" },
+        ],
+        mayWrite: [{ id: "1", login: "somebody" }],
+        call: ["GET", ""],
+        findPullRequest: ["work", "main"],
+        openPullRequest: [{ head: "work", target: "main", title: "t", body: "b" }],
+        readPullRequest: [1],
+        editPullRequest: [1, () => null],
+        readAccess: ["main"],
+        fork: [],
+      };
+      for (const [name, call] of calls) {
+        asked.length = 0;
+        const tell = (call as (...all: unknown[]) => Promise<unknown>)(address, ...(given[name] ?? []), signal);
+        await tell.catch(() => undefined);
+        // Bitbucket Cloud has no reactions to ask for; Data Center has them to comments alone, and no logs; a build of Azure DevOps is
+        // its own job.
+        const isAsked = asked.length > 0 || silent.has(`${kind} ${name}`);
+        expect([name, isAsked, asked.every((url) => url.startsWith(apiUrl))]).toEqual([name, true, true]);
+      }
+      for (const [name, call] of methods(broken.forgeOf(address)).filter(([, value]) => typeof value === "function")) {
+        const tell = (call as (...all: unknown[]) => Promise<unknown>)(address, ...(given[name] ?? []), signal);
+        await expect(tell).rejects.toMatchObject({ code: "secret_unavailable" });
+      }
+    },
+  );
 
   it("holds for both addresses of a log", async () => {
     const url = "https://forge.invalid/a/b";

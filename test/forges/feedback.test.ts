@@ -1,12 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
-import type { Feedback, NewComment, Subject } from "../../src/forges/feedback.ts";
+import type { Subject } from "../../src/domain/answers/answer.ts";
+import type { Feedback, NewComment } from "../../src/forges/feedback.ts";
 import type { Forge } from "../../src/forges/forge.ts";
+import { createAzure } from "../../src/forges/azure/azure.ts";
+import { createBitbucketDataCenter } from "../../src/forges/bitbucket-data-center/bitbucket-data-center.ts";
+import { createBitbucket } from "../../src/forges/bitbucket/bitbucket.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
 import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
+import { guidOf } from "../forge/azure-places.ts";
+import { asAzure } from "../forge/azure-url.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import type { RepositoryFacts } from "../forge/state.ts";
@@ -23,16 +29,30 @@ afterEach(() => server.lag(0));
 
 afterAll(() => server?.close());
 
+const azure = (token = server.token): Forge =>
+  createAzure({ kind: "azure", webUrl: server.url, apiUrl: server.url, token });
 const github = (token = server.token): Forge =>
   createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token });
 const gitlab = (token = server.token): Forge =>
   createGitLab({ kind: "gitlab", webUrl: server.url, apiUrl: `${server.url}/api/v4`, token });
 const gitea = (token = server.token): Forge =>
   createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token });
+const bitbucket = (token = server.token): Forge =>
+  createBitbucket({ kind: "bitbucket", webUrl: server.url, apiUrl: `${server.url}/2.0`, token });
+const dataCenter = (token = server.token): Forge =>
+  createBitbucketDataCenter({
+    kind: "bitbucketDataCenter",
+    webUrl: server.url,
+    apiUrl: `${server.url}/rest/api/latest`,
+    token,
+  });
 const adapters: readonly [string, (token?: string) => Forge][] = [
+  ["Azure DevOps", azure],
   ["GitHub", github],
   ["GitLab", gitlab],
   ["Gitea", gitea],
+  ["Bitbucket", bitbucket],
+  ["Data Center", dataCenter],
 ];
 
 const pull: Subject = { kind: "pullRequest", number: 1 };
@@ -45,27 +65,34 @@ async function setting(create: (token?: string) => Forge, facts: RepositoryFacts
   const { url } = await server.createRepository("acme", name, { "a.txt": "a\n" });
   await server.commit("acme", name, "work", { "b.txt": "b\n" });
   server.describe("acme", name, { issues: [40], threads: ["77"], ...facts });
-  const address = parseRepositoryUrl(url) as RepositoryAddress;
   const signal = AbortSignal.timeout(hangTimeoutMs);
   const forge = create();
+  const address = parseRepositoryUrl(forge.kind === "azure" ? asAzure(url) : url) as RepositoryAddress;
   await forge.openPullRequest(address, { head: "work", target: "main", title: "Work", body: "" }, signal);
   const said = () => server.feedback("acme", name);
   return { address, signal, feedback: forge.feedback as Feedback, said };
 }
 
 describe.each(adapters)("on %s", (kind, create) => {
-  it.each([pull, issue])("a comment on $kind is posted once, however often it is asked for", async (subject) => {
-    const { address, signal, feedback, said } = await setting(create);
-    const wanted = comment("Done in abc123.");
-    const posted = await feedback.comment(address, subject, wanted, signal);
-    expect(posted).toMatchObject({ created: true, url: expect.stringContaining(posted.id) as string });
-    expect(await feedback.comment(address, subject, wanted, signal)).toEqual({ ...posted, created: false });
-    await feedback.comment(address, subject, comment("Another."), signal);
-    expect(said().comments.map(({ number, body }) => [number, body.split("\n")[0]])).toEqual([
-      [subject.number, "Done in abc123."],
-      [subject.number, "Another."],
-    ]);
-  });
+  // Data Center has no issues.
+  it.each(kind === "Data Center" ? [pull] : [pull, issue])(
+    "a comment on $kind is posted once, however often it is asked for",
+    async (subject) => {
+      const { address, signal, feedback, said } = await setting(create);
+      const wanted = comment("Done in abc123.");
+      const posted = await feedback.comment(address, subject, wanted, signal);
+      // A comment of Azure DevOps is named by its thread too, which is all that an address has.
+      const [shown = ""] = posted.id.split(".");
+      expect(posted).toMatchObject({ created: true, url: expect.stringContaining(shown) as string });
+      expect(await feedback.comment(address, subject, wanted, signal)).toEqual({ ...posted, created: false });
+      await feedback.comment(address, subject, comment("Another."), signal);
+      // In a work item of Azure DevOps it is HTML.
+      expect(said().comments.map(({ number, body }) => [number, body.split(/\n|<br>/u)[0]])).toEqual([
+        [subject.number, "Done in abc123."],
+        [subject.number, "Another."],
+      ]);
+    },
+  );
 
   it("a comment whose answer is lost is found, also on a forge that lags", async () => {
     const { address, signal, feedback, said } = await setting(create);
@@ -131,7 +158,7 @@ describe.each(adapters)("on %s", (kind, create) => {
     }
     expect(await feedback.comment(address, pull, wanted, signal)).toMatchObject({
       created: false,
-      id: String(ours?.id),
+      id: kind === "Azure DevOps" ? `${ours?.id}.1` : String(ours?.id),
     });
     expect(said().comments).toHaveLength(121);
   });
@@ -145,6 +172,18 @@ describe.each(adapters)("on %s", (kind, create) => {
     expect(await feedback.reply(address, thread, wanted, signal)).toEqual({ ...posted, created: false });
     // Gitea has no call for it.
     expect(said().comments).toMatchObject([{ number: 1, thread: kind === "Gitea" ? null : "77" }]);
+  });
+
+  it("a thread of a review is resolved, and stays so", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const thread = { subject: pull, id: "77" };
+    expect(await feedback.resolve(address, thread, signal)).toBe(true);
+    expect(await feedback.resolve(address, thread, signal)).toBe(true);
+    expect([...said().resolved]).toEqual(["77"]);
+    const gone = feedback.resolve(address, { subject: pull, id: "78" }, signal);
+    await expect(gone).rejects.toMatchObject({ retryable: false });
+    const denied = (create("wrong").feedback as Feedback).resolve(address, thread, signal);
+    await expect(denied).rejects.toMatchObject({ code: "repository_access_denied" });
   });
 
   it("a comment on what is not there is refused in the forge's words", async () => {
@@ -161,13 +200,15 @@ describe.each(adapters)("on %s", (kind, create) => {
     const { address, signal, feedback, said } = await setting(create);
     const targets = [
       { subject: pull, commentId: null, isOnLines: false },
-      { subject: pull, commentId: "77", isOnLines: true },
+      { subject: pull, commentId: kind === "Azure DevOps" ? "77.1" : "77", isOnLines: true },
       { subject: issue, commentId: "78", isOnLines: false },
     ];
     for (const target of [...targets, ...targets]) await feedback.react(address, target, "eyes", signal);
     await feedback.react(address, { subject: issue, commentId: null, isOnLines: false }, "+1", signal);
     expect([...said().reactions]).toEqual(
       {
+        // It has none to a pull request or a work item.
+        "Azure DevOps": ["threads/77/comments/1 like", "workItems/40/comments/78 like"],
         GitHub: ["issues/1 eyes", "pulls/comments/77 eyes", "issues/comments/78 eyes", "issues/40 +1"],
         GitLab: [
           "merge_requests/1 eyes",
@@ -176,6 +217,10 @@ describe.each(adapters)("on %s", (kind, create) => {
           "issues/40 thumbsup",
         ],
         Gitea: ["issues/1 eyes", "issues/comments/77 eyes", "issues/comments/78 eyes", "issues/40 +1"],
+        // It has none.
+        Bitbucket: [],
+        // To comments on pull requests alone.
+        "Data Center": ["pull-requests/1/comments/77 eyes"],
       }[kind],
     );
   });
@@ -189,42 +234,83 @@ describe.each(adapters)("on %s", (kind, create) => {
     const described = "x".repeat(1_000);
     await feedback.setStatus(address, sha, { ...status, state: "failure", description: described }, signal);
     const shown = [...said().statuses.values()];
-    expect(shown).toMatchObject([{ sha, name: "offstage", state: kind === "GitLab" ? "failed" : "failure" }]);
-    const most = { GitHub: 140, GitLab: 255, Gitea: 1_000 }[kind];
+    expect(shown).toMatchObject([
+      {
+        sha,
+        name: "offstage",
+        state:
+          { "Azure DevOps": "failed", GitLab: "failed", Bitbucket: "FAILED", "Data Center": "FAILED" }[kind] ??
+          "failure",
+      },
+    ]);
+    const most = { "Azure DevOps": 255, GitHub: 140, GitLab: 255, Gitea: 1_000, Bitbucket: 255, "Data Center": 255 }[
+      kind
+    ];
     expect(shown[0]).toMatchObject({ description: described.slice(0, most), url: status.url });
   });
 
-  it("the end of a job's log is read from the beginning of a line, and a log that is gone is none", async () => {
-    const line = "\u001b[31mError:\u001b[0m it does not hold ✗\r\n";
-    const logs = { "5": `${"x".repeat(500_000)}\n${line.repeat(3)}`, "6": "short\n" };
-    const { address, signal, feedback } = await setting(create, { logs });
-    const told = "Error: it does not hold ✗\n";
-    const [bytes, longest] = [Buffer.byteLength(line), 100_000];
-    expect(await feedback.readLogEnd(address, "5", 2 * bytes + 3, signal)).toBe(told.repeat(2));
-    expect(await feedback.readLogEnd(address, "5", bytes + 3, signal)).toBe(told);
-    expect(await feedback.readLogEnd(address, "6", longest, signal)).toBe("short\n");
-    expect(await feedback.readLogEnd(address, "7", longest, signal)).toBeNull();
-    const denied = (create("wrong").feedback as Feedback).readLogEnd(address, "6", longest, signal);
-    await expect(denied).rejects.toMatchObject({ code: "repository_access_denied" });
-  });
+  it.skipIf(kind === "Data Center")(
+    "the end of a job's log is read from the beginning of a line, and a log that is gone is none",
+    async () => {
+      const line = "\u001b[31mError:\u001b[0m it does not hold ✗\r\n";
+      const logs = { "5": `${"x".repeat(500_000)}\n${line.repeat(3)}`, "6": "short\n" };
+      const { address, signal, feedback } = await setting(create, { logs });
+      const told = "Error: it does not hold ✗\n";
+      const [bytes, longest] = [Buffer.byteLength(line), 100_000];
+      expect(await feedback.readLogEnd(address, "5", 2 * bytes + 3, signal)).toBe(told.repeat(2));
+      expect(await feedback.readLogEnd(address, "5", bytes + 3, signal)).toBe(told);
+      expect(await feedback.readLogEnd(address, "6", longest, signal)).toBe("short\n");
+      expect(await feedback.readLogEnd(address, "7", longest, signal)).toBeNull();
+      const denied = (create("wrong").feedback as Feedback).readLogEnd(address, "6", longest, signal);
+      await expect(denied).rejects.toMatchObject({ code: "repository_access_denied" });
+    },
+  );
 
   it("only people with write access may write, by the forge's id of them", async () => {
     const people = { ada: "admin", bo: "write", cy: "read", di: "none" } as const;
     const { address, signal, feedback } = await setting(create, { people });
-    const mayWrite = (login: string, id = String(idOf(login))) => feedback.mayWrite(address, { id, login }, signal);
+    const idIn = (login: string) => (kind === "Azure DevOps" ? guidOf(`person ${login}`) : String(idOf(login)));
+    const mayWrite = (login: string, id = idIn(login)) => feedback.mayWrite(address, { id, login }, signal);
     expect(await Promise.all(Object.keys(people).map((login) => mayWrite(login)))).toEqual([true, true, false, false]);
     expect(await mayWrite("nobody")).toBe(false);
     // Somebody else has the name by now.
-    expect(await mayWrite("ada", String(idOf("stranger")))).toBe(false);
+    expect(await mayWrite("ada", idIn("stranger"))).toBe(false);
   });
 });
 
 it.each([
+  ["Azure DevOps", azure],
   ["GitLab", gitlab],
   ["Gitea", gitea],
-] as const)("%s may not tell the token what people may do", async (_, create) => {
+  ["Bitbucket", bitbucket],
+] as const)("%s may not tell the token what people may do", async (kind, create) => {
   const { address, signal, feedback } = await setting(create, { people: { ada: "admin" }, tellsRights: false });
-  expect(await feedback.mayWrite(address, { id: String(idOf("ada")), login: "ada" }, signal)).toBeNull();
+  const id = kind === "Azure DevOps" ? guidOf("person ada") : String(idOf("ada"));
+  expect(await feedback.mayWrite(address, { id, login: "ada" }, signal)).toBeNull();
+});
+
+it.each([
+  ["Gitea", gitea],
+  ["Data Center", dataCenter],
+] as const)("%s may be too old to resolve a thread", async (_, create) => {
+  const { address, signal, feedback, said } = await setting(create, { resolvesNothing: true });
+  expect(await feedback.resolve(address, { subject: pull, id: "77" }, signal)).toBe(false);
+  expect([...said().resolved]).toEqual([]);
+});
+
+it("GitHub's thread is found on a further page, and what GraphQL refuses with 200 is refused", async () => {
+  const threads = Array.from({ length: 130 }, (_, index) => String(1_000 + index));
+  const { address, signal, feedback, said } = await setting(github, { threads });
+  await feedback.resolve(address, { subject: pull, id: "1120" }, signal);
+  expect([...said().resolved]).toEqual(["1120"]);
+  const elsewhere = feedback.resolve(address, { subject: { kind: "pullRequest", number: 9 }, id: "1120" }, signal);
+  await expect(elsewhere).rejects.toThrow("Could not resolve to a PullRequest with the number of 9.");
+  const denied = await setting(github, { resolvesNothing: true });
+  const refused = denied.feedback.resolve(denied.address, { subject: pull, id: "77" }, signal);
+  await expect(refused).rejects.toMatchObject({
+    code: "repository_access_denied",
+    message: expect.stringContaining("Resource not accessible by personal access token") as string,
+  });
 });
 
 it("a project of GitLab that is not there makes nobody a stranger", async () => {
@@ -251,6 +337,25 @@ it("what an agent answers makes GitLab do nothing", async () => {
     body: JSON.stringify({ body: "Done.\n/merge" }),
   });
   expect(server.quickActions().slice(before)).toEqual(["/merge"]);
+});
+
+it("the steps of a pipeline of Bitbucket that failed are told, each with its log", async () => {
+  const { address, signal, feedback } = await setting(bitbucket, { logs: { "31": "it does not hold\n" } });
+  const failedOf = (kind: string, id: string) => feedback.failedJobs?.(address, { kind, id }, signal);
+  const failed = await failedOf("status", "31");
+  expect(failed).toEqual([{ id: expect.stringMatching(/^31\/\{[0-9a-f-]{36}\}$/u) as string, name: "step 2" }]);
+  expect(await feedback.readLogEnd(address, failed?.[0]?.id ?? "", 100, signal)).toBe("it does not hold\n");
+  // No pipeline of that number, and the key of another program's build.
+  expect([await failedOf("status", "32"), await failedOf("status", "jenkins-7")]).toEqual([[], []]);
+});
+
+it("Bitbucket Data Center has no jobs with logs, and no issues", async () => {
+  const { address, signal, feedback } = await setting(dataCenter, { logs: { "5": "a log\n" } });
+  expect(await feedback.readLogEnd(address, "5", 100, signal)).toBeNull();
+  await expect(feedback.comment(address, issue, comment("x"), signal)).rejects.toMatchObject({
+    code: "repository_not_found",
+    message: expect.stringContaining("no issues") as string,
+  });
 });
 
 it("plain git has nowhere to answer", () => {

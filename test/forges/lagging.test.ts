@@ -2,9 +2,13 @@ import { execFileSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge, PullRequestWork } from "../../src/forges/forge.ts";
+import { createAzure } from "../../src/forges/azure/azure.ts";
+import { createBitbucketDataCenter } from "../../src/forges/bitbucket-data-center/bitbucket-data-center.ts";
+import { createBitbucket } from "../../src/forges/bitbucket/bitbucket.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
 import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
+import { asAzure } from "../forge/azure-url.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
@@ -23,16 +27,29 @@ afterEach(() => {
 
 afterAll(() => server?.close());
 
+const azure = (): Forge => createAzure({ kind: "azure", webUrl: server.url, apiUrl: server.url, token: server.token });
 const github = (): Forge =>
   createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
 const gitea = (): Forge =>
   createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token });
 const gitlab = (): Forge =>
   createGitLab({ kind: "gitlab", webUrl: server.url, apiUrl: `${server.url}/api/v4`, token: server.token });
+const bitbucket = (): Forge =>
+  createBitbucket({ kind: "bitbucket", webUrl: server.url, apiUrl: `${server.url}/2.0`, token: server.token });
+const dataCenter = (): Forge =>
+  createBitbucketDataCenter({
+    kind: "bitbucketDataCenter",
+    webUrl: server.url,
+    apiUrl: `${server.url}/rest/api/latest`,
+    token: server.token,
+  });
 const adapters: readonly [string, () => Forge][] = [
+  ["Azure DevOps", azure],
   ["GitHub", github],
   ["GitLab", gitlab],
   ["Gitea", gitea],
+  ["Bitbucket", bitbucket],
+  ["Data Center", dataCenter],
 ];
 
 const words = { head: "work", target: "main", title: "Work", body: "Words" };
@@ -47,8 +64,8 @@ async function setting(create: () => Forge) {
   };
   const git = (...parameters: string[]): string =>
     execFileSync("git", ["-C", server.pathOf("acme", name), ...parameters], { encoding: "utf8" }).trim();
-  const address = parseRepositoryUrl(url) as RepositoryAddress;
   const forge = create();
+  const address = parseRepositoryUrl(forge.kind === "azure" ? asAzure(url) : url) as RepositoryAddress;
   const open = (work?: Partial<PullRequestWork> & Pick<PullRequestWork, "sha">, from: Forge = forge) =>
     from.openPullRequest(
       address,

@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import { createBitbucketDataCenter } from "../../src/forges/bitbucket-data-center/bitbucket-data-center.ts";
+import { createBitbucket } from "../../src/forges/bitbucket/bitbucket.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
 import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
@@ -262,6 +264,188 @@ it("GitLab's merge requests are read to the last page, with or without its Link 
     // The newer one is a fork's.
     expect(await gitlab().findPullRequest(address(), "work", "main", signal())).toMatchObject({ number: 1 });
   }
+});
+
+describe("Bitbucket Cloud", () => {
+  const bitbucket = () => createBitbucket({ kind: "bitbucket", webUrl: url, apiUrl: `${url}/2.0`, token: "x" });
+  const endpoint = (name: string, commit = "a".repeat(40)) => ({
+    branch: { name },
+    commit: { hash: commit },
+    repository: { full_name: "acme/shop" },
+  });
+  const pull = (id: number, fields: object = {}) => ({
+    id,
+    title: "Work",
+    description: null,
+    state: "OPEN",
+    source: endpoint("work"),
+    destination: endpoint("main"),
+    links: { html: { href: `${url}/acme/shop/pull-requests/${id}` } },
+    ...fields,
+  });
+  const request = { head: "work", target: "main", title: "Work", body: "Words" };
+
+  it("leads the token to no other server by the address of a next page", async () => {
+    const paths: string[] = [];
+    const page = (values: unknown[], next?: string) => (incoming: IncomingMessage) => {
+      paths.push(incoming.url ?? "");
+      return { status: 200, body: { values, ...(next !== undefined && { next }) } };
+    };
+    answers = [
+      page([pull(2, { source: endpoint("other") })], "http://elsewhere.invalid/steal?page=2"),
+      page([pull(1)]),
+    ];
+    expect(await bitbucket().findPullRequest(address(), "work", "main", signal())).toMatchObject({ number: 1 });
+    expect(paths[1]).toBe("/2.0/repositories/acme/shop/pullrequests?page=2");
+  });
+
+  it("answers with an older pull request as if it were new, which is none that was opened", async () => {
+    const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
+    const answerWith = (created: string) => [
+      ({ method }: IncomingMessage) =>
+        method === "POST"
+          ? { status: 201, body: pull(7, { created_on: created }) }
+          : { status: 200, body: asked === 1 ? { values: [] } : pull(7) },
+    ];
+    answers = answerWith(hourAgo);
+    expect(await bitbucket().openPullRequest(address(), request, signal())).toMatchObject({
+      number: 7,
+      created: false,
+    });
+    asked = 0;
+    answers = answerWith(new Date().toISOString());
+    expect(await bitbucket().openPullRequest(address(), request, signal())).toMatchObject({ number: 7, created: true });
+  });
+
+  it.each<[string, object, string]>([
+    ["a message", { message: "There is no such workspace" }, "There is no such workspace"],
+    [
+      "a message and the fields that it does not name",
+      { message: "Bad request", fields: { title: ["is too long"], source: ["is odd"] } },
+      "Bad request: title: is too long; source: is odd",
+    ],
+    [
+      "a message that has the field",
+      { message: "title: is too long", fields: { title: ["is too long"] } },
+      "title: is too long",
+    ],
+    ["details", { message: "Bad request", detail: "Not like this." }, "Bad request: Not like this."],
+  ])("is told in its words: %s", async (_, error, words) => {
+    answers = [
+      ({ method }) =>
+        method === "GET" ? { status: 200, body: { values: [] } } : { status: 400, body: { type: "error", error } },
+    ];
+    await expect(bitbucket().openPullRequest(address(), request, signal())).rejects.toMatchObject({
+      code: "pull_request_refused",
+      message: `127.0.0.1:${new URL(url).port} refused the pull request: ${words}`,
+    });
+  });
+
+  it.each([
+    ["nothing", {}],
+    ["another server", { location: "http://elsewhere.invalid/2.0/repositories/acme/shop/file-conflicts/a..b/../../x" }],
+  ])("says nothing of conflicts if it leads to %s", async (_, headers) => {
+    answers = [() => ({ status: 200, body: pull(1) }), () => ({ status: 302, headers })];
+    expect(await bitbucket().readPullRequest(address(), 1, signal())).toMatchObject({ mergeable: null });
+    expect(asked).toBe(2);
+  });
+});
+
+describe("Bitbucket Data Center", () => {
+  const dataCenter = () =>
+    createBitbucketDataCenter({
+      kind: "bitbucketDataCenter",
+      webUrl: url,
+      apiUrl: `${url}/rest/api/latest`,
+      token: "x",
+    });
+  const ref = (branch: string) => ({
+    id: `refs/heads/${branch}`,
+    latestCommit: "a".repeat(40),
+    repository: { slug: "SHOP", project: { key: "ACME" } },
+  });
+  const pull = (id: number, fields: object = {}) => ({
+    id,
+    version: 1,
+    title: "Work",
+    description: "Words",
+    state: "OPEN",
+    fromRef: ref("work"),
+    toRef: ref("main"),
+    ...fields,
+  });
+  const request = { head: "work", target: "main", title: "Work", body: "Words" };
+
+  it("is asked anew to change a text that somebody changed meanwhile, with their version and reviewers", async () => {
+    const sent: string[] = [];
+    const reviewers = [{ user: { name: "ada", id: 7 }, role: "REVIEWER" }];
+    const put = (status: number) => (incoming: IncomingMessage) => {
+      incoming.on("data", (chunk: Buffer) => sent.push(chunk.toString()));
+      return { status, body: { errors: [{ message: "out-of-date" }] } };
+    };
+    answers = [
+      () => ({ status: 200, body: pull(1) }),
+      put(409),
+      () => ({ status: 200, body: pull(1, { version: 2, description: "Theirs", reviewers }) }),
+      put(200),
+    ];
+    await dataCenter().editPullRequest(address(), 1, (text) => `${text} and ours`, signal());
+    expect(sent.map((each) => JSON.parse(each) as object)).toEqual([
+      { version: 1, title: "Work", description: "Words and ours", reviewers: [] },
+      { version: 2, title: "Work", description: "Theirs and ours", reviewers: [{ user: { name: "ada" } }] },
+    ]);
+  });
+
+  it("gives up a text that is changed again and again", async () => {
+    answers = [({ method }) => (method === "PUT" ? { status: 409 } : { status: 200, body: pull(1) })];
+    await expect(dataCenter().editPullRequest(address(), 1, () => "Ours", signal())).rejects.toMatchObject({
+      code: "pull_request_refused",
+    });
+    expect(asked).toBe(8);
+  });
+
+  it("names the pull request that there is already, which is taken", async () => {
+    const exceptionName = "com.atlassian.bitbucket.pull.DuplicatePullRequestException";
+    const refusal = { errors: [{ message: "Only one", exceptionName, existingPullRequest: pull(12) }] };
+    answers = [
+      ({ method, url: path = "" }) => {
+        if (method === "POST") return { status: 409, body: refusal };
+        return { status: 200, body: path.endsWith("/12") ? pull(12) : { values: [], isLastPage: true } };
+      },
+    ];
+    expect(await dataCenter().openPullRequest(address(), request, signal())).toMatchObject({
+      number: 12,
+      created: false,
+    });
+  });
+
+  it("is told in its words, without the names of its classes", async () => {
+    const errors = [{ context: "title", message: "Too long", exceptionName: "x.y.Z" }, { message: "And wrong" }];
+    answers = [
+      ({ method }) =>
+        method === "GET" ? { status: 200, body: { values: [], isLastPage: true } } : { status: 400, body: { errors } },
+    ];
+    await expect(dataCenter().openPullRequest(address(), request, signal())).rejects.toMatchObject({
+      message: expect.stringContaining("refused the pull request: Too long; And wrong") as string,
+    });
+  });
+
+  it("ends a list that does not go on, whatever its page says", async () => {
+    answers = [() => ({ status: 200, body: { values: [], isLastPage: false, nextPageStart: 0 } })];
+    expect(await dataCenter().findPullRequest(address(), "work", "main", signal())).toBeNull();
+    expect(asked).toBe(1);
+  });
+
+  it.each([
+    [{ conflicted: false, outcome: "CLEAN", canMerge: false }, true],
+    [{ conflicted: true, outcome: "CONFLICTED", canMerge: false }, false],
+    [{ conflicted: false, outcome: "UNKNOWN" }, null],
+    [{ conflicted: true }, false],
+    [{}, null],
+  ])("says %j of a merge, which Offstage takes for mergeable: %s", async (body, mergeable) => {
+    answers = [() => ({ status: 200, body: pull(1) }), () => ({ status: 200, body })];
+    expect(await dataCenter().readPullRequest(address(), 1, signal())).toMatchObject({ mergeable });
+  });
 });
 
 it("a fork's pull request of a branch with the same name is not taken for ours", async () => {

@@ -1,11 +1,20 @@
+import { execFileSync } from "node:child_process";
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+import Markdown from "react-markdown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge } from "../../src/forges/forge.ts";
 import { createForges } from "../../src/forges/forges.ts";
+import { createAzure } from "../../src/forges/azure/azure.ts";
+import { createBitbucketDataCenter } from "../../src/forges/bitbucket-data-center/bitbucket-data-center.ts";
+import { createBitbucket } from "../../src/forges/bitbucket/bitbucket.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
 import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
+import { asAzure } from "../forge/azure-url.ts";
+import { bitbucketAccountShape } from "../forge/bitbucket-shapes.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
@@ -26,13 +35,29 @@ afterAll(async () => {
   await below?.close();
 });
 
+const azure = ({ url, token }: TestForge): Forge => createAzure({ kind: "azure", webUrl: url, apiUrl: url, token });
 const gitlab = ({ url, token }: TestForge): Forge =>
   createGitLab({ kind: "gitlab", webUrl: url, apiUrl: `${url}/api/v4`, token });
 const gitea = ({ url, token }: TestForge): Forge =>
   createGitea({ kind: "gitea", webUrl: url, apiUrl: `${url}/api/v1`, token });
 
+const bitbucket = ({ url, token }: TestForge, username?: string): Forge =>
+  createBitbucket({ kind: "bitbucket", webUrl: url, apiUrl: `${url}/2.0`, token, username });
+
+const dataCenter = ({ url, token }: TestForge): Forge =>
+  createBitbucketDataCenter({ kind: "bitbucketDataCenter", webUrl: url, apiUrl: `${url}/rest/api/latest`, token });
+
 /** Each with its words for branches without a difference, the owner of its repositories and where it is. */
 const adapters: readonly [string, () => Forge, string, string?, (() => TestForge)?][] = [
+  ["Azure DevOps", () => azure(server), "target branch are the same"],
+  ["Azure DevOps in a project", () => azure(server), "target branch are the same", "acme/My Project"],
+  [
+    "Azure DevOps below a path",
+    () => azure(below),
+    "target branch are the same",
+    "DefaultCollection/platform",
+    () => below,
+  ],
   [
     "GitHub by token",
     () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token }),
@@ -54,10 +79,15 @@ const adapters: readonly [string, () => Forge, string, string?, (() => TestForge
   ["GitLab below a path", () => gitlab(below), "same project/branch", "acme/platform", () => below],
   ["Gitea", () => gitea(server), "There are no changes between"],
   ["Gitea below a path", () => gitea(below), "There are no changes between", "acme", () => below],
+  ["Bitbucket by access token", () => bitbucket(server), "There are no changes to be pulled"],
+  ["Bitbucket Data Center", () => dataCenter(server), "is already up-to-date with"],
+  ["Bitbucket Data Center below a path", () => dataCenter(below), "is already up-to-date with", "acme", () => below],
+  ["Bitbucket by API token", () => bitbucket(server, "me@acme.example"), "There are no changes to be pulled"],
 ];
 let count = 0;
 
-describe.each(adapters)("%s", (_, create, noDifference, owner = "acme", forgeOf = () => server) => {
+describe.each(adapters)("%s", (kind, create, noDifference, owner = "acme", forgeOf = () => server) => {
+  const inKind = (url: string): string => (kind.startsWith("Azure") ? asAzure(url) : url);
   const request = { head: "work", target: "main", title: "Work", body: "Words" };
 
   /** A repository of its own, with a branch to open a pull request for. */
@@ -68,7 +98,7 @@ describe.each(adapters)("%s", (_, create, noDifference, owner = "acme", forgeOf 
     return {
       name,
       forge: create(),
-      address: parseRepositoryUrl(url) as RepositoryAddress,
+      address: parseRepositoryUrl(inKind(url)) as RepositoryAddress,
       signal: AbortSignal.timeout(hangTimeoutMs),
     };
   }
@@ -140,7 +170,7 @@ describe.each(adapters)("%s", (_, create, noDifference, owner = "acme", forgeOf 
 
   it("says that a repository is not there", async () => {
     const { forge, signal } = await setting();
-    const address = parseRepositoryUrl(`${forgeOf().url}/${owner}/not-there`) as RepositoryAddress;
+    const address = parseRepositoryUrl(inKind(`${forgeOf().url}/${owner}/not-there`)) as RepositoryAddress;
     await expect(forge.openPullRequest(address, request, signal)).rejects.toMatchObject({
       code: "repository_not_found",
     });
@@ -162,16 +192,160 @@ describe.each(adapters)("%s", (_, create, noDifference, owner = "acme", forgeOf 
   });
 });
 
+describe("a pull request of Bitbucket Cloud", () => {
+  const api = (path: string, method = "GET", body?: unknown) =>
+    fetch(`${server.url}/2.0/repositories/acme/${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${server.token}` },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  const signal = () => AbortSignal.timeout(hangTimeoutMs);
+  const marks = "\n<!-- offstage 0123456789abcdef --><!-- /offstage -->\n\n---\nMade by a session.";
+  const work = { sessionId: "0198c1f0-0000-7000-8000-000000000001", sha: "a".repeat(40), askedMsAgo: null };
+
+  async function setting() {
+    const name = `cloud-${(count += 1)}`;
+    const { url } = await server.createRepository("acme", name, { "a.txt": "a\n" });
+    await server.commit("acme", name, "work", { "b.txt": "b\n" });
+    return { name, forge: bitbucket(server), address: parseRepositoryUrl(url) as RepositoryAddress };
+  }
+  const request = { head: "work", target: "main", title: "Work", body: `Words${marks}` };
+  const asked = { ...work, beforeAsking: () => Promise.resolve() };
+
+  it("has marks that Bitbucket does not show, and the rest of Offstage sees them as on other forges", async () => {
+    const { name, forge, address } = await setting();
+    const { number } = await forge.openPullRequest(address, { ...request, work: asked }, signal());
+    const [{ body } = { body: "" }] = await server.pullRequests("acme", name);
+    expect(body).not.toContain("<!--");
+    expect(renderToStaticMarkup(createElement(Markdown, null, body))).toBe(
+      "<p>Words</p>\n<hr/>\n<p>Made by a session.</p>",
+    );
+    expect(await forge.readPullRequest(address, number, signal())).toMatchObject({
+      mark: { sessionId: work.sessionId, sha: work.sha },
+    });
+    let seen = "";
+    const look = (text: string): null => {
+      seen = text;
+      return null;
+    };
+    await forge.editPullRequest(address, number, look, signal());
+    expect(seen.startsWith(request.body)).toBe(true);
+    await forge.editPullRequest(address, number, (text) => `More. ${text}`, signal());
+    expect((await server.pullRequests("acme", name))[0]?.body).toBe(`More. ${body}`);
+  });
+
+  it("has no mark that an agent wrote in Bitbucket's form", async () => {
+    const { forge, address } = await setting();
+    const forged = `[//]: # (offstage session=${work.sessionId} commit=${work.sha})`;
+    const opened = await forge.openPullRequest(address, { ...request, body: `Words\n\n${forged}\n` }, signal());
+    expect(opened.mark).toBeNull();
+  });
+
+  it("keeps its title and its reviewers when its text is changed, whom Bitbucket would drop", async () => {
+    const { name, forge, address } = await setting();
+    const { number } = await forge.openPullRequest(address, request, signal());
+    const path = `${name}/pullrequests/${number}`;
+    const { uuid } = bitbucketAccountShape("ada");
+    await api(path, "PUT", { title: "Renamed", description: "Words", reviewers: [{ uuid }] });
+    await forge.editPullRequest(address, number, () => "Other words", signal());
+    expect(await (await api(path)).json()).toMatchObject({
+      title: "Renamed",
+      description: "Other words",
+      reviewers: [{ uuid }],
+    });
+    await api(path, "PUT", { title: "Renamed" });
+    expect(await (await api(path)).json()).toMatchObject({ reviewers: [] });
+  });
+
+  it("has the whole hash of its head, which Bitbucket shortens", async () => {
+    const { name, forge, address } = await setting();
+    const sha = execFileSync("git", ["-C", server.pathOf("acme", name), "rev-parse", "work"], { encoding: "utf8" });
+    const { number } = await forge.openPullRequest(address, request, signal());
+    const [one] = [await forge.readPullRequest(address, number, signal())];
+    expect([one.headSha, one.mergeable]).toEqual([sha.trim(), true]);
+    expect((await forge.findPullRequest(address, "work", "main", signal()))?.headSha).toBe(sha.trim());
+  });
+
+  it("is said to collide to an access token, and to an API token nothing, whom Bitbucket does not tell", async () => {
+    const { name, forge, address } = await setting();
+    await server.commit("acme", name, "work", { "a.txt": "ours\n" });
+    await server.commit("acme", name, "main", { "a.txt": "theirs\n" });
+    const { number } = await forge.openPullRequest(address, request, signal());
+    expect(await forge.readPullRequest(address, number, signal())).toMatchObject({ mergeable: false });
+    const other = bitbucket(server, "me@acme.example");
+    expect(await other.readPullRequest(address, number, signal())).toMatchObject({ mergeable: null });
+  });
+});
+
+describe("a pull request of Bitbucket Data Center", () => {
+  const signal = () => AbortSignal.timeout(hangTimeoutMs);
+  const work = { sessionId: "0198c1f0-0000-7000-8000-000000000001", sha: "a".repeat(40), askedMsAgo: null };
+  const asked = { ...work, beforeAsking: () => Promise.resolve() };
+
+  async function setting() {
+    const name = `center-${(count += 1)}`;
+    await server.createRepository("acme", name, { "a.txt": "a\n" });
+    await server.commit("acme", name, "work", { "b.txt": "b\n" });
+    return { name, forge: dataCenter(server) };
+  }
+  const request = { head: "work", target: "main", title: "Work", body: "Words" };
+
+  it.each(["scm/acme/NAME", "scm/acme/NAME.git", "projects/acme/repos/NAME"])(
+    "is one by each address: %s",
+    async (path) => {
+      const { name, forge } = await setting();
+      const url = `${server.url}/${path.replace("NAME", name)}`;
+      const address = parseRepositoryUrl(url) as RepositoryAddress;
+      expect(await forge.openPullRequest(address, request, signal())).toMatchObject({
+        number: 1,
+        url: `${server.url}/projects/acme/repos/${name}/pull-requests/1`,
+      });
+    },
+  );
+
+  it("of a text that is too long for it loses from the middle, and keeps the marks", async () => {
+    const { name, forge } = await setting();
+    const address = parseRepositoryUrl(`${server.url}/scm/acme/${name}`) as RepositoryAddress;
+    const body = `${"x".repeat(40_000)}\n<!-- offstage ${work.sha} --><!-- /offstage -->\n\n---\nMade by a session.`;
+    const { number, mark } = await forge.openPullRequest(address, { ...request, body, work: asked }, signal());
+    expect(mark).toEqual({ sessionId: work.sessionId, sha: work.sha });
+    const [{ body: kept } = { body: "" }] = await server.pullRequests("acme", name);
+    expect([kept.length <= 32_768, kept.includes("(cut)"), kept.includes("Made by a session.")]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    // A text that would not fit stays as it is.
+    await forge.editPullRequest(address, number, (text) => `${text}${"y".repeat(1_000)}`, signal());
+    expect((await server.pullRequests("acme", name))[0]?.body).toBe(kept);
+  });
+
+  it("goes together with its target or collides with it, as is computed when it is asked", async () => {
+    const { name, forge } = await setting();
+    const address = parseRepositoryUrl(`${server.url}/scm/acme/${name}`) as RepositoryAddress;
+    const { number } = await forge.openPullRequest(address, request, signal());
+    expect(await forge.readPullRequest(address, number, signal())).toMatchObject({ mergeable: true });
+    await server.commit("acme", name, "work", { "a.txt": "ours\n" });
+    await server.commit("acme", name, "main", { "a.txt": "theirs\n" });
+    expect(await forge.readPullRequest(address, number, signal())).toMatchObject({ mergeable: false });
+  });
+});
+
 describe("a forge that does not let us in", () => {
   const address = () => parseRepositoryUrl(`${server.url}/acme/shop-1`) as RepositoryAddress;
+  const azureAddress = () => parseRepositoryUrl(`${server.url}/acme/_git/shop-1`) as RepositoryAddress;
   const signal = () => AbortSignal.timeout(hangTimeoutMs);
 
   it.each([
+    ["Azure DevOps", () => azure({ ...server, token: "wrong" })],
     ["GitHub", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: "wrong" })],
     ["GitLab", () => gitlab({ ...server, token: "wrong" })],
     ["Gitea", () => gitea({ ...server, token: "wrong" })],
-  ])("is told as refused access: %s", async (_, create) => {
-    await expect(create().findPullRequest(address(), "work", "main", signal())).rejects.toMatchObject({
+    ["Bitbucket", () => bitbucket({ ...server, token: "wrong" })],
+    ["Bitbucket Data Center", () => dataCenter({ ...server, token: "wrong" })],
+  ])("is told as refused access: %s", async (kind, create) => {
+    const at = kind === "Azure DevOps" ? azureAddress() : address();
+    await expect(create().findPullRequest(at, "work", "main", signal())).rejects.toMatchObject({
       code: "repository_access_denied",
       remedy: expect.stringContaining("token") as string,
     });

@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge } from "../../src/forges/forge.ts";
+import { azureAccess } from "../../src/forges/azure/access.ts";
+import { createAzure } from "../../src/forges/azure/azure.ts";
 import { gitHubAccess } from "../../src/forges/github/access.ts";
+import { createBitbucketDataCenter } from "../../src/forges/bitbucket-data-center/bitbucket-data-center.ts";
+import { createBitbucket } from "../../src/forges/bitbucket/bitbucket.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
 import { gitLabAccess } from "../../src/forges/gitlab/access.ts";
 import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
+import { asAzure } from "../forge/azure-url.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import type { RepositoryFacts } from "../forge/state.ts";
@@ -23,35 +28,63 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
+const azure = () => createAzure({ kind: "azure", webUrl: server.url, apiUrl: server.url, token: server.token });
 const github = () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
 const gitlab = () =>
   createGitLab({ kind: "gitlab", webUrl: server.url, apiUrl: `${server.url}/api/v4`, token: server.token });
 const gitea = () =>
   createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token });
 
+const bitbucket = (username?: string) =>
+  createBitbucket({
+    kind: "bitbucket",
+    webUrl: server.url,
+    apiUrl: `${server.url}/2.0`,
+    token: server.token,
+    username,
+  });
+
+const dataCenter = () =>
+  createBitbucketDataCenter({
+    kind: "bitbucketDataCenter",
+    webUrl: server.url,
+    apiUrl: `${server.url}/rest/api/latest`,
+    token: server.token,
+  });
+
 async function read(forge: Forge, facts: RepositoryFacts) {
   const name = `rights-${(count += 1)}`;
   const { url } = await server.createRepository("acme", name, { "a.txt": "a\n" });
   await server.commit("acme", name, "fix/a", { "b.txt": "b\n" });
   server.describe("acme", name, facts);
-  const address = parseRepositoryUrl(url) as RepositoryAddress;
+  const address = parseRepositoryUrl(forge.kind === "azure" ? asAzure(url) : url) as RepositoryAddress;
   return forge.readAccess(address, "fix/a", AbortSignal.timeout(hangTimeoutMs));
 }
 
 describe.each<[string, () => Forge]>([
+  ["Azure DevOps", azure],
   ["GitHub", github],
   ["GitLab", gitlab],
   ["Gitea", gitea],
-])("the rights on a repository of %s", (_, create) => {
+  ["Bitbucket", () => bitbucket("me@acme.example")],
+  ["Data Center", dataCenter],
+])("the rights on a repository of %s", (kind, create) => {
   it("are told as the forge tells them", async () => {
-    expect(await read(create(), {})).toMatchObject({ readOnly: null, mayPush: true, hasPullRequests: true, rules: [] });
-    expect(await read(create(), { archived: true })).toMatchObject({ readOnly: "archived" });
+    // Azure DevOps has no switch for pull requests, and its word is another.
+    const [hasPullRequests, without, archived] =
+      kind === "Azure DevOps" ? [null, null, "disabled"] : [true, false, "archived"];
+    expect(await read(create(), {})).toMatchObject({ readOnly: null, mayPush: true, hasPullRequests, rules: [] });
     expect(await read(create(), { push: false })).toMatchObject({ mayPush: false });
-    expect(await read(create(), { hasPullRequests: false })).toMatchObject({ hasPullRequests: false });
+    // Bitbucket Cloud archives nothing, and has pull requests everywhere.
+    if (kind === "Bitbucket") return;
+    expect(await read(create(), { archived: true })).toMatchObject({ readOnly: archived });
+    if (kind === "Data Center") return;
+    expect(await read(create(), { hasPullRequests: false })).toMatchObject({ hasPullRequests: without });
   });
 
   it("of a repository that is not there are an error", async () => {
-    const address = parseRepositoryUrl(`${server.url}/acme/not-there`) as RepositoryAddress;
+    const url = `${server.url}/acme/not-there`;
+    const address = parseRepositoryUrl(kind === "Azure DevOps" ? asAzure(url) : url) as RepositoryAddress;
     await expect(create().readAccess(address, "a", AbortSignal.timeout(hangTimeoutMs))).rejects.toMatchObject({
       code: "repository_not_found",
     });
@@ -65,8 +98,39 @@ describe.each<[string, () => Forge]>([
   });
 });
 
+it("of Bitbucket are not told to an access token, which belongs to nobody and has no forks", async () => {
+  expect(await read(bitbucket(), { push: false })).toMatchObject({ mayPush: null, mayFork: false });
+  expect(await read(bitbucket("me@acme.example"), { allowForking: false })).toMatchObject({ mayFork: false });
+  expect(await read(bitbucket("me@acme.example"), {})).toMatchObject({ mayFork: null });
+});
+
 it("a mirror of another repository on Gitea can't be pushed to", async () => {
   expect(await read(gitea(), { mirror: true })).toMatchObject({ readOnly: "a mirror" });
+});
+
+describe("what Azure DevOps says of a token", () => {
+  it.each<[string, RepositoryFacts, object]>([
+    ["of a project in which it may make no repository", { allowForking: false }, { mayPush: true, mayFork: false }],
+    // The branch fix/a, in the digits of its UTF-16.
+    [
+      "of a branch with permissions of its own",
+      { rules: [{ type: "deny", pattern: "/refs/heads/660069007800/6100" }] },
+      { mayPush: false },
+    ],
+    ["of another branch", { rules: [{ type: "deny", pattern: "/refs/heads/6d0061006900" }] }, { mayPush: true }],
+  ])("%s", async (_, facts, access) => {
+    expect(await read(azure(), facts)).toMatchObject(access);
+  });
+
+  it("is not taken for more than it is", () => {
+    const repository = { id: "r", name: "shop", project: { id: "p", name: "shop" } };
+    const unknown = { readOnly: null, hasPullRequests: null, mayChangeWorkflows: null, rules: [] };
+    expect(azureAccess(repository, null, true)).toEqual({ ...unknown, mayPush: null, mayFork: null });
+    expect(azureAccess(repository, null, false)).toEqual({ ...unknown, mayPush: false, mayFork: false });
+    // It may push to a branch that is there.
+    expect(azureAccess(repository, [true, false, false], true)).toMatchObject({ mayPush: null, mayFork: false });
+    expect(azureAccess(repository, ["yes", 1], true)).toMatchObject({ mayPush: null, mayFork: null });
+  });
 });
 
 describe("what GitLab says of a token", () => {

@@ -182,7 +182,7 @@ describe("Bitbucket Data Center", () => {
     const [told] = tell("pr:opened");
     expect(told).toMatchObject({
       subject: "https://bitbucket.example/projects/PROJ/repos/app/pull-requests/11",
-      event: { repository: { url: "https://bitbucket.example/projects/PROJ/repos/app", fullName: "PROJ/app" } },
+      event: { repository: { url: "https://bitbucket.example/scm/PROJ/app", fullName: "PROJ/app" } },
     });
   });
   test("a server that does not say where it is gives paths", () => {
@@ -215,10 +215,16 @@ describe("Azure DevOps", () => {
   });
   test("a comment is known by its thread and its number in it", () => {
     const title = "ms.vss-code.git-pullrequest-comment-event";
-    expect(tell(title)[0]?.event.comment).toMatchObject({ id: "2", threadId: "5" });
+    expect(tell(title)[0]?.event.comment).toMatchObject({ id: "5.2", threadId: "5" });
     const href = "https://dev.azure.com/fabrikam/_apis/git/repositories/x/pullRequests/1/threads/6";
     const elsewhere = { resource: { comment: { _links: { threads: { href } } } } };
     expect(keys(tell(title, elsewhere))).not.toEqual(keys(tell(title)));
+  });
+  test("a comment on a work item has its own id if the server names it", () => {
+    expect(tell("workitem.commented")[0]?.event.comment).toMatchObject({ id: "4" });
+    const named = { resource: { commentVersionRef: { commentId: 54_321, version: 1 } } };
+    const [told] = tell("workitem.commented", named);
+    expect(told?.event.comment).toMatchObject({ id: "54321" });
   });
   test("a vote is that of the reviewer whom the message names", () => {
     const [told] = tell("Rita approved pull request 1 (Fix the login) in Fabrikam");

@@ -10,6 +10,8 @@ export type Action =
   | { readonly edit: { readonly path: string; readonly oldText: string; readonly newText: string } }
   | { readonly read: string }
   | { readonly shell: string }
+  /** A tool by the end of its name: harnesses put that of its server before it. */
+  | { readonly tool: { readonly name: string; readonly input: Readonly<Record<string, unknown>> } }
   /** Waits so long before the first byte. */
   | { readonly delayMs: number }
   | { readonly fail: { readonly status: number; readonly message: string; readonly retryAfterSeconds?: number } }
@@ -18,7 +20,7 @@ export type Action =
 
 export type ToolAction = Extract<
   Action,
-  { write: unknown } | { edit: unknown } | { read: unknown } | { shell: unknown }
+  { write: unknown } | { edit: unknown } | { read: unknown } | { shell: unknown } | { tool: unknown }
 >;
 
 /** One answer of the model; with several actions it says, thinks and calls tools all at once. */

@@ -120,7 +120,7 @@ function replyOf(actions: readonly Action[], conversation: Conversation, body: u
 }
 
 function callsTool(action: Action): action is ToolAction {
-  return "write" in action || "edit" in action || "read" in action || "shell" in action;
+  return "write" in action || "edit" in action || "read" in action || "shell" in action || "tool" in action;
 }
 
 const modelList = { object: "list", data: [{ id: "scripted", object: "model", created: 0, owned_by: "offstage" }] };

@@ -25,6 +25,12 @@ const properties = {
 
 /** @throws if the harness offers no tool that can do it */
 export function toolCallFor(action: ToolAction, conversation: Conversation): ToolCall {
+  if ("tool" in action) {
+    const { name, input } = action.tool;
+    const found = conversation.tools.find((offered) => offered.name.endsWith(name));
+    if (found === undefined) throw new Error(`the harness offers no tool ${name}`);
+    return { name: found.name, arguments: input };
+  }
   const { kind, values } = valuesOf(action, conversation);
   const tool = conversation.tools.find((offered) => names[kind].test(offered.name));
   if (tool !== undefined) return { name: tool.name, arguments: fill(tool, values) };
@@ -36,7 +42,9 @@ export function toolCallFor(action: ToolAction, conversation: Conversation): Too
 
 type Values = Partial<Record<keyof typeof properties, string>>;
 
-function valuesOf(action: ToolAction, conversation: Conversation): { kind: keyof typeof names; values: Values } {
+type OwnAction = Exclude<ToolAction, { tool: unknown }>;
+
+function valuesOf(action: OwnAction, conversation: Conversation): { kind: keyof typeof names; values: Values } {
   // Some harnesses take absolute paths only.
   const absolute = (path: string): string =>
     isAbsolute(path) || conversation.workingDirectory === null ? path : join(conversation.workingDirectory, path);
@@ -67,7 +75,7 @@ function quote(text: string): string {
 }
 
 /** For harnesses that do everything by shell. */
-function asCommand(action: ToolAction): string {
+function asCommand(action: OwnAction): string {
   if ("shell" in action) return action.shell;
   if ("read" in action) return `cat ${quote(action.read)}`;
   if ("write" in action) {

@@ -84,11 +84,16 @@ describe("trial.cjs", () => {
 });
 
 describe("relay.cjs", () => {
-  const run = (kind: "closed" | "open", command: readonly string[], socket = "/nowhere") =>
+  const run = (
+    kind: "closed" | "open",
+    command: readonly string[],
+    socket = "/nowhere",
+    environment: Record<string, string> = {},
+  ) =>
     runProgram("sandboxes/process/relay.cjs", {
       cwd: folder.path,
       arguments: [socket, kind, ...command],
-      environment: { AT: "{gatewayPort}", HTTP_PROXY: "mine" },
+      environment: { AT: "{gatewayPort}", HTTP_PROXY: "mine", ...environment },
       input: "input",
     });
 
@@ -120,6 +125,21 @@ describe("relay.cjs", () => {
     expect(stdout.toString()).toMatch(
       /^(\d+) http:\/\/127\.0\.0\.1:\1 http:\/\/127\.0\.0\.1:\1 127\.0\.0\.1,localhost,::1 1\n$/u,
     );
+  });
+
+  test("tells Yarn and Java's tools of the proxy by their own variables, after what these say already", async () => {
+    const print = 'printf "%s\\n" "$AT" "$YARN_HTTPS_PROXY" "$MAVEN_OPTS" "$GRADLE_OPTS" "$SBT_OPTS"';
+    const lines = async (kind: "closed" | "open") =>
+      (await run(kind, ["sh", "-c", print], "/nowhere", { MAVEN_OPTS: "-Xmx1g" })).stdout.toString().split("\n");
+    const [port = "", yarn, maven, gradle, sbt] = await lines("closed");
+    const java = `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=${port}`;
+    expect([yarn, maven, gradle, sbt]).toEqual([
+      `http://127.0.0.1:${port}`,
+      `-Xmx1g ${java} -Daether.connector.http.useSystemProperties=true`,
+      java,
+      java,
+    ]);
+    expect((await lines("open")).slice(1, 5)).toEqual(["", "-Xmx1g", "", ""]);
   });
 
   test("tells a command that is not there, and one that a signal ended", async () => {

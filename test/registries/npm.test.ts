@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Client } from "../../src/client.ts";
@@ -7,6 +7,7 @@ import { callApi } from "../call.ts";
 import { script } from "../end-to-end/script.ts";
 import { startCompany, type Company } from "../outbound/company.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { isInstalled } from "./installed.ts";
 import { startVerdaccio, type PrivateNpm } from "./verdaccio.ts";
 
 let world: World;
@@ -88,6 +89,52 @@ it("gives setup scripts the same, and lets nothing be published", async () => {
   const patch = await patchOf(url, `cat secret.txt > seen.txt; ${put}`);
   expect(patch).toContain("+module.exports = 'what only members know';");
   expect(patch).toContain("+put 403 a sandbox can read from this registry, and not PUT anything there");
+});
+
+/** The hosts that a session's sandbox asked for and did not reach. */
+async function refusedHosts(url: string, commands: string): Promise<string[]> {
+  const { id } = await client.session.create({ prompt: `shell ${commands}`, repositories: [url] });
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+  const { events } = await client.session.events(id, { limit: 1_000 });
+  return events.flatMap((event) => (event.type === "egress.refused" ? [event.data.host] : []));
+}
+
+/** Yarn's one file, as repositories keep it. Their settings have it write `node_modules`, and install a package that is new. */
+async function yarnFiles(): Promise<Record<string, string>> {
+  const yarn = join(import.meta.dirname, "../../node_modules/@yarnpkg/cli-dist/bin/yarn.js");
+  return {
+    ...files,
+    ".yarn/releases/yarn.cjs": await readFile(yarn, "utf8"),
+    ".yarnrc.yml": 'nodeLinker: node-modules\nenableTelemetry: false\nnpmPreapprovedPackages: ["@acme/*"]\n',
+    "yarn.lock": "",
+    ".gitignore": "node_modules\n.yarn/*\n!.yarn/releases\n",
+  };
+}
+
+const yarn =
+  "node .yarn/releases/yarn.cjs add @acme/secret-lib; cp node_modules/@acme/secret-lib/index.js got.js; true";
+
+it("installs with Yarn from a private registry, unless the repository says where packages are", async () => {
+  await addRegistry();
+  const own = await yarnFiles();
+  const { url } = await world.forge.createRepository("acme", "yarn", own);
+  const patch = await patchOf(url, yarn);
+  expect(patch).toContain("+module.exports = 'what only members know';");
+  expect(patch).not.toContain("127.0.0.1");
+  const settings = `${own[".yarnrc.yml"] ?? ""}npmRegistryServer: "https://own.company.test"\nnpmScopes:\n  acme:\n    npmRegistryServer: "https://own.company.test"\n`;
+  const other = await world.forge.createRepository("acme", "yarn-own", { ...own, ".yarnrc.yml": settings });
+  expect(await refusedHosts(other.url, yarn)).toContain("own.company.test");
+});
+
+it("lets Yarn, which does not look at HTTPS_PROXY, find the gateway for public packages", async () => {
+  const { url } = await world.forge.createRepository("acme", "yarn-public", await yarnFiles());
+  expect(await refusedHosts(url, "node .yarn/releases/yarn.cjs add is-number")).toContain("registry.yarnpkg.com");
+});
+
+it.skipIf(!isInstalled("mvn", "--version"))("lets Maven find the gateway for public packages", async () => {
+  const { url } = await world.forge.createRepository("acme", "maven-public", { a: "a\n" });
+  const get = "mvn -B dependency:get -Dartifact=junit:junit:4.13 || true";
+  expect(await refusedHosts(url, get)).toContain("repo.maven.apache.org");
 });
 
 it("stops as soon as the registry is deleted", async () => {

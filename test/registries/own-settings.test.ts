@@ -64,6 +64,35 @@ describe("npm", () => {
   });
 });
 
+describe("Yarn", () => {
+  const registry = { id: "it", kind: "npm" as const, username: null };
+  const two = [
+    { ...registry, url: ours, scope: null },
+    { ...registry, url: theirs, scope: "@theirs" },
+    { ...registry, url: ours, scope: "@1.0" },
+  ];
+  const gateway = { authoritiesFile: null, registryAt: () => "" };
+  const program = join(import.meta.dirname, "../../node_modules/@yarnpkg/cli-dist/bin/yarn.js");
+
+  it("reads each registry from a person's own file, and what a setup says there stays", async () => {
+    await write("package.json", "{}");
+    const run = await configure("npm");
+    const get = (key: string) => run(process.execPath, program, "config", "get", "--json", key);
+    await writeHomeFiles(home, registrySettings(two, gateway, home).files);
+    expect(await get("npmRegistryServer")).toBe(JSON.stringify(ours.slice(0, -1)));
+    const scopes = JSON.parse(await get("npmScopes")) as Record<string, { npmRegistryServer: string }>;
+    expect(scopes["theirs"]?.npmRegistryServer).toBe(theirs.slice(0, -1));
+    expect(scopes["1.0"]?.npmRegistryServer).toBe(ours.slice(0, -1));
+    expect(await read(".yarnrc")).toContain(`\nregistry "${ours}"\n"@theirs:registry" "${theirs}"\n`);
+    const own = `npmRegistryServer: "${theirs}"\n`;
+    await write(".yarnrc.yml", own);
+    await configure("npm");
+    expect(await read(".yarnrc.yml")).toBe(own);
+    await configure(null);
+    expect(await read(".yarnrc")).toBe("");
+  });
+});
+
 const pip = (run: (...words: string[]) => Promise<string>, key: string) =>
   run("python3", "-m", "pip", "config", "get", key);
 

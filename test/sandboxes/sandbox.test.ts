@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
+import { isInstalled } from "../registries/installed.ts";
 import { waitFor } from "../wait-for.ts";
 import { firstLine, running, uniqueMark, useSandboxFolders } from "./sandbox-folders.ts";
 import { describeSandbox } from "./shared-suite.ts";
@@ -33,6 +34,23 @@ describe("bubblewrap alone", () => {
       expect(seen).toContain(`${name}: 0000000000000000`);
     expect(seen).toContain("NoNewPrivs: 1");
     expect(seen).not.toContain("sysctl");
+  });
+
+  it("has the settings without which the system's programs do not start, and none that may hold a password", async () => {
+    const seen = await place.run("cd /etc && find -L . -mindepth 1 -maxdepth 2 2> /dev/null");
+    const paths = seen.split("\n");
+    for (const path of ["os-release", "services", "java-17-openjdk", "maven/m2.conf"].filter((name) =>
+      existsSync(join("/etc", name)),
+    ))
+      expect(paths).toContain(`./${path}`);
+    for (const path of ["shadow", "ssh", "npmrc", "pip.conf", "gitconfig", "environment", "maven/settings.xml"])
+      expect(paths).not.toContain(`./${path}`);
+  });
+
+  it.skipIf(!isInstalled("javac", "-version"))("runs Java with TLS", async () => {
+    const program =
+      "class T { public static void main(String[] a) throws Exception { System.out.println(javax.net.ssl.SSLContext.getDefault().getProtocol()); } }";
+    expect(await place.run(`echo '${program}' > T.java && java T.java 2>&1`)).toBe("Default");
   });
 
   it("has no user namespaces", async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { createLogger } from "../../src/observability.ts";
-import { listDueSchedules, tickSchedule } from "../../src/store/automations/ticks.ts";
+import { listDueSchedules, tickSchedule, untilNextTick } from "../../src/store/automations/ticks.ts";
 import { createScheduleTicks, tickSchedules } from "../../src/worker/background/schedule-ticks.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 
@@ -162,6 +162,18 @@ describe("a schedule", () => {
     for (const made of all) await setNext(made, "2026-07-03T07:00:00Z");
     await tickAt("2026-07-03T07:00:01Z");
     expect(await Promise.all(all.map(ledger))).toEqual([[], [], []]);
+  });
+
+  test("of a deleted automation never keeps a worker from looking at the time of the next tick", async () => {
+    const gone = await addSchedule();
+    await setNext(gone, "2000-01-01T00:00:00Z");
+    const dayMs = 24 * 60 * 60_000;
+    // The positive control: while the automation is there, the tick is due for years.
+    expect(await untilNextTick(api.database)).toBeLessThan(-9_000 * dayMs);
+    // As a version of Offstage left it that deleted the automation alone.
+    await api.database.pool.query("update automation set deleted_at = now() where id = $1", [gone.automationId]);
+    const untilMs = await untilNextTick(api.database);
+    expect(untilMs ?? 0).toBeGreaterThan(-9_000 * dayMs);
   });
 
   test("has its condition evaluated for each tick, and says why it did not run", async () => {

@@ -6,6 +6,7 @@ import { tickSchedules } from "../../src/worker/background/schedule-ticks.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization } from "../store/fixtures.ts";
 import { expectationOf, expectedTicks } from "./oracle.ts";
+import { randomOf } from "../random.ts";
 
 const [from, to] = [Date.UTC(2026, 0, 1), Date.UTC(2027, 0, 1)];
 const minuteMs = 60_000;
@@ -15,24 +16,13 @@ const graceMs = 2 * minuteMs;
 const zones = ["America/New_York", "Europe/Berlin", "Australia/Lord_Howe"];
 const crons = ["30 2 * * *", "45 1 * * 0", "0,30 1,2,14 * * 0", "*/15 1-3 * * 0", "20 * * 3,11 0", "0 0 1 * *"];
 const forever = new AbortController().signal;
-const templates = { evaluate: () => Promise.resolve([{ passes: true, key: null }]) };
+const templates = { evaluateOne: () => Promise.resolve({ passes: true, key: null }) };
 
 let testDatabase: TestDatabase;
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
 });
 afterAll(() => testDatabase.close());
-
-/** Random numbers from 0 to 1 that are the same in each run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 interface Simulated {
   readonly id: string;
@@ -131,7 +121,7 @@ function unreliable(database: Database, random: () => number, died: () => void):
 
 test("a year of ticks in three time zones, over outages, crashes and two workers: each is run or missed as it should, once", async () => {
   const { database } = testDatabase;
-  const random = seeded(20_260_101);
+  const random = randomOf(20_260_101);
   const schedules = await addSchedules(database);
   const looks = looksOver(schedules, random);
   let deaths = 0;

@@ -9,9 +9,8 @@ import {
   nextMessage,
   reopenMessages,
   saveHarness,
-  savePullRequest,
-  saveRepository,
 } from "../../src/store/queue/progress.ts";
+import { savePullRequest, saveRepository } from "../../src/store/queue/recorded-work.ts";
 import { createRepository } from "../../src/store/repositories/repositories.ts";
 import {
   addMessage,

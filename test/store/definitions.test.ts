@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeAll, afterAll, describe, expect, test } from "vitest";
 import { definitionsDirectory, migrationsDirectory } from "../../src/database/database.ts";
 import { readDefinitions, type DefinitionSet } from "../../src/database/definitions.ts";
+import { functionCases } from "../../bench/function-cases.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, addSession, claim, requireClaim } from "./fixtures.ts";
 
@@ -25,6 +26,17 @@ describe("src/store/sql", () => {
       const defined = [...withoutComments(sql).matchAll(/^create (?:or replace )?function (\w+)/gmu)];
       // An overload's file has the function's name and what tells it apart: `move_session.without_waits_for`.
       expect(defined.map(([words]) => words)).toEqual([`create or replace function ${name.split(".")[0]}`]);
+    }
+  });
+
+  test("has in each file what the function costs in its usual case, as npm run bench:functions measures it", () => {
+    for (const { name, sql } of set.definitions) {
+      const lines = sql.split("\n").filter((line) => line.startsWith("-- Measured:"));
+      expect([name, lines]).toEqual([
+        name,
+        [expect.stringMatching(/^-- Measured: \d+(?:\.\d)? µs, \d+ pages: \S.+\.$/u)],
+      ]);
+      expect(functionCases.map(({ definition }) => definition)).toContain(name);
     }
   });
 

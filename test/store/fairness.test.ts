@@ -5,7 +5,8 @@ import { finishSession, type ClaimedSession } from "../../src/store/queue/claims
 import { recoverSessions } from "../../src/store/queue/lease.ts";
 import { estimateWait, queueDepth } from "../../src/store/queue/queue.ts";
 import { reportWorker } from "../../src/store/queue/worker-nodes.ts";
-import { createRepository, setLimits } from "../../src/store/repositories/repositories.ts";
+import { createRepository } from "../../src/store/repositories/repositories.ts";
+import { setLimits } from "../../src/store/repositories/repository-settings.ts";
 import { cancelSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, addSession, atOnce, claim, requireClaim } from "./fixtures.ts";
@@ -161,7 +162,7 @@ describe("triggers", () => {
       if (job === null) break;
       served.add(job.automation.id);
       taken += 1;
-      await completeJob(database, job, crypto.randomUUID());
+      await completeJob(database.pool, job, crypto.randomUUID());
     }
     expect(served).toEqual(new Set([noisy, rare, elsewhere]));
   });

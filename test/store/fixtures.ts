@@ -1,6 +1,10 @@
 import type { Database } from "../../src/database/database.ts";
+import type { Scope } from "../../src/domain/people/key.ts";
+import type { Role } from "../../src/domain/people/user.ts";
 import { newSession, type SessionRequest } from "../../src/domain/sessions/new-session.ts";
 import { createAutomation } from "../../src/store/automations/automations.ts";
+import { createKey } from "../../src/store/people/keys.ts";
+import { signInUser } from "../../src/store/people/users.ts";
 import { claimSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { createSession, type CreatedSession } from "../../src/store/sessions/new-session.ts";
 
@@ -13,6 +17,27 @@ export async function addOrganization(database: Database, maxRunning: number | n
     maxRunning,
   ]);
   return id;
+}
+
+/** Somebody who signed in, with a key of their own. */
+export async function addPerson(
+  database: Database,
+  organizationId: string,
+  {
+    name,
+    role = "member",
+    scopes = ["read", "write"],
+  }: { readonly name: string; readonly role?: Role; readonly scopes?: readonly Scope[] },
+): Promise<{ readonly userId: string; readonly key: string }> {
+  const identity = { issuer: "https://id.example", subject: name, name, email: null, login: null, organizations: [] };
+  const user = await signInUser(database, organizationId, identity, role);
+  if (user === null) throw new Error(`${name} could not sign in`);
+  const { key } = await createKey(database, organizationId, {
+    name: `${name}'s`,
+    scopes: [...scopes],
+    userId: user.id,
+  });
+  return { userId: user.id, key };
 }
 
 export async function addAutomation(database: Database, organizationId: string, macro: string): Promise<string> {

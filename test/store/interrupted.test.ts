@@ -4,7 +4,8 @@ import { releaseClaim, type ClaimedSession } from "../../src/store/queue/claims.
 import { recoverSessions } from "../../src/store/queue/lease.ts";
 import { failSession } from "../../src/store/queue/retry.ts";
 import { removeWorker, reportWorker } from "../../src/store/queue/worker-nodes.ts";
-import { createRepository, setLimits } from "../../src/store/repositories/repositories.ts";
+import { createRepository } from "../../src/store/repositories/repositories.ts";
+import { setLimits } from "../../src/store/repositories/repository-settings.ts";
 import { requireSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, addSession, claim, expireLease, requireClaim } from "./fixtures.ts";

@@ -75,6 +75,12 @@ async function fill(word: string, events = 1_200): Promise<Filled> {
     codeRepoIds: [repositoryId],
     triggers: [{ type: "webhook", verify: { type: "hmac", header: "X-Signature" }, secret: secretValue }],
   });
+  await post(`/repository/${repositoryId}/automation-files`, { enabled: true });
+  await pool.query(
+    "insert into automation_file (repository_id, organization_id, path, problem) values ($1, $2, $3, $3)",
+    [repositoryId, organizationId, word],
+  );
+  await post(`/automation/${automationId}/state/update`, { set: { seen: word } });
   await post("/secret/create", { name: "TOKEN", value: secretValue, repositoryId });
   await post("/registry/create", { kind: "npm", url: "https://npm.example/", scope: `@${word}`, token: secretValue });
   const credential = { type: "token", token: secretValue };
@@ -103,6 +109,15 @@ async function fill(word: string, events = 1_200): Promise<Filled> {
     `--- a/${word}\n+++ b/${word}\n`,
     "0".repeat(40),
   ]);
+  await pool.query("insert into session_reply (session_id, trigger_id, target) values ($1, $1, $2)", [
+    ended,
+    JSON.stringify({ service: "slack", channel: word, threadId: "1" }),
+  ]);
+  await pool.query("insert into session_gate (session_id, script, output) values ($1, $2, $2)", [ended, word]);
+  await pool.query("insert into session_told (session_id, repository_id, connection_id) values ($1, $2, $2)", [
+    ended,
+    repositoryId,
+  ]);
   await pool.query("insert into session_commit (session_id, position, sha) values ($1, 1, $2)", [
     ended,
     "1".repeat(40),
@@ -125,11 +140,26 @@ async function fill(word: string, events = 1_200): Promise<Filled> {
   const more = [
     `insert into user_account (id, organization_id, issuer, subject, email, name, role)
      values (gen_random_uuid(), $1, 'https://id.example.com', $2, $2 || '@example.com', $2, 'member')`,
+    `with made as (
+       insert into forge_account (id, organization_id, user_id, kind, web_url, api_url, name, sealed, master_key, state)
+       select gen_random_uuid(), $1, user_account.id, 'gitea', 'https://' || $2, 'https://' || $2, $2, '', 'm', 'ok'
+       from user_account where organization_id = $1 limit 1 returning id)
+     insert into forge_account_refusal (account_id, repository_id, words)
+     select made.id, repository.id, $2 from made, repository where repository.organization_id = $1 limit 1`,
     `insert into browser_session (hash, organization_id, scopes, user_agent, expires_at)
      values (sha256($2::bytea), $1, '{admin}', $2, now() + interval '1 hour')`,
     "insert into login_link (hash, organization_id, scopes, expires_at) values (sha256(('l' || $2)::bytea), $1, '{admin}', now())",
     "insert into model_spend (organization_id, month, spent_usd) values ($1, '2026-01-01', length($2))",
+    `insert into answer (organization_id, key, action, text, host)
+     values ($1, $2, '{"kind": "service"}', $2, 'slack')`,
     "insert into arrival (id, organization_id, outcome, reason) values (gen_random_uuid(), $1, 'filtered', $2)",
+    `with made as (
+       insert into repository (id, organization_id, name, url, address_key)
+       values (gen_random_uuid(), $1, $2, 'https://talk.example.com/' || $2, 'talk.example.com/' || $2) returning id),
+     spoken as (
+       insert into conversation (organization_id, repository_id, kind, number, state)
+       select $1, id, 'issue', 1, '{}' from made returning id)
+     insert into conversation_item (organization_id, conversation_id, key) select $1, id, $2 from spoken`,
     "insert into received_key (organization_id, scope, key, ledger_id) values ($1, $1, $2, $1)",
     "insert into idempotency (organization_id, key, request_hash, body) values ($1, $2, '', $2)",
     `insert into audit_entry (id, organization_id, actor, action, target, status, address)
@@ -415,7 +445,13 @@ test("a running session is cancelled first, and its worker ends it", async () =>
 
 test("an erased user is nobody any more: not on their sessions, not by their keys, not at their provider", async () => {
   const { organizationId, key, sessions } = await fill("personword", 1);
-  const identity = { issuer: "https://id.example", subject: "ada", name: "Ada", login: null, organizations: [] };
+  const identity = {
+    issuer: "https://id.example",
+    subject: "ada-of-example",
+    name: "Ada",
+    login: null,
+    organizations: [],
+  };
   const signIn = (role: "admin" | "member") =>
     signInUser(database, organizationId, { ...identity, email: "ada@example.com" }, role);
   const ada = await signIn("admin");
@@ -434,7 +470,7 @@ test("an erased user is nobody any more: not on their sessions, not by their key
     "select u::text as line from user_account u where id = $1",
     [ada?.id],
   );
-  for (const word of ["Ada", "ada@", "ada", "id.example"]) expect(rows[0]?.line).not.toContain(word);
+  for (const word of ["Ada", "ada@", "ada-of", "id.example"]) expect(rows[0]?.line).not.toContain(word);
   expect((await signIn("member"))?.id).not.toBe(ada?.id);
 });
 

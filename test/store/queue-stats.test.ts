@@ -22,6 +22,7 @@ test("where there is nothing, nothing waits", async () => {
     jobs: { pending: 0, running: 0 },
     deliveries: { due: 0, later: 0 },
     connections: { ok: 0, degraded: 0, broken: 0 },
+    automations: { pausedByFailures: 0, silent: 0 },
     oldestWaitSeconds: { sessions: 0, jobs: 0, deliveries: 0 },
     workers: 0,
   });

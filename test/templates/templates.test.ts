@@ -4,6 +4,7 @@ import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { afterAll, afterEach, expect, test } from "vitest";
 import type { EventContext } from "../../src/domain/automations/automation.ts";
+import type { Verdict } from "../../src/domain/automations/condition.ts";
 import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../../src/domain/errors/errors.ts";
 import { allowedFilters } from "../../src/templates/liquid.ts";
 import { startRenderer, type Renderer } from "../../src/templates/renderer.ts";
@@ -264,6 +265,23 @@ test("a process that is killed from outside costs nobody a template", async () =
   });
   others.push(pool);
   await expect(pool.render("a", {}, asker)).resolves.toBe("a");
+});
+
+test("a condition without a verdict never lets its trigger fire", async () => {
+  const answering = (verdicts: Verdict[]) => {
+    const pool = createTemplates({
+      start: () => ({ pid: 0, alive: true, render: async () => ({ verdicts }), end: async () => undefined }),
+    });
+    others.push(pool);
+    return pool;
+  };
+  const expression = { condition: "event.a == 1", key: null, trigger: { id: "t", type: "webhook" } };
+  const variables = { event: { a: 1 }, repository: null };
+  const right = answering([{ passes: true, key: null }]);
+  await expect(right.evaluate([expression], variables, asker)).resolves.toEqual([{ passes: true, key: null }]);
+  await expect(right.evaluate([expression, expression], variables, asker)).rejects.toThrow("1 verdicts for 2");
+  await expect(answering([]).evaluate([expression], variables, asker)).rejects.toThrow("0 verdicts for 1");
+  await expect(answering([]).evaluateOne(expression, variables, asker)).rejects.toThrow("0 verdicts for 1");
 });
 
 test("a renderer has nothing of the server's environment", async () => {

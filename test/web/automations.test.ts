@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { reviewSilences } from "../../src/store/automations/silences.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
@@ -65,6 +66,25 @@ test("an automation is created, its macro from its name, and stands in the list"
   await page.getByRole("heading", { name: "Instructions" }).waitFor();
 });
 
+test("a new automation starts from a template, with its triggers", async () => {
+  const page = await site.signedIn();
+  await page.goto("/automations");
+  await page.getByRole("button", { name: "New automation" }).click();
+  await page.getByLabel("Start from").selectOption({ label: "Bump dependencies" });
+  await page.getByText("Name the repositories that it is to work on.").waitFor();
+  expect(await page.getByLabel("Macro").inputValue()).toBe("bump-dependencies");
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByLabel("Start from").selectOption({ label: "Triage new issues" });
+  expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Triage new issues");
+  await page.getByLabel("Macro").fill("triage");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "Triage new issues" }).waitFor();
+  await page.getByText("issue.opened", { exact: true }).waitFor();
+  const { triggers, instructions } = await site.call("/automation/triage");
+  expect(triggers).toMatchObject([{ type: "api" }, { type: "forge", events: ["issue.opened"], maxPerHour: 20 }]);
+  expect(instructions).toContain("Change no file");
+});
+
 test("what the API refuses is said by its field", async () => {
   const { macro } = await createAutomation("There already");
   const page = await site.signedIn();
@@ -126,6 +146,52 @@ test("a run that came to no session says why, and leads to the ledger", async ()
   await page.waitForURL(/\/ledger\?entry=/u);
   await page.getByRole("link", { name: "Automation", exact: true }).click();
   await page.getByRole("heading", { name: "Say what is missing" }).waitFor();
+});
+
+test("its gate is set and shown, and a run that it filtered says so with what it printed", async () => {
+  const { id, macro } = await createAutomation("Gated");
+  const page = await site.signedIn();
+  await page.goto(`/automations/${id}`);
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Gate").fill("echo nothing new\nexit 4");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("region", { name: "Gate" }).getByText("echo nothing new").waitFor();
+  expect(await site.call(`/automation/${macro}`)).toMatchObject({ gate: "echo nothing new\nexit 4" });
+  await site.call(`/automation/${macro}/trigger`, { word: "x" });
+  await runs(page).filter({ hasText: "Cancelled" }).getByText("nothing new").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await runs(page).getByRole("link", { name: "Session" }).click();
+  await page.getByText("Gate: filtered the run").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+});
+
+test("what its runs remember is shown, added, changed and removed, and nobody's change is overwritten", async () => {
+  const { id, macro } = await createAutomation("Remembers");
+  const page = await site.signedIn();
+  await page.goto(`/automations/${id}`);
+  await page.getByText("Its runs remember nothing yet.").waitFor();
+  await page.getByRole("button", { name: "Add an entry" }).click();
+  await page.getByLabel("Key").fill("seen");
+  await page.getByLabel("Value").fill("no json");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").getByText("This is no JSON").waitFor();
+  await page.getByLabel("Value").fill('{"last": 7}');
+  await page.getByRole("button", { name: "Save" }).click();
+  const list = page.getByRole("list", { name: "State" });
+  await list.getByText('"last": 7').waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Change seen" }).click();
+  // Meanwhile a run writes it.
+  await site.call(`/automation/${macro}/state/update`, { set: { seen: { last: 8 } } });
+  await page.getByLabel("Value").fill('{"last": 9}');
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").getByText("read the state again").waitFor();
+  await page.keyboard.press("Escape");
+  await list.getByText('"last": 8').waitFor();
+  await page.getByRole("button", { name: "Remove seen" }).click();
+  await page.getByRole("button", { name: "Remove", exact: true }).click();
+  await page.getByText("Its runs remember nothing yet.").waitFor();
+  expect(await site.call(`/automation/${macro}/state`)).toEqual({ entries: [] });
 });
 
 test("an automation is changed, paused, resumed and deleted", async () => {
@@ -221,4 +287,59 @@ test("triggers are shown with their address and condition, and changed as JSON; 
   expect(saved).toMatchObject([{ type: "api" }, { type: "schedule" }, { type: "webhook" }]);
   expect(JSON.stringify(saved)).not.toContain("secret");
   expect(await scrollsSideways(page)).toBe(false);
+});
+
+test("a page tells of failures in a row, of silence, and of all sessions of a run that fans out", async () => {
+  const { id, macro } = await createAutomation("Watched");
+  const page = await site.signedIn();
+  await page.goto(`/automations/${id}`);
+  await page.getByRole("button", { name: "Edit" }).click();
+  expect(await page.getByLabel("Pause after failures").inputValue()).toBe("3");
+  await page.getByLabel("Pause after failures").fill("1");
+  await page.getByLabel("Expected runs").fill("0");
+  await page.getByLabel("Repositories").fill("https://example.com/acme/one\nhttps://example.com/acme/two");
+  await page.getByLabel("A session for each repository").check();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page
+    .getByRole("alert")
+    .getByText(/^expect/u)
+    .waitFor();
+  await page.getByLabel("Expected runs").fill("2");
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect(await site.call(`/automation/${id}`)).toMatchObject({
+    failuresBeforePause: 1,
+    expect: { atLeast: 2, everyHours: 24 },
+    fanOut: true,
+  });
+
+  await site.call(`/automation/${macro}/trigger`, { word: "twice" });
+  const sessions = runs(page).getByRole("list", { name: "Sessions of the run" }).getByRole("listitem");
+  await sessions.getByRole("link", { name: "acme/one" }).waitFor();
+  await sessions.getByRole("link", { name: "acme/two" }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Cancel all" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Cancel all" }).click();
+  await sessions.getByText("Cancelled").nth(1).waitFor();
+  await page.getByRole("button", { name: "Cancel all" }).waitFor({ state: "detached" });
+
+  const { database } = site.offstage;
+  await database.pool.query("update automation set expect_since = now() - interval '2 days' where id = $1", [id]);
+  await reviewSilences(database);
+  await page.reload();
+  await page.getByText("It was expected to fire and did not: it fired 1 time within 24 h").waitFor();
+  await page.getByText("Silent", { exact: true }).waitFor();
+
+  await site.call(`/automation/${macro}/trigger`, { other: "x" });
+  await runs(page).getByText("Failed").waitFor();
+  await page.reload();
+  const paused = page.getByText("Paused by Offstage: a run failed: ");
+  await paused.waitFor();
+  await page.getByText("Paused", { exact: true }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  expect(await scrollsSideways(page)).toBe(false);
+  await page.getByRole("button", { name: "Resume" }).click();
+  await paused.waitFor({ state: "detached" });
+  await page.getByText("Silent", { exact: true }).waitFor();
 });

@@ -86,6 +86,37 @@ test("a credential is replaced by one that is good, and what is wrong with anoth
   await site.call(`/connection/${id}/delete`, {});
 });
 
+test("who calls Offstage in a connection is said, refused with the field's problem, and taken back", async () => {
+  const credential = { type: "token", token: forge.token };
+  const name = "Called";
+  const { id } = await site.call("/connection/create", { kind: "gitea", webUrl: forge.url, name, credential });
+  const page = await site.signedIn();
+  await page.goto("/settings");
+  const row = page.getByRole("listitem").filter({ hasText: name });
+  const dialog = page.getByRole("dialog");
+  await row.getByRole("button", { name: "Who calls" }).click();
+  await dialog.getByLabel("Mention").fill("two words");
+  await dialog.getByLabel("Bots that may steer").fill("Renovate[bot], helper");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByRole("alert").getByText("must be a name, such as offstage").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await dialog.getByLabel("Mention").fill("@robot");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row.getByText("called @robot · steered by renovate[bot], helper").waitFor();
+  expect(await site.call(`/connection/${id}`)).toMatchObject({
+    mention: "robot",
+    allowedBots: ["renovate[bot]", "helper"],
+  });
+
+  await row.getByRole("button", { name: "Who calls" }).click();
+  await dialog.getByLabel("Mention").fill("");
+  await dialog.getByLabel("Bots that may steer").fill("none");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row.getByText("steered by no bot").waitFor();
+  expect(await site.call(`/connection/${id}`)).toMatchObject({ mention: null, allowedBots: [] });
+  await site.call(`/connection/${id}/delete`, {});
+});
+
 test("a GitHub App is registered at GitHub by its manifest, and connected", async () => {
   const page = await site.signedIn();
   await page.goto("/settings");

@@ -423,6 +423,7 @@ test("no page asks for what its own Content-Security-Policy forbids", async () =
   ] as const) {
     await page.goto(path);
     await page.getByRole("heading", { name: title, exact: true }).waitFor();
+    await page.waitForLoadState("networkidle");
   }
   expect(complaints).toEqual([]);
 });

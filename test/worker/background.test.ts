@@ -7,7 +7,8 @@ import { listWorkers } from "../../src/store/queue/worker-nodes.ts";
 import { createHeartbeat } from "../../src/worker/background/heartbeat.ts";
 import { pollPullRequests } from "../../src/worker/background/pull-request-polling.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import { startForge } from "../forge/server.ts";
+import { asAzure } from "../forge/azure-url.ts";
+import { startForge, type TestForge } from "../forge/server.ts";
 import { addOrganization, addSession } from "../store/fixtures.ts";
 
 const logger = createLogger("silent");
@@ -87,32 +88,44 @@ test("a forge that does not answer holds up nobody's pull requests, and is asked
     await addOpenPullRequests(`${url}/acme/widgets`, 3);
     const { url: other } = await real.createRepository("acme", "app", { "a.txt": "1\n" });
     await real.commit("acme", "app", "work", { "a.txt": "mine\n" });
-    await fetch(`${real.apiUrl}/repos/acme/app/pulls`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${real.token}` },
-      body: JSON.stringify({ head: "work", base: "main", title: "Work", body: "" }),
-    });
+    await openForWork(real);
     real.endPullRequest("acme", "app", 1, "merged");
     const sessionId = await addOpenPullRequests(other, 1);
     const { forgeOf } = createForges([
       { kind: "gitea", webUrl: url, apiUrl: `${url}/api/v1` },
       { kind: "gitea", webUrl: real.url, apiUrl: `${real.url}/api/v1`, token: real.token },
     ]);
-    const round = pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal);
+    let isRoundOver = false;
+    const round = pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal).finally(
+      () => (isRoundOver = true),
+    );
     const stateOf = async () =>
       (
         await database.pool.query<{ state: string }>("select state from pull_request where session_id = $1", [
           sessionId,
         ])
       ).rows[0]?.state;
-    await expect.poll(stateOf, { timeout: 8_000 }).toBe("merged");
+    await expect.poll(stateOf).toBe("merged");
+    expect(isRoundOver).toBe(false);
     expect([await round, calls - before]).toEqual([4, 1]);
+    // One that is closed here, and open there.
+    await openForWork(real);
+    const close = `update pull_request set state = 'closed', number = 2, checked_at = now() - interval '1 hour',
+      closed_at = now() - $2 * interval '1 day' where session_id = $1`;
+    const again = () => pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal);
+    await database.pool.query(close, [sessionId, 4]);
+    await again();
+    expect(await stateOf()).toBe("closed");
+    await database.pool.query(close, [sessionId, 2]);
+    await again();
+    expect(await stateOf()).toBe("open");
+    await database.pool.query("update pull_request set state = 'merged' where session_id = $1", [sessionId]);
   } finally {
     await real.close();
   }
 });
 
-test.each(["github", "gitlab", "gitea"] as const)(
+test.each(["azure", "github", "gitlab", "gitea"] as const)(
   "on %s a pull request that collides with its target says so once, when the forge has made up its mind",
   async (kind) => {
     const { database } = testDatabase;
@@ -120,13 +133,9 @@ test.each(["github", "gitlab", "gitea"] as const)(
     try {
       const { url } = await real.createRepository("acme", "app", { "a.txt": "1\n" });
       await real.commit("acme", "app", "work", { "a.txt": "mine\n" });
-      await fetch(`${real.apiUrl}/repos/acme/app/pulls`, {
-        method: "POST",
-        headers: { Authorization: `Bearer ${real.token}` },
-        body: JSON.stringify({ head: "work", base: "main", title: "Work", body: "" }),
-      });
-      const sessionId = await addOpenPullRequests(url, 1);
-      const apiUrl = `${real.url}/api/${{ github: "v3", gitlab: "v4", gitea: "v1" }[kind]}`;
+      await openForWork(real);
+      const sessionId = await addOpenPullRequests(kind === "azure" ? asAzure(url) : url, 1);
+      const apiUrl = `${real.url}${{ azure: "", github: "/api/v3", gitlab: "/api/v4", gitea: "/api/v1" }[kind]}`;
       const { forgeOf } = createForges([{ kind, webUrl: real.url, apiUrl, token: real.token }]);
       const round = () => pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal);
       const known = async (): Promise<unknown> => {
@@ -154,6 +163,15 @@ test.each(["github", "gitlab", "gitea"] as const)(
     }
   },
 );
+
+/** Opens a pull request of the branch `work` on a forge. */
+async function openForWork({ apiUrl, token }: TestForge): Promise<void> {
+  await fetch(`${apiUrl}/repos/acme/app/pulls`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}` },
+    body: JSON.stringify({ head: "work", base: "main", title: "Work", body: "" }),
+  });
+}
 
 async function addOpenPullRequests(repositoryUrl: string, count: number): Promise<string> {
   const { database } = testDatabase;

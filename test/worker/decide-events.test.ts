@@ -1,16 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
-import { createForges } from "../../src/forges/forges.ts";
-import { createLogger } from "../../src/observability.ts";
+import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import { receiveEvent, type ReceivedEvent } from "../../src/store/automations/inbound-events.ts";
 import { claimJob } from "../../src/store/automations/jobs.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
-import { decideNext } from "../../src/worker/background/decide-events.ts";
 import { addSession } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
+import { decideAllEvents } from "./decide-all.ts";
 
 let api: TestApp;
 const connectionId = randomUUID();
@@ -56,7 +54,7 @@ function receive(payload: Record<string, unknown>, more: Partial<ReceivedEvent> 
     keys: [],
     name: "issue.opened",
     deliveryId: null,
-    contentKey: null,
+
     subject: "issue 1",
     payload: { repository, ...payload },
     traceParent: null,
@@ -64,17 +62,7 @@ function receive(payload: Record<string, unknown>, more: Partial<ReceivedEvent> 
   });
 }
 
-async function decideAll(worker = "one"): Promise<void> {
-  const { database, templates } = api;
-  const options = {
-    database,
-    templates,
-    worker,
-    logger: createLogger("silent"),
-    keyOf: (address: RepositoryAddress) => Promise.resolve(createForges([]).keyOf(address)),
-  };
-  while (await decideNext(options)) continue;
-}
+const decideAll = (worker?: string) => decideAllEvents(api, worker);
 const entry = async (id: string) => (await api.get(`/ledger/${id}`)).body;
 const runsOf = async (automationId: string) => (await api.get(`/automation/${automationId}/runs`)).body.runs;
 
@@ -226,7 +214,7 @@ describe("what a session itself did on the forge", () => {
   const sha = "c".repeat(40);
 
   /** A session of the automation that has pushed the commit. */
-  async function pushedBy(automationId: string, commit = sha): Promise<void> {
+  async function pushedBy(automationId: string, commit = sha): Promise<string> {
     const { pool } = api.database;
     await api.post(`/automation/${automationId}/trigger`, {});
     const job = await claimJob(api.database, { worker: "w", leaseMs: 60_000 });
@@ -238,6 +226,7 @@ describe("what a session itself did on the forge", () => {
     });
     await pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [session.id, commit]);
     await pool.query("update job set status = 'completed', session_id = $2 where id = $1", [job?.id, session.id]);
+    return session.id;
   }
   const drain = async (): Promise<void> =>
     void (await api.database.pool.query("update job set status = 'failed' where status = 'pending'"));
@@ -260,6 +249,47 @@ describe("what a session itself did on the forge", () => {
     );
     await decideAll();
     expect(await runsOf(own)).toHaveLength(before + 1);
+  });
+
+  test("opened in a person's name is no person's deed for what does not listen to bots", async () => {
+    await drain();
+    const own = await addAutomation({ events: ["push"] });
+    const condition = "event.actor == null || !event.actor.isBot";
+    const other = await addAutomation({ events: ["pullRequest.opened"], condition });
+    await pushedBy(own);
+    const actor = { id: "1", login: "ann", isBot: false };
+    const opened = (number: number, commit: string) =>
+      receive(
+        { actor, transition: "opened", pullRequest: { number, head: { branch: "work", sha: commit } } },
+        { name: "pullRequest.opened" },
+      );
+    await opened(1, sha);
+    await decideAll();
+    expect(await runsOf(other)).toEqual([]);
+    // The positive control: the same person opens one of their own.
+    await opened(2, "e".repeat(40));
+    await decideAll();
+    expect(await runsOf(other)).toHaveLength(1);
+  });
+
+  test("and pushed to in a person's name is a program's for what does not listen to pull requests of programs", async () => {
+    await drain();
+    const own = await addAutomation({ events: ["push"] });
+    const condition = "!event.pullRequest.author.isBot";
+    const other = await addAutomation({ events: ["pullRequest.updated"], condition });
+    const session = await pushedBy(own);
+    const actor = { id: "1", login: "ann", isBot: false };
+    const updated = (number: number, body: string) => {
+      const pullRequest = { number, body, author: actor, head: { branch: "work", sha } };
+      return receive({ actor, pullRequest }, { name: "pullRequest.updated" });
+    };
+    await updated(1, withMark("Words.", { sessionId: session, sha }));
+    await decideAll();
+    expect(await runsOf(other)).toEqual([]);
+    // The positive control: one that the person opened by hand.
+    await updated(2, "Words.");
+    await decideAll();
+    expect(await runsOf(other)).toHaveLength(1);
   });
 
   test("and the checks of it start runs until the chain is five long", async () => {

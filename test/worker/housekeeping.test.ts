@@ -11,6 +11,7 @@ import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { addOrganization, addSession } from "../store/fixtures.ts";
 import { startS3Server } from "../objects/s3-server.ts";
 
 let data: string;
@@ -92,11 +93,26 @@ test("a worker that stops removes no more folders than the one under way", async
   for (const folder of left) await mkdir(folder, { recursive: true });
   const stopping = {
     ...folders,
-    remove: async (sessionId: string) => {
+    removeForgotten: async (sessionId: string) => {
       stopped.abort();
-      await folders.remove(sessionId);
+      await folders.removeForgotten(sessionId);
     },
   };
   expect(await pruneWorkspaces({ ...services, folders: stopping }, 14, stopped.signal)).toBe(1);
   expect(left.filter((folder) => existsSync(folder))).toHaveLength(2);
+});
+
+test("what a session left here before another worker had it is removed, and not what it works in now", async () => {
+  const services = house();
+  const { folders } = services;
+  const organizationId = await addOrganization(testDatabase.database);
+  const { id } = await addSession(testDatabase.database, organizationId, { repositories: [] });
+  const { workspace } = await folders.begin(id);
+  await writeFile(join(workspace, "new.txt"), "");
+  const aside = join(data, "sessions", `removed-${id}`);
+  await mkdir(join(aside, "workspace"), { recursive: true });
+
+  expect(await pruneWorkspaces(services, 14, new AbortController().signal)).toBe(1);
+  expect(existsSync(aside)).toBe(false);
+  expect(existsSync(join(workspace, "new.txt"))).toBe(true);
 });

@@ -1,12 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
-import { createForges } from "../../src/forges/forges.ts";
-import { createLogger } from "../../src/observability.ts";
 import { claimJob, completeJob } from "../../src/store/automations/jobs.ts";
-import { decideNext } from "../../src/worker/background/decide-events.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { addSession, requireClaim } from "../store/fixtures.ts";
+import { decideAllEvents } from "./decide-all.ts";
 
 let api: TestApp;
 
@@ -27,17 +24,7 @@ async function addAutomation(trigger: object): Promise<string> {
   return body.id;
 }
 
-async function decideAll(): Promise<void> {
-  const { database, templates } = api;
-  const options = {
-    database,
-    templates,
-    worker: "w",
-    logger: createLogger("silent"),
-    keyOf: (address: RepositoryAddress) => Promise.resolve(createForges([]).keyOf(address)),
-  };
-  while (await decideNext(options)) continue;
-}
+const decideAll = () => decideAllEvents(api);
 const entry = async (id: string) => (await api.get(`/ledger/${id}`)).body;
 const runsOf = async (automationId: string) => (await api.get(`/automation/${automationId}/runs`)).body.runs;
 
@@ -52,13 +39,25 @@ async function runNext(status: "completed" | "failed"): Promise<string> {
   const job = await claimJob(database, { worker: "w", leaseMs: 60_000 });
   if (job === null) throw new Error("no job was pending");
   const session = await addSession(database, api.organizationId, { automationId: job.automation.id, jobId: job.id });
-  await completeJob(database, job, session.id);
+  await completeJob(database.pool, job, session.id);
   expect((await requireClaim(database)).sessionId).toBe(session.id);
   await database.pool.query("select move_session($1, $2, null, null, null, false, waits_for => null)", [
     session.id,
     status,
   ]);
   return job.automation.id;
+}
+
+/** Runs whatever events start, to the end, or until there were 50 runs. @returns how many there were */
+async function runAll(): Promise<number> {
+  let runs = 0;
+  for (; runs < 50; runs += 1) {
+    await decideAll();
+    const { rows } = await api.database.pool.query("select 1 from job where status = 'pending'");
+    if (rows.length === 0) break;
+    await runNext("completed");
+  }
+  return runs;
 }
 
 test("an event of Offstage itself starts the automations that listen to it, but never its own", async () => {
@@ -79,13 +78,7 @@ test("events of Offstage itself end a chain of automations that start each other
   const first = await addAutomation({ events: ["session.completed"] });
   const second = await addAutomation({ events: ["session.completed"] });
   await runSession(first, "completed");
-  let runs = 0;
-  for (; runs < 50; runs += 1) {
-    await decideAll();
-    const { rows } = await api.database.pool.query("select 1 from job where status = 'pending'");
-    if (rows.length === 0) break;
-    await runNext("completed");
-  }
+  const runs = await runAll();
   // The positive control: they do start each other.
   expect(await runsOf(second)).not.toEqual([]);
   expect(runs).toBe(2);
@@ -98,13 +91,7 @@ test("a chain of automations that each start the next ends after five", async ()
     ids.push(await addAutomation({ events: ["session.completed"], condition }));
   }
   await runSession(ids[0] ?? "", "completed");
-  let runs = 0;
-  for (; runs < 50; runs += 1) {
-    await decideAll();
-    const { rows } = await api.database.pool.query("select 1 from job where status = 'pending'");
-    if (rows.length === 0) break;
-    await runNext("completed");
-  }
+  const runs = await runAll();
   expect(runs).toBe(5);
   const { entries } = (await api.get("/ledger/list?outcome=filtered&limit=100")).body;
   expect(entries.map(({ reason }: { reason: string }) => reason)).toContain(

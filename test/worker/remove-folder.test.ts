@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
+import { waitFor } from "../wait-for.ts";
 
 let data: string;
 
@@ -50,4 +51,29 @@ describe("what an agent made of folders deeper than any path", { timeout: hangTi
     await folders.endSetups("setup");
     expect([existsSync(folder), existsSync(join(outside, "file"))]).toEqual([false, true]);
   });
+});
+
+test("a removal that goes on without its killed server leaves the folders alone that the next one made", async () => {
+  await createSessionFolders(data).begin("one");
+  const [began, goes] = [join(data, "began"), join(data, "goes")];
+  const slow = `#!/bin/sh\n: > ${began}\nwhile [ ! -e ${goes} ]; do sleep 0.02; done\nexec /bin/rm "$@"\n`;
+  await mkdir(join(data, "bin"));
+  await writeFile(join(data, "bin/rm"), slow);
+  await chmod(join(data, "bin/rm"), 0o755);
+  const { PATH: path = "" } = process.env;
+  process.env["PATH"] = `${join(data, "bin")}:${path}`;
+  // Of the server that is killed only the program is left: what it would do afterwards fails.
+  const killed = createSessionFolders(data)
+    .begin("one")
+    .catch(() => undefined);
+  try {
+    await waitFor(() => existsSync(began), "the removal began");
+  } finally {
+    process.env["PATH"] = path;
+  }
+  const { workspace } = await createSessionFolders(data).begin("one");
+  await writeFile(join(workspace, "file"), "x");
+  await writeFile(goes, "");
+  await killed;
+  expect(existsSync(join(workspace, "file"))).toBe(true);
 });

@@ -8,6 +8,7 @@ import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, longLeaseMs } from "../store/fixtures.ts";
+import { keyOf } from "../key-of.ts";
 
 let testDatabase: TestDatabase;
 const templates = createTemplates();
@@ -34,7 +35,10 @@ test("an automation's run does not work on a repository that was disconnected, a
     await createJobs(database, [{ id: jobId, organizationId, automationId, priority: 5, payload: {} }]);
     const job = await claimJob(database, { worker: "worker", leaseMs: longLeaseMs });
     if (job === null) throw new Error("there was no job");
-    await runJob({ database, logger: createLogger("silent"), traces: noTraces, templates, sandboxed: true }, job);
+    await runJob(
+      { database, logger: createLogger("silent"), traces: noTraces, templates, keyOf, sandboxed: true },
+      job,
+    );
     return getJob(database, organizationId, jobId);
   }
 
@@ -45,4 +49,33 @@ test("an automation's run does not work on a repository that was disconnected, a
     sessionId: null,
     error: "https://example.com/acme/one was disconnected: set the automation's repositories again",
   });
+});
+
+test("a run's session opens pull requests as its automation says, and those of a changed one otherwise", async () => {
+  const { database } = testDatabase;
+  const organizationId = await addOrganization(database);
+  const automationId = await addAutomation(database, organizationId, "settings");
+  const settings = { draft: true, labels: ["bug"], reviewers: [], assignees: ["ada"] };
+
+  async function run(): Promise<unknown> {
+    const jobId = crypto.randomUUID();
+    await createJobs(database, [{ id: jobId, organizationId, automationId, priority: 5, payload: {} }]);
+    const job = await claimJob(database, { worker: "worker", leaseMs: longLeaseMs });
+    if (job === null) throw new Error("there was no job");
+    await runJob(
+      { database, logger: createLogger("silent"), traces: noTraces, templates, sandboxed: true, keyOf },
+      job,
+    );
+    const { rows } = await database.pool.query("select pull_request from session where job_id = $1", [jobId]);
+    return rows[0]?.pull_request;
+  }
+
+  expect(await run()).toBeNull();
+  await updateAutomation(database, organizationId, automationId, { pullRequest: settings });
+  expect(await run()).toEqual(settings);
+  await updateAutomation(database, organizationId, automationId, { paused: false });
+  expect(await run()).toEqual(settings);
+  const { automation } = await updateAutomation(database, organizationId, automationId, { pullRequest: null });
+  expect(automation.pullRequest).toBeNull();
+  expect(await run()).toBeNull();
 });

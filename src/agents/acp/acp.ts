@@ -72,13 +72,24 @@ interface Harness {
 }
 
 function taskOf(request: TurnRequest): TurnTask {
-  const { provider, model, workingDirectory, resume, message, transcript, permission, mask } = request;
+  const {
+    provider,
+    model,
+    workingDirectory,
+    toolServers = [],
+    resume,
+    message,
+    transcript,
+    permission,
+    mask,
+  } = request;
   const { model: modelOfLaunch, reasoning, extensions } = request.launch;
   return {
     providerId: provider.id,
     model,
     launch: { model: modelOfLaunch, reasoning: reasoning ?? null, ...(extensions !== undefined && { extensions }) },
     workingDirectory,
+    toolServers,
     resume,
     message,
     transcript,

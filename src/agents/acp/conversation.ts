@@ -135,7 +135,13 @@ function lastEvents(
 
 /** Resumes the last turn's session if the harness still has it, else opens a new one. Replayed updates are ignored. */
 async function openSession(agent: acp.ClientContext, task: TurnTask, capabilities: acp.AgentCapabilities) {
-  const place: acp.NewSessionRequest = { cwd: task.workingDirectory, mcpServers: [] };
+  // By stdio: the one kind that every agent must support.
+  const mcpServers = (task.toolServers ?? []).map(({ args, env, ...server }) => ({
+    ...server,
+    args: [...args],
+    env: [...env],
+  }));
+  const place: acp.NewSessionRequest = { cwd: task.workingDirectory, mcpServers };
   const { session } = acp.methods.agent;
   const takeUp =
     capabilities.sessionCapabilities?.resume != null

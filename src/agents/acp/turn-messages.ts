@@ -5,7 +5,7 @@ import type { HarnessLaunch, TurnRequest, TurnResult } from "../harness.ts";
 /** What the thread of a turn is started with: the serialisable part of the turn's request. */
 export type TurnTask = Pick<
   TurnRequest,
-  "model" | "workingDirectory" | "resume" | "message" | "transcript" | "permission"
+  "model" | "workingDirectory" | "toolServers" | "resume" | "message" | "transcript" | "permission"
 > & {
   readonly providerId: string;
   readonly launch: Pick<HarnessLaunch, "model" | "extensions" | "reasoning">;

@@ -9,22 +9,6 @@ import { sdkBaseUrl } from "../models.ts";
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Levels of reasoning, which the AI SDK maps to each provider's own. */
-export const reasoningLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-/** See `reasoningLevels`. */
-export type ReasoningLevel = (typeof reasoningLevels)[number];
-
-/**
- * The level of reasoning that `OFFSTAGE_AGENT_REASONING` names; null: the model's own.
- * @throws InvalidInputError if there is no such level
- */
-export function reasoningFrom({ OFFSTAGE_AGENT_REASONING: named }: Environment): ReasoningLevel | null {
-  if (named === undefined) return null;
-  const level = reasoningLevels.find((known) => known === named);
-  if (level !== undefined) return level;
-  throw new InvalidInputError(`OFFSTAGE_AGENT_REASONING: must be one of ${reasoningLevels.join(", ")}`);
-}
-
 /** Variables that contain a key; the agent's commands do not get them. */
 export const keyVariables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OFFSTAGE_MODEL_API_KEY"];
 

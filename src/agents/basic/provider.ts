@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import type { ModelProviders } from "../../domain/agents/model.ts";
 import { programFile } from "../../programs/program-file.ts";
 import type { Provider } from "../harness.ts";
-import { reasoningLevels } from "./model.ts";
 import { defaultModelOf, noModel, chooseModel, type ModelChoice } from "../models.ts";
+import { reasoningLevels } from "./reasoning.ts";
 
 /** Offstage's own agent: needs only a model's key. */
 export function basicProvider(models: ModelProviders): Provider {

@@ -8,24 +8,30 @@ import {
   PROTOCOL_VERSION,
   RequestError,
   type AgentContext,
+  type McpServer,
   type PromptRequest,
   type PromptResponse,
 } from "@agentclientprotocol/sdk";
 import type { LanguageModel } from "ai";
-import { keyVariables, modelFrom, reasoningFrom, type Environment, type ReasoningLevel } from "./model.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
+import { keyVariables, modelFrom, type Environment } from "./model.ts";
+import { reasoningFrom, type ReasoningLevel } from "./reasoning.ts";
 import { loadSession, saveSession, type StoredSession } from "./session-file.ts";
+import type { OfferedTools } from "./offered-tools.ts";
 import { createTools } from "./tools.ts";
 import { runBasicTurn } from "./turn.ts";
 
 interface OpenSession {
   readonly stored: StoredSession;
   readonly cwd: string;
+  readonly offered: OfferedTools;
   /** Of the running turn. */
   turn: AbortController | null;
 }
 
 /**
- * Serves the basic agent over the Agent Client Protocol until stdin ends: a loop of the model and four tools.
+ * Serves the basic agent over the Agent Client Protocol until stdin ends: a loop of the model, four tools and
+ * those that the client offers.
  * @throws InvalidInputError if the environment names no usable model
  */
 export async function serveBasicAgent(options: {
@@ -48,15 +54,17 @@ export async function serveBasicAgent(options: {
       agentCapabilities: { sessionCapabilities: { resume: {} } },
       agentInfo: { name: "offstage", title: "Offstage basic agent", version: "0.1.0" },
     }))
-    .onRequest(session.new, ({ params }) => {
+    .onRequest(session.new, async ({ params }) => {
       const id = randomUUID();
-      serving.sessions.set(id, { stored: { id, messages: [] }, cwd: params.cwd, turn: null });
+      const offered = await offeredTo(params);
+      serving.sessions.set(id, { stored: { id, messages: [] }, cwd: params.cwd, offered, turn: null });
       return { sessionId: id };
     })
     .onRequest(session.resume, async ({ params }) => {
       const stored = await loadSession(serving.home, params.sessionId);
       if (stored === null) throw RequestError.resourceNotFound(params.sessionId);
-      serving.sessions.set(stored.id, { stored, cwd: params.cwd, turn: null });
+      const offered = await offeredTo(params);
+      serving.sessions.set(stored.id, { stored, cwd: params.cwd, offered, turn: null });
       return {};
     })
     .onRequest(session.prompt, ({ params, client }) => prompt(serving, params, client))
@@ -70,6 +78,22 @@ export async function serveBasicAgent(options: {
   await connection.closed;
   // The client has disconnected: end what still runs.
   for (const { turn } of serving.sessions.values()) turn?.abort();
+  await Promise.all([...serving.sessions.values()].map(({ offered }) => offered.close()));
+}
+
+/** The tools that a request names the programs of. @throws RequestError if one can't be had */
+async function offeredTo({ mcpServers = [] }: { readonly mcpServers?: readonly McpServer[] }): Promise<OfferedTools> {
+  if (mcpServers.length === 0) return { tools: {}, close: () => Promise.resolve() };
+  try {
+    // Sessions of automations alone have some, and their client takes 30 to 70 ms to load.
+    const { startOfferedTools } = await import("./offered-tools.ts");
+    return await startOfferedTools(mcpServers);
+  } catch (error) {
+    throw RequestError.internalError(
+      { source: "tools" },
+      `the session's tools could not be started: ${messageOf(error)}`,
+    );
+  }
 }
 
 interface Serving {
@@ -84,14 +108,14 @@ async function prompt(serving: Serving, request: PromptRequest, client: AgentCon
   const session = serving.sessions.get(request.sessionId);
   if (session === undefined) throw RequestError.resourceNotFound(request.sessionId);
   if (session.turn !== null) throw RequestError.invalidRequest(undefined, "this session has a turn already");
-  const { cwd, stored } = session;
+  const { cwd, stored, offered } = session;
   const text = request.prompt.map((block) => (block.type === "text" ? block.text : "")).join("\n");
   const turn = (session.turn = new AbortController());
   try {
     return await runBasicTurn({
       model: serving.model,
       reasoning: serving.reasoning,
-      tools: createTools(cwd, serving.toolEnvironment),
+      tools: { ...offered.tools, ...createTools(cwd, serving.toolEnvironment) },
       cwd,
       sessionId: stored.id,
       messages: [...stored.messages, { role: "user", content: text }],

@@ -14,7 +14,8 @@ export interface ToolOutcome {
   readonly diff?: { readonly path: string; readonly oldText: string | null; readonly newText: string };
 }
 
-const asText = ({ text }: ToolOutcome) => ({ type: "text" as const, value: text });
+/** What the model gets of a result. */
+export const asText = ({ text }: ToolOutcome) => ({ type: "text" as const, value: text });
 const path = z.string().describe("Path, absolute or from the working directory.");
 
 /** The agent's tools in one working directory. A tool that fails throws, and the model gets the message. */

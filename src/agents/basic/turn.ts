@@ -12,7 +12,7 @@ import {
   type TextStreamPart,
 } from "ai";
 import { messageOf } from "../../domain/errors/errors.ts";
-import type { ReasoningLevel } from "./model.ts";
+import type { ReasoningLevel } from "./reasoning.ts";
 import type { ToolOutcome, Tools } from "./tools.ts";
 
 /** Ends a conversation that goes in circles. */
@@ -101,7 +101,7 @@ function updateOf(part: TextStreamPart<Tools>, cwd: string): SessionUpdate | nul
     case "reasoning-delta":
       return { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: part.text } };
     case "tool-call": {
-      const input = part.input as { path?: string; command?: string };
+      const input = (part.input ?? {}) as { path?: string; command?: string };
       return {
         sessionUpdate: "tool_call",
         toolCallId: part.toolCallId,
@@ -153,7 +153,7 @@ async function instructionsFor(cwd: string): Promise<string> {
   const own = [
     "You are a careful software engineer who works alone on a task in a checked-out repository.",
     "Look before you change: read the files that matter, follow the conventions that you find, and change no more than the task needs.",
-    "Check your work by running the project's own tests where it has them. When a command fails, read why and mend it.",
+    "Check your work by running the project's own tests where it has them. When a command fails, read why and fix it.",
     "End with a short message that says what you changed and how you checked it.",
     `Working directory: ${cwd}`,
   ].join("\n");

@@ -42,3 +42,26 @@ test("takes nothing while the disk is full", async () => {
   now = 1_000;
   await admit("one");
 });
+
+test("counts once for all that come meanwhile, and again if the count failed", async () => {
+  let counted = 0;
+  let count: () => Promise<number> = () => Promise.resolve(0);
+  const query = async () => {
+    counted += 1;
+    return { rows: [{ count: await count() }] };
+  };
+  let asked = 0;
+  const admit = createAdmission({
+    database: { pool: { query } } as unknown as Database,
+    queueLimit: 3,
+    hasRoom: () => Promise.resolve((asked += 1) > 0),
+    now: () => 0,
+  });
+  const all = await Promise.allSettled(Array.from({ length: 5 }, () => admit("one")));
+  expect(all.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected", "rejected"]);
+  expect([counted, asked]).toEqual([1, 1]);
+  count = () => Promise.reject(new Error("the database is away"));
+  await expect(admit("two")).rejects.toThrow("the database is away");
+  count = () => Promise.resolve(0);
+  await admit("two");
+});

@@ -28,23 +28,42 @@ const diskFullSeconds = 60;
  * disk.
  */
 export function createAdmission({ database, queueLimit, hasRoom, now = Date.now }: AdmissionOptions): Admission {
-  const depths = new Map<string, { depth: number; at: number }>();
-  let room = { is: true, at: Number.NEGATIVE_INFINITY };
+  interface Count {
+    /** Those that were admitted since it was begun. */
+    admitted: number;
+    readonly depth: Promise<number>;
+    readonly at: number;
+  }
+  const counts = new Map<string, Count>();
+  let room: { readonly is: Promise<boolean>; readonly at: number } | null = null;
 
+  /** Requests that come while a count is made wait for that one, instead of each making its own. */
   async function depthOf(organizationId: string): Promise<number> {
-    const known = depths.get(organizationId);
-    if (known !== undefined && now() - known.at < countedForMs) {
-      known.depth += 1;
-      return known.depth;
+    let count = counts.get(organizationId);
+    if (count === undefined || now() - count.at >= countedForMs) {
+      const depth = queueDepth(database, organizationId, queueLimit);
+      const begun = { admitted: 0, depth, at: now() };
+      counts.set(organizationId, (count = begun));
+      depth.catch(() => {
+        if (counts.get(organizationId) === begun) counts.delete(organizationId);
+      });
     }
-    const depth = await queueDepth(database, organizationId, queueLimit);
-    depths.set(organizationId, { depth: depth + 1, at: now() });
-    return depth + 1;
+    const before = (count.admitted += 1);
+    return (await count.depth) + before;
+  }
+
+  function isRoomLeft(): Promise<boolean> {
+    if (room !== null && now() - room.at < countedForMs) return room.is;
+    const asked = { is: hasRoom(), at: now() };
+    room = asked;
+    asked.is.catch(() => {
+      if (room === asked) room = null;
+    });
+    return asked.is;
   }
 
   return async (organizationId) => {
-    if (now() - room.at >= countedForMs) room = { is: await hasRoom(), at: now() };
-    if (!room.is)
+    if (!(await isRoomLeft()))
       throw new UnavailableError(
         "the server's disk is nearly full and it accepts no more work: try again later",
         diskFullSeconds,

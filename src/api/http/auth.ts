@@ -1,8 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../../domain/errors/errors.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
-import { findPrincipal } from "../../store/people/keys.ts";
+import { findPrincipal, ownerOfKey } from "../../store/people/keys.ts";
 import { findBrowserPrincipal } from "../../store/people/logins.ts";
+import type { Database } from "../../database/database.ts";
 import type { ApiOptions, OperationConfig } from "./context.ts";
 
 /** The cookie of a signed-in browser. */
@@ -75,7 +76,7 @@ function presentedKey(request: FastifyRequest): string | null {
 export function requireSameOrigin(request: FastifyRequest): void {
   if (request.method === "GET" || request.method === "HEAD") return;
   const { origin, host } = request.headers;
-  if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host)) {
+  if (origin !== undefined && URL.parse(origin)?.host !== host) {
     throw new ForbiddenError("this request came from another site");
   }
   const site = request.headers["sec-fetch-site"];
@@ -89,6 +90,11 @@ export function requireSameOrigin(request: FastifyRequest): void {
 export function principalOfRequest(request: FastifyRequest): Principal {
   if (request.principal === null) throw new UnauthenticatedError(`no API key: ${noKey}`);
   return request.principal;
+}
+
+/** Id of the person who asks: signed in, or by a key of their own; null: nobody in particular. */
+export async function personOf(database: Database, { userId, keyId }: Principal): Promise<string | null> {
+  return userId ?? (keyId === null ? null : await ownerOfKey(database, keyId));
 }
 
 /** The organization on whose behalf the caller asks. @throws UnauthenticatedError without a key */

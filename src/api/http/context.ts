@@ -8,6 +8,7 @@ import type {
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Database } from "../../database/database.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
+import type { Account } from "../../domain/people/account.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
 import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
@@ -47,6 +48,20 @@ export interface ForgeConnections {
   changed(organizationId: string): Promise<void>;
 }
 
+/** Where an account at a forge is, and where its credential goes. */
+export type AccountPlace = Pick<Account, "kind" | "webUrl" | "apiUrl">;
+
+/** What people's own accounts at forges need that only the server can do: it has the forges. */
+export interface ForgeAccounts {
+  /** The place of an account at an address of a forge that is known. @returns why there is none, as a part of a sentence */
+  placeOf(organizationId: string, webUrl: string): Promise<AccountPlace | string>;
+  /** Asks the forge whose a token is, and what it lacks for opening pull requests. @param credential an error: it can't be opened */
+  check(
+    place: AccountPlace,
+    credential: { readonly token: string; readonly username?: string | undefined } | Error,
+  ): Promise<ConnectionCheck>;
+}
+
 /** The dependencies of all operations. They are passed in, so that no operation uses globals. */
 export interface ApiOptions {
   readonly database: Database;
@@ -65,7 +80,11 @@ export interface ApiOptions {
   readonly repositoryKeyOf: (address: RepositoryAddress, organizationId: string) => string | Promise<string>;
   /** What connections of forges need that only the server can do. */
   readonly connections: ForgeConnections;
+  /** What people's own accounts at forges need that only the server can do. */
+  readonly accounts: ForgeAccounts;
   readonly allowLocalRepositories: boolean;
+  /** The word that calls Offstage in comments, without `@`. */
+  readonly mention: string;
   /** Requests per minute of one key or user. */
   readonly rateLimitPerMinute: number;
   /** Limit of an organization's running sessions, if it has none of its own. */
@@ -118,6 +137,8 @@ export interface OperationConfig {
   readonly missingKey?: 400 | 401;
   /** It puts work into the queue, so it is rejected while the queue is full. */
   readonly queues?: boolean;
+  /** It takes deliveries, of which the ledger has what came of each: its entry in the audit log is not waited for. */
+  readonly delivers?: boolean;
   /** It triggers an automation, so repeated requests are recorded in the ledger. */
   readonly ledger?: boolean;
   /** A request without a body counts as one with an empty object. */

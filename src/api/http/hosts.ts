@@ -10,9 +10,8 @@ import { MisdirectedError } from "./errors.ts";
  */
 export function requireKnownHost(request: FastifyRequest, publicUrl: string, names: readonly string[]): void {
   const { host = "" } = request.headers;
-  const url = `http://${host}/`;
-  const name = host !== "" && URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/gu, "") : "";
-  const ownHosts = [URL.canParse(publicUrl) ? new URL(publicUrl).hostname : "", "localhost", ...names];
+  const name = host === "" ? "" : (URL.parse(`http://${host}/`)?.hostname.replace(/^\[|\]$/gu, "") ?? "");
+  const ownHosts = [URL.parse(publicUrl)?.hostname ?? "", "localhost", ...names];
   if (isIP(name) !== 0 || name.endsWith(".localhost") || (name !== "" && ownHosts.includes(name))) return;
   throw new MisdirectedError(
     `the host ${name.slice(0, 200)} is not this server's: set OFFSTAGE_PUBLIC_URL, or add it to OFFSTAGE_HOSTS`,

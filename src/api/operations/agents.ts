@@ -1,6 +1,7 @@
-import { z } from "zod";
 import { agentListSchema } from "../../domain/agents/agent.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { hasScope, scopes } from "../../domain/people/key.ts";
+import { meSchema } from "../../domain/people/me.ts";
+import { personOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers } from "../http/shapes.ts";
 
@@ -29,12 +30,16 @@ export function addAgentOperations(app: App, options: ApiOptions): void {
         tags: ["Keys"],
         operationId: "getMe",
         summary: "Show whose key this is",
-        response: answers(z.object({ orgId: z.uuid().nullable(), userId: z.uuid().nullable() })),
+        response: answers(meSchema),
       },
     },
-    (request) => {
-      const { organizationId, userId } = principalOfRequest(request);
-      return Promise.resolve({ orgId: organizationId, userId });
+    async (request) => {
+      const principal = principalOfRequest(request);
+      return {
+        orgId: principal.organizationId,
+        userId: await personOf(options.database, principal),
+        scopes: scopes.filter((scope) => hasScope(principal, scope)),
+      };
     },
   );
 }

@@ -20,7 +20,7 @@ const gatherMost = 500;
 export interface Audit {
   /**
    * Call this before the answer is sent. Entries of admin operations and sign-ins are written before it returns,
-   * others shortly afterwards.
+   * others, deliveries among them, shortly afterwards.
    */
   note(request: FastifyRequest, reply: FastifyReply, body: unknown): Promise<void>;
   /** Writes the entries that are still in memory. */
@@ -32,16 +32,22 @@ export function createAudit(database: Database, logger: Logger): Audit {
   let pending: NewAuditEntry[] = [];
   let timer: NodeJS.Timeout | null = null;
   let written: Promise<void> = Promise.resolve();
+  let next: Promise<void> | null = null;
 
+  async function write(): Promise<void> {
+    next = null;
+    const entries = pending;
+    pending = [];
+    await appendAudit(database, entries).catch((error: unknown) =>
+      logger.error({ err: error, entries }, "could not write the audit log"),
+    );
+  }
+
+  /** What comes while entries are being written is written together after them. */
   function flush(): Promise<void> {
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    const entries = pending;
-    pending = [];
-    written = written
-      .then(() => appendAudit(database, entries))
-      .catch((error: unknown) => logger.error({ err: error, entries }, "could not write the audit log"));
-    return written;
+    return (next ??= written = written.then(write));
   }
 
   return {
@@ -51,7 +57,8 @@ export function createAudit(database: Database, logger: Logger): Audit {
       const changes = operation.changes === true || (request.method !== "GET" && request.method !== "HEAD");
       if (!changes && outcomeOf(reply.statusCode) !== "refused") return;
       pending.push(entryOf(request, reply.statusCode, body));
-      if (changes && (operation.scope === "admin" || operation.scope === null)) await flush();
+      const isAwaited = operation.scope === "admin" || (operation.scope === null && operation.delivers !== true);
+      if (changes && isAwaited) await flush();
       else if (pending.length >= gatherMost) void flush();
       else timer ??= setTimeout(() => void flush(), gatherMs);
     },

@@ -20,12 +20,11 @@ import {
   deleteConnection,
   getConnection,
   listConnections,
-  openConnection,
   rotateConnectionSecret,
-  saveConnectionHealth,
   updateConnection,
   type ConnectionRecord,
 } from "../../store/secrets/forge-connections.ts";
+import { openConnection, saveConnectionHealth } from "../../store/secrets/opened-connections.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { refuseIdempotencyKey } from "../http/idempotency.ts";
@@ -60,7 +59,8 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       const { credential, ...body } = request.body;
       const addresses = addressesOf(body);
       const check = await checked(options, addresses, credential);
-      const connection = { ...addresses, id: randomUUID(), name: body.name ?? defaultName(addresses.webUrl) };
+      const { name = defaultName(addresses.webUrl), mention, allowedBots } = body;
+      const connection = { ...addresses, id: randomUUID(), name, mention, allowedBots };
       const organizationId = organizationOf(request);
       const made = await createConnection(database, vault, organizationId, { ...connection, credential, check });
       await connections.changed(organizationId);
@@ -105,7 +105,7 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "updateConnection",
-        summary: "Rename a connection or replace its credential, which is checked first",
+        summary: "Rename a connection, say who calls Offstage there, or replace its credential, which is checked first",
         params: idParameters,
         body: updateConnectionSchema,
         response: answers(connectionSchema),
@@ -114,12 +114,12 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
     async (request) => {
       const organizationId = organizationOf(request);
       const id = idOf(request, "connection");
-      const { name, credential: given } = request.body;
+      const { credential: given, ...changes } = request.body;
       const known = await getConnection(database.pool, organizationId, id);
       if (given?.type === "app" && known.kind !== "github")
         throw new InvalidInputError("credential: app is for github only");
       const credential = given && { given, check: await checked(options, known, given) };
-      const updated = await updateConnection(database, vault, organizationId, id, { name, credential });
+      const updated = await updateConnection(database, vault, organizationId, id, { ...changes, credential });
       await connections.changed(organizationId);
       return show(updated);
     },

@@ -12,6 +12,9 @@ import type { ApiOptions } from "../http/context.ts";
 const usualHeartbeatMs = 15_000;
 const pageSize = 200;
 
+const connected = Buffer.from(": connected\n\n");
+const beat = Buffer.from(": heartbeat\n\n");
+
 /** Streams events of sessions to clients. */
 export interface EventStreams {
   /** Streams a session's events after number `after`, until the session has ended or the client disconnects. */
@@ -57,6 +60,8 @@ export async function createEventStreams(
     reply.hijack();
     request.isStream = true;
     const { raw } = reply;
+    // The body ends with the connection, so that what is written to all watchers is one buffer, without a frame for each.
+    raw.removeHeader("transfer-encoding");
     raw.once("close", () => ended.abort());
     // The client may have disconnected while the key was checked; then no "close" event follows.
     if (raw.closed) ended.abort();
@@ -68,10 +73,10 @@ export async function createEventStreams(
       // A connection kept alive for another request would delay the server's stop until the keep-alive timeout.
       connection: "close",
     });
-    raw.write(": connected\n\n");
+    raw.write(connected);
     let isInDoubt = false;
     const heartbeat = setInterval(() => {
-      raw.write(": heartbeat\n\n");
+      raw.write(beat);
       // A notification can be lost: this also polls for its events. It also checks that the key or role is still
       // valid.
       isInDoubt = true;
@@ -83,7 +88,7 @@ export async function createEventStreams(
         if (isInDoubt && !(await mayStillRead(request))) break;
         isInDoubt = false;
         const { over, events, last, more } = await reads.current(organizationId, id, sent);
-        if (events !== "") raw.write(events);
+        if (events.length > 0) raw.write(events);
         sent = last;
         // If the client reads slowly, no more than one page waits in memory.
         if (raw.writableNeedDrain) await once(raw, "drain", { signal: ended.signal });
@@ -129,8 +134,8 @@ export async function createEventStreams(
 
 interface Read {
   readonly over: boolean;
-  /** In the format of Server-Sent Events. */
-  readonly events: string;
+  /** In the format of Server-Sent Events: one buffer, which all watchers are sent. */
+  readonly events: Buffer;
   /** Number of the last event. */
   readonly last: number;
   readonly more: boolean;
@@ -147,9 +152,9 @@ function createSharedReads(database: Database) {
     const events = page?.events ?? [];
     return {
       over,
-      events: events
-        .map((event) => `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
-        .join(""),
+      events: Buffer.from(
+        events.map((event) => `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""),
+      ),
       last: events.at(-1)?.seq ?? after,
       more: page?.nextCursor != null,
     };

@@ -9,12 +9,8 @@ import {
   type ConnectionCredential,
 } from "../../domain/repositories/connection.ts";
 import { requireStillAdmin } from "../../store/people/still-admin.ts";
-import {
-  createConnection,
-  openConnection,
-  requireFreeAddress,
-  saveConnectionHealth,
-} from "../../store/secrets/forge-connections.ts";
+import { createConnection, requireFreeAddress } from "../../store/secrets/forge-connections.ts";
+import { openConnection, saveConnectionHealth } from "../../store/secrets/opened-connections.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -170,7 +166,7 @@ export function addGitHubAppOperations(app: App, options: ApiOptions): void {
         await checkSaved(options, organizationId, id).catch((error: unknown) =>
           request.log.warn({ err: error, connectionId: id }, "a new GitHub App could not be checked"),
         );
-        const page = URL.canParse(made.htmlUrl) ? new URL(made.htmlUrl) : null;
+        const page = URL.parse(made.htmlUrl);
         const isThere = page !== null && page.origin === new URL(webUrl).origin;
         return await reply.redirect(isThere ? `${page.href}/installations/new` : "/settings");
       } catch (error) {

@@ -1,5 +1,6 @@
 import { splitAgentName, usualLevels } from "../../domain/agents/agent.ts";
 import type { Automation } from "../../domain/automations/automation.ts";
+import { fanOutLimit } from "../../domain/automations/run.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
@@ -9,6 +10,13 @@ import { createRepository, findRepositories, type RepositoryRecord } from "../..
 import type { ApiOptions } from "../http/context.ts";
 
 const repositoryLimit = 20;
+const mostOfSession = `a session can have at most ${repositoryLimit}`;
+
+/** @throws InvalidInputError if an automation has more repositories than one session can have, and is to fan out no more */
+export function requireOneSession({ repositories }: Pick<Automation, "repositories">): void {
+  if (repositories.length <= repositoryLimit) return;
+  throw new InvalidInputError(`fanOut: the automation has ${repositories.length} repositories, and ${mostOfSession}`);
+}
 
 /**
  * Parses a repository's URL.
@@ -35,11 +43,13 @@ export async function resolveRepositories(
   options: ApiOptions,
   organizationId: string,
   request: {
+    /** Whether each of them gets a session of its own, so that there may be more. */
+    readonly fanOut?: boolean | undefined;
     readonly repositories?: readonly string[] | undefined;
     readonly codeRepoIds?: readonly string[] | undefined;
   },
 ): Promise<RepositoryRecord[]> {
-  const { repositories: urls = [], codeRepoIds: ids = [] } = request;
+  const { repositories: urls = [], codeRepoIds: ids = [], fanOut = false } = request;
   // Everything is checked before anything is connected, so that a rejected request changes nothing.
   const named = urls.map((url, index) => {
     const field = `repositories.${index}`;
@@ -72,10 +82,9 @@ export async function resolveRepositories(
     connected.map(async ({ address }) => options.repositoryKeyOf(address, organizationId)),
   );
   const count = new Set([...addresses.keys(), ...keys]).size;
-  if (count > repositoryLimit) {
-    throw new InvalidInputError(
-      `repositories and codeRepoIds name ${count} repositories: a session can have at most ${repositoryLimit}`,
-    );
+  if (count > (fanOut ? fanOutLimit : repositoryLimit)) {
+    const most = fanOut ? `an automation that fans out can have at most ${fanOutLimit}` : mostOfSession;
+    throw new InvalidInputError(`repositories and codeRepoIds name ${count} repositories: ${most}`);
   }
   const resolved = new Map<string, RepositoryRecord>();
   for (const [key, { cloneUrl, name }] of addresses) {

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import type { Principal } from "../../domain/people/key.ts";
-import { eventPageSchema } from "../../domain/sessions/event.ts";
 import { newSession } from "../../domain/sessions/new-session.ts";
 import {
   createSessionFields,
@@ -10,7 +9,6 @@ import {
   sendMessageSchema,
   sessionBudgetSchema,
   sessionDetailSchema,
-  sessionDiffSchema,
   sessionSchema,
   type CreateSession,
   type Session,
@@ -21,12 +19,10 @@ import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
 import { deleteSession } from "../../store/sessions/delete-session.ts";
 import type { SessionListQuery } from "../../store/sessions/conditions.ts";
-import { listEvents } from "../../store/sessions/events.ts";
 import { searchSessions } from "../../store/sessions/search.ts";
 import {
   addMessage,
   cancelSession,
-  getDiff,
   listSessions,
   queueSession,
   requireSession,
@@ -40,6 +36,7 @@ import { originOf } from "../http/origin.ts";
 import { answers, idOf, idParameters, requireUuid } from "../http/shapes.ts";
 import type { EventStreams } from "./event-stream.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
+import { addSessionProgress } from "./session-progress.ts";
 
 const tags = ["Sessions"];
 /** Filters a list by status or automation. */
@@ -88,6 +85,7 @@ export async function createFromRequest(
   const notices =
     unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
+  const { pullRequest, pullRequestsTogether } = body;
   // Applies to every target branch, because work pushed directly to the configured branch would not be reviewed. The
   // default branch is not checked here: only the remote knows it.
   const configured = repositories.find(({ branch }) => branch !== null && branch === branchName);
@@ -105,6 +103,8 @@ export async function createFromRequest(
     targetBranch,
     branchName,
     queueRightAway,
+    pullRequest,
+    pullRequestsTogether,
     id,
     repositories,
     createdBy: principal.keyId,
@@ -201,7 +201,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
   addChanges(app, options, show);
   addResolveConflicts(app, options, show);
   addBudget(app, options, show);
-  addProgress(app, options, streams);
+  addSessionProgress(app, options, streams);
 }
 
 function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
@@ -312,62 +312,6 @@ function addBudget(app: App, options: ApiOptions, show: (record: SessionRecord) 
       const id = idOf(request, "session");
       await setSessionBudget(database, principal.organizationId, id, request.body.budgetUsd);
       return show(await readSession(options, principal, id));
-    },
-  );
-}
-
-function addProgress(app: App, options: ApiOptions, streams: EventStreams): void {
-  const { database } = options;
-  const after = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0);
-  app.get(
-    "/session/:id/events",
-    {
-      config: { operation: { scope: "read", streams: true } },
-      schema: {
-        tags,
-        operationId: "listEvents",
-        summary: "A page of events; with Accept: text/event-stream, all of them as they happen",
-        params: idParameters,
-        querystring: z.object({ after, limit: z.coerce.number().int().min(1).max(1_000).default(200) }),
-        response: answers(eventPageSchema),
-      },
-    },
-    async (request, reply) => {
-      const { organizationId } = principalOfRequest(request);
-      const { id } = await readSession(options, principalOfRequest(request), request.params.id);
-      const wantsStream = request.headers.accept?.includes("text/event-stream") === true;
-      if (wantsStream && request.method !== "HEAD") {
-        const last = Number(request.headers["last-event-id"]);
-        await streams.stream(
-          request,
-          reply,
-          { organizationId, id },
-          Number.isSafeInteger(last) && last > 0 ? last : request.query.after,
-        );
-        return reply;
-      }
-      const page = await listEvents(database, organizationId, id, request.query.after, request.query.limit);
-      if (page === null) throw new NotFoundError(`session ${id} was not found`);
-      return page;
-    },
-  );
-  app.get(
-    "/session/:id/diff",
-    {
-      config: { operation: { scope: "read" } },
-      schema: {
-        tags,
-        operationId: "getDiff",
-        summary: "Show what a session changed",
-        params: idParameters,
-        response: answers(sessionDiffSchema),
-      },
-    },
-    async (request) => {
-      const { organizationId } = principalOfRequest(request);
-      const diff = await getDiff(database, organizationId, idOf(request, "session"));
-      if (diff === null) throw new NotFoundError(`session ${request.params.id} was not found`);
-      return diff;
     },
   );
 }

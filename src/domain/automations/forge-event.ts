@@ -71,6 +71,8 @@ const comment = z.object({
   hunk: text.nullable(),
   /** The thread that a reply must name; null if comments have none. */
   threadId: text.nullable(),
+  /** The review that a comment on lines is of. Absent: the forge does not say it. */
+  reviewId: text.nullable().optional(),
 });
 
 /**

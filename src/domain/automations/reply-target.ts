@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Subject } from "../answers/answer.ts";
 
 const text = z.string().min(1).max(2_000);
 
@@ -23,3 +24,15 @@ export function replyTargetOf(event: unknown): ReplyTarget | null {
   if (data.source === "linear") return { service: "linear", issueId: data.issue.id };
   return { service: "slack", channel: data.message.channel, threadId: data.message.threadId };
 }
+
+/** An issue or a pull request of a forge that takes the result of a run whose event is about it. */
+export interface ForgeReplyTarget {
+  readonly service: "forge";
+  /** That told of the event: if it is deleted, nothing is said. */
+  readonly connectionId: string;
+  readonly repositoryId: string;
+  readonly subject: Subject;
+}
+
+/** Most runs of all automations whose results are said at one issue or pull request, so that bots that answer each other come to an end. */
+export const mostRepliesOfSubject = 50;

@@ -3,6 +3,7 @@ import { optionalText, text } from "../fields/text.ts";
 import { isUuid } from "../fields/uuid.ts";
 import { repositoryPatternSchema } from "../repositories/repository-pattern.ts";
 import { forgeEventNames } from "./forge-event.ts";
+import { isAboutPullRequest, isAboutSubject } from "./told-by-forge.ts";
 import { isSourceEventName, sourceNames } from "./source-event.ts";
 import { isCron, isTimeZone } from "./schedule.ts";
 
@@ -89,10 +90,34 @@ const repositories = z.array(repositoryPatternSchema).max(100);
 const sourceEvents = z.array(text(200)).max(50);
 const secret = text(1_000).meta({ description: "The sender's own; omitted: one is made, and shown once." });
 
+/** Forms of the tokens of services that take answers back, and what to say of others. */
+const replyTokens: Readonly<Partial<Record<string, { readonly form: RegExp; readonly told: string }>>> = {
+  slack: { form: /^xoxb-[A-Za-z0-9-]{1,300}$/u, told: "must be a bot token of Slack, which begins with xoxb-" },
+  linear: {
+    form: /^(?:lin_(?:api|oauth)_[A-Za-z0-9._-]{1,300}|[A-Za-z0-9._-]{20,300})$/u,
+    told: "must be an API key of Linear, which begins with lin_api_, or an OAuth token",
+  },
+};
+const replyToken = optionalText(500).optional().meta({
+  description:
+    "Of slack and linear: with it the thread or issue gets a link at the start and the result at the end. Omitted: the one that it has; empty: none. Never shown.",
+});
+
+/** Where a run says its result: nowhere on the forge, or at the issue or pull request that its event is about. */
+const reply = z.enum(["none", "subject"]).meta({
+  description: "subject: the result is a comment on the issue or pull request that the event is about. Default none.",
+});
+/** Where a run's work goes: to a new branch with a pull request of its own, or to that of the pull request that its event is about. */
+const pushTo = z.enum(["newBranch", "pullRequest"]).meta({
+  description:
+    "pullRequest: the run goes on with the branch of the pull request that the event is about, if that is in the repository. Default newBranch.",
+});
+const answering = { reply: reply.default("none"), pushTo: pushTo.default("newBranch") };
+
 const settings = {
   schedule: { cron, timeZone: timeZone.default("UTC"), missed: z.enum(["runOnce", "skip"]).default("runOnce") },
   webhook: { verify: verifySchema.default({ type: "none" }) },
-  forge: { connectionId: connectionId.default(null), events, repositories: repositories.default([]) },
+  forge: { connectionId: connectionId.default(null), events, repositories: repositories.default([]), ...answering },
   source: {
     source: z.enum(sourceNames),
     events: sourceEvents.default([]).meta({ description: "Empty: all." }),
@@ -110,10 +135,45 @@ export const triggerInputSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("schedule"), id, ...optional, ...settings.schedule }),
   z.object({ type: z.literal("webhook"), id, ...optional, ...settings.webhook, secret: secret.optional() }),
   z.object({ type: z.literal("forge"), id, ...optional, ...settings.forge }),
-  z.object({ type: z.literal("source"), id, ...optional, ...settings.source, secret: secret.optional() }),
+  z.object({ type: z.literal("source"), id, ...optional, ...settings.source, secret: secret.optional(), replyToken }),
 ]);
 /** See `triggerInputSchema`. */
 export type TriggerInput = z.infer<typeof triggerInputSchema>;
+
+/**
+ * A trigger as a file in a repository has it: without ids, without secrets, which nobody may commit, and without connections and
+ * repositories: it hears of its own repository alone.
+ */
+export const fileTriggerSchema = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("api"), ...optional }),
+  z.strictObject({ type: z.literal("schedule"), ...optional, ...settings.schedule }),
+  z.strictObject({ type: z.literal("webhook"), ...optional, ...settings.webhook }),
+  z.strictObject({ type: z.literal("forge"), ...optional, events, ...answering }),
+  z.strictObject({ type: z.literal("source"), ...optional, ...settings.source }),
+]);
+
+/** What is wrong with a token for answers, as the end of a sentence; null: nothing. */
+function replyTokenProblem({ source, replyToken: token }: Extract<TriggerInput, { type: "source" }>): string | null {
+  if (token === undefined || token === "") return null;
+  const expected = replyTokens[source];
+  if (expected === undefined) return `must be absent: ${source} takes no answers back`;
+  return expected.form.test(token) ? null : expected.told;
+}
+
+/** What is wrong with where a trigger's runs answer and push, as a field and the end of a sentence; null: nothing. */
+function answeringProblem(trigger: Extract<TriggerInput, { type: "forge" }>): { field: string; told: string } | null {
+  const isElsewhere = (isAbout: (name: string) => boolean) => trigger.events.find((name) => !isAbout(name));
+  const unanswerable = trigger.reply === "subject" ? isElsewhere(isAboutSubject) : undefined;
+  if (unanswerable !== undefined)
+    return {
+      field: "reply",
+      told: `can't be subject: ${unanswerable} is about no issue and no pull request of a forge; give that event a trigger of its own`,
+    };
+  const branchless = trigger.pushTo === "pullRequest" ? isElsewhere(isAboutPullRequest) : undefined;
+  if (branchless === undefined) return null;
+  const told = `can't be pullRequest: ${branchless} is about no pull request that a forge tells of; give that event a trigger of its own`;
+  return { field: "pushTo", told };
+}
 
 /** An automation's triggers as create and update take them: whole; triggers that are not in the list are removed. */
 export const triggerListSchema = z
@@ -126,7 +186,11 @@ export const triggerListSchema = z
         const message = "must be base64, with or without whsec_ before it, as Standard Webhooks has it";
         if (!isKey) context.addIssue({ code: "custom", path: [index, "secret"], message });
       }
+      const wrong = trigger.type === "forge" ? answeringProblem(trigger) : null;
+      if (wrong !== null) context.addIssue({ code: "custom", path: [index, wrong.field], message: wrong.told });
       if (trigger.type !== "source") continue;
+      const wrongToken = replyTokenProblem(trigger);
+      if (wrongToken !== null) context.addIssue({ code: "custom", path: [index, "replyToken"], message: wrongToken });
       const unknown = trigger.events.find((name) => !isSourceEventName(trigger.source, name));
       if (unknown === undefined) continue;
       const message = `${trigger.source} has no event ${unknown}: see docs/sources.md`;
@@ -167,17 +231,35 @@ export const triggerSchema = z.discriminatedUnion("type", [
     connectionId: z.uuid().nullable(),
     events: z.array(z.string()),
     repositories: z.array(z.string()),
+    /** Nodes of the version before say neither. */
+    ...answering,
   }),
   z.object({
     type: z.literal("source"),
     ...shown,
     source: settings.source.source,
     events: z.array(z.string()),
+    hasReplyToken: z.boolean().meta({ description: "Whether answers go back to the thread or issue." }),
     ...address,
   }),
 ]);
 /** See `triggerSchema`. */
 export type Trigger = z.infer<typeof triggerSchema>;
+
+/** Whether a trigger's deliveries are signed: those of sources are, those of webhooks unless their `verify` is of type `none`. */
+export function isSigned(trigger: Trigger | TriggerInput): boolean {
+  return trigger.type === "source" || (trigger.type === "webhook" && trigger.verify.type !== "none");
+}
+
+/** The sender's own secret that a trigger was given; null: none. */
+export function givenSecret(trigger: TriggerInput): string | null {
+  return trigger.type === "webhook" || trigger.type === "source" ? (trigger.secret ?? null) : null;
+}
+
+/** Whether a secret is made for a new trigger, and shown once. */
+export function makesSecret(trigger: TriggerInput): boolean {
+  return isSigned(trigger) && givenSecret(trigger) === null;
+}
 
 /** Answer to a delivery. */
 export const receivedSchema = z.object({

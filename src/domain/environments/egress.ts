@@ -42,19 +42,10 @@ const longestHost = 300;
  * short form without brackets; null if it is not a host.
  */
 export function canonicalHost(host: string): string | null {
-  const hostname = host.length > longestHost ? null : hostnameOf(`http://${host}/`);
+  const hostname = host.length > longestHost ? null : (URL.parse(`http://${host}/`)?.hostname ?? null);
   if (hostname === null) return null;
   const canonical = hostname.replace(/^\[|\]$/gu, "").replace(/\.$/u, "");
   return canonical.includes(":") || name.test(canonical) ? canonical : null;
-}
-
-/** `new URL` throws for some texts that `URL.canParse` accepts. */
-function hostnameOf(url: string): string | null {
-  try {
-    return new URL(url).hostname;
-  } catch {
-    return null;
-  }
 }
 
 /** The rules that allow a host to be reached at a port. @param host canonical, see `canonicalHost` */

@@ -40,12 +40,12 @@ export function registryFolder(url: string): string {
 
 function urlProblem(value: string): string | null {
   // What the parser would encode or leave out could change the tools' settings that the address is written into.
-  if (!/^https:\/\//iu.test(value) || !URL.canParse(value))
+  const url = URL.parse(value);
+  if (!/^https:\/\//iu.test(value) || url === null)
     return "must be an https:// address: the credential is never sent in the clear";
   if (/[^\w.~:/@!$&()*+,;=%[\]-]/u.test(value))
     return "must not have a query, a fragment, or characters that a URL encodes";
-  const { username, password } = new URL(value);
-  return username === "" && password === "" ? null : "must not contain credentials: send username and token";
+  return url.username === "" && url.password === "" ? null : "must not contain credentials: send username and token";
 }
 
 /** Body of a registry's creation. */

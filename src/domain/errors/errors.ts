@@ -93,6 +93,7 @@ export const failureCodes = [
   "secret_in_work",
   "token_in_work",
   "setup_failed",
+  "gate_failed",
   "workspace_broken",
   "repository_not_allowed",
   "repository_not_found",

@@ -24,6 +24,10 @@ export function problemOf(issue: z.core.$ZodIssue): string {
       return `has an unknown field: ${issue.keys.join(", ")}`;
     case "invalid_union":
       return "options" in issue ? `must be ${oneOf(issue.options)}` : "is not valid";
+    case "invalid_key": {
+      const [inner] = issue.issues;
+      return inner === undefined ? "is not valid" : problemOf(inner);
+    }
     default:
       return "is not valid";
   }

@@ -8,7 +8,7 @@ export type AuditOutcome = (typeof auditOutcomes)[number];
 /** An entry of the audit log: an actor, its action, the action's target, the caller's address, and the outcome. */
 export const auditEntrySchema = z.object({
   id: z.uuid(),
-  /** `nobody` sent no valid key; a `command` was run on the server's machine. */
+  /** `nobody` sent no valid key; `command`: the server itself, or a command on its machine. */
   actor: z.enum(["key", "user", "browser", "command", "nobody"]),
   keyId: z.uuid().nullable(),
   /** The key's name and first characters. */

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { text } from "../fields/text.ts";
+import { isOldAzureAddress, oldAzureAddress } from "./azure-address.ts";
+import { allowedBotsSchema, mentionSchema } from "./calling.ts";
 import { forgeKinds, type ForgeKind } from "./repository.ts";
 
 /**
@@ -25,17 +27,23 @@ interface UsualAddresses {
 
 /** The addresses of each kind; a new kind needs its line here, and its check in `src/forges/check-connection.ts`. */
 export const usualAddresses: Readonly<Record<ForgeKind, UsualAddresses>> = {
+  azure: { webUrl: null, apiUrl: (origin) => origin },
   github: {
     webUrl: "https://github.com",
     apiUrl: (origin) => (origin === "https://github.com" ? "https://api.github.com" : `${origin}/api/v3`),
   },
   gitlab: { webUrl: "https://gitlab.com", apiUrl: (origin) => `${origin}/api/v4` },
   gitea: { webUrl: null, apiUrl: (origin) => `${origin}/api/v1` },
+  bitbucket: {
+    webUrl: "https://bitbucket.org",
+    apiUrl: (origin) => (origin === "https://bitbucket.org" ? "https://api.bitbucket.org/2.0" : `${origin}/2.0`),
+  },
+  bitbucketDataCenter: { webUrl: null, apiUrl: (origin) => `${origin}/rest/api/latest` },
   git: { webUrl: null, apiUrl: () => null },
 };
 
 /** An address of a forge: without credentials, query and fragment, and without a slash at its end. */
-const addressSchema = z
+export const forgeAddressSchema = z
   .string()
   .max(2_000)
   .transform((value, context) => {
@@ -46,21 +54,27 @@ const addressSchema = z
   });
 
 function addressProblem(value: string): string | null {
-  if (!URL.canParse(value) || !/^https?:\/\//iu.test(value)) return "must be an https:// address";
-  const { username, password } = new URL(value);
-  if (`${username}${password}` !== "") return "must not contain credentials: send them as credential";
+  const url = URL.parse(value);
+  if (url === null || !/^https?:\/\//iu.test(value)) return "must be an https:// address";
+  if (`${url.username}${url.password}` !== "") return "must not contain credentials: send them as credential";
   return /[?#]/u.test(value) ? "must not have a query or a fragment" : null;
 }
 
-const printable = /^[\x21-\x7e]+$/u;
+/** A token for a forge. */
+export const forgeTokenSchema = text(16_384).regex(
+  /^[\x21-\x7e]+$/u,
+  "must be printable ASCII characters without spaces",
+);
+/** What goes with a token, at forges that want it. */
+export const forgeUsernameSchema = text(500).regex(/^[^:\p{Cc}]+$/u, "must not contain a colon");
 const credentialSchema = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("token"),
-    token: text(16_384).regex(printable, "must be printable ASCII characters without spaces"),
-    username: text(500)
-      .regex(/^[^:\p{Cc}]+$/u, "must not contain a colon")
-      .optional()
-      .meta({ description: "Of a plain git server, whose token is a password. Default: `git`." }),
+    token: forgeTokenSchema,
+    username: forgeUsernameSchema.optional().meta({
+      description:
+        "Of a plain git server, whose token is a password: default `git`. Of Bitbucket, the account's address of an API token. Of Bitbucket Data Center, whose the token is: default `x-token-auth`.",
+    }),
   }),
   z.object({
     type: z.literal("app"),
@@ -72,20 +86,32 @@ const credentialSchema = z.discriminatedUnion("type", [
 /** A credential as it is sent, and as it is sealed. */
 export type ConnectionCredential = z.infer<typeof credentialSchema>;
 
+/** Fields of a connection's body that say who calls Offstage by what. */
+const callingFields = {
+  mention: mentionSchema.nullable().optional().meta({
+    description: "The word that calls Offstage in its comments, such as `offstage`; null: OFFSTAGE_MENTION.",
+  }),
+  allowedBots: allowedBotsSchema.nullable().optional().meta({
+    description: "Logins of the bots that may steer sessions there; null: OFFSTAGE_ALLOWED_BOTS; an empty list: none.",
+  }),
+};
+
 /** Body of a connection's creation. */
 export const createConnectionSchema = z
   .object({
     kind: z.enum(forgeKinds),
     name: text(200).optional().meta({ description: "Default: the address's host." }),
-    webUrl: addressSchema.optional().meta({
+    webUrl: forgeAddressSchema.optional().meta({
       description:
         "The forge's address, or that of one owner on it (`https://github.com/acme`): the longest that fits a repository counts. Default: the public server of the kind.",
     }),
-    apiUrl: addressSchema.optional().meta({ description: "Default: where the kind has its API." }),
+    apiUrl: forgeAddressSchema.optional().meta({ description: "Default: where the kind has its API." }),
     credential: credentialSchema.meta({ description: "Never shown again, and never in a sandbox." }),
+    ...callingFields,
   })
   .superRefine(({ kind, webUrl, credential }, context) => {
     const issue = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
+    if (kind === "azure" && isOldAzureAddress(webUrl ?? "")) issue(["webUrl"], oldAzureAddress);
     if (webUrl === undefined && usualAddresses[kind].webUrl === null) issue(["webUrl"], "is required for this kind");
     if (credential.type === "app" && kind !== "github") {
       issue(["credential", "type"], "app is for github only: send a token");
@@ -96,6 +122,7 @@ export const createConnectionSchema = z
 export const updateConnectionSchema = z.object({
   name: text(200).optional(),
   credential: credentialSchema.optional(),
+  ...callingFields,
 });
 
 /** Something that a connection's credential lacks. */
@@ -140,6 +167,15 @@ export function boundedProblems(problems: readonly ConnectionProblem[]): Connect
     }));
 }
 
+/** Whether a credential at a forge works, as its last check or use found it. */
+export const connectionHealthSchema = z.object({
+  state: z.enum(connectionStates),
+  checkedAt: z.iso.datetime(),
+  problems: z.array(connectionProblemSchema),
+});
+/** See `connectionHealthSchema`. */
+export type ConnectionHealth = z.infer<typeof connectionHealthSchema>;
+
 /** A connection as the API shows it: without its credential. */
 export const connectionSchema = z.object({
   id: z.uuid(),
@@ -150,15 +186,16 @@ export const connectionSchema = z.object({
   credential: z.enum(connectionCredentials),
   account: z.string().nullable().meta({ description: "Whose the credential is; null: the forge does not say." }),
   installUrl: z.string().nullable().meta({ description: "Where its GitHub App is installed on further accounts." }),
+  mention: z.string().nullable().meta({ description: "The word that calls Offstage; null: OFFSTAGE_MENTION." }),
+  allowedBots: z
+    .array(z.string())
+    .nullable()
+    .meta({ description: "Bots that may steer sessions; null: OFFSTAGE_ALLOWED_BOTS." }),
   hookUrl: z.string().meta({ description: "The address that the forge's webhook must have." }),
   previousSecretUntil: z.iso.datetime().nullable().meta({
     description: "Until when deliveries that are signed with the webhook secret before are accepted.",
   }),
-  health: z.object({
-    state: z.enum(connectionStates),
-    checkedAt: z.iso.datetime(),
-    problems: z.array(connectionProblemSchema),
-  }),
+  health: connectionHealthSchema,
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });

@@ -1,3 +1,6 @@
+import { withoutForgedMarks } from "./comment-mark.ts";
+import { markedSection } from "./pull-request-section.ts";
+
 /** Paths of a repository's pull request template, in the order in which forges look for it. */
 export const pullRequestTemplatePaths = [
   ".github/pull_request_template.md",
@@ -7,14 +10,15 @@ export const pullRequestTemplatePaths = [
   ".gitea/pull_request_template.md",
   ".gitea/PULL_REQUEST_TEMPLATE.md",
   ".forgejo/pull_request_template.md",
+  ".azuredevops/pull_request_template.md",
   "pull_request_template.md",
   "PULL_REQUEST_TEMPLATE.md",
   "docs/pull_request_template.md",
   "docs/PULL_REQUEST_TEMPLATE.md",
 ] as const;
 
-/** Characters of a pull request's body; forges accept 65,536. */
-const bodyLimit = 60_000;
+/** Most characters of a pull request's body; forges accept 65,536. */
+export const longestBody = 60_000;
 const descriptionHeading = /^#{1,6}\s.*\b(?:description|summary|what|changes?)\b.*$/imu;
 
 /** Ends what Offstage says in a body; further turns go before it. Whoever removes it has the body to themselves. */
@@ -36,13 +40,14 @@ export function withFurtherTurn(
   const mark = commitMark(headSha);
   if (end === -1 || body.includes(mark)) return null;
   const further = `${body.slice(0, end)}\n\n---\n\n${descriptionOf(finalMessage, commits)}\n${mark}${body.slice(end)}`;
-  return further.length > bodyLimit ? null : further;
+  return further.length > longestBody ? null : further;
 }
 
 interface PullRequestWork {
   readonly title: string;
   readonly finalMessage: string;
-  readonly sessionUrl: string;
+  /** What is kept current: src/domain/conversations/section.ts. */
+  readonly section: string;
   readonly template: string | null;
   /** The pushed commit. */
   readonly headSha: string;
@@ -51,7 +56,7 @@ interface PullRequestWork {
 
 function descriptionOf(finalMessage: string, commits: PullRequestWork["commits"]): string {
   // An agent that writes our mark could otherwise end what we say in its midst.
-  const answer = finalMessage.trim().replaceAll(/<!--\s*\/?offstage/gu, "<!-- ");
+  const answer = withoutForgedMarks(finalMessage.trim());
   return answer === "" ? commits.map((commit) => `- ${commit.subject}`).join("\n") : answer;
 }
 
@@ -63,9 +68,9 @@ function descriptionOf(finalMessage: string, commits: PullRequestWork["commits"]
 export function pullRequestText(work: PullRequestWork): { title: string; body: string } {
   const description = descriptionOf(work.finalMessage, work.commits);
   const marks = `\n${commitMark(work.headSha)}${endMark}`;
-  const footer = `\n\n---\nMade by [this Offstage session](${work.sessionUrl}).`;
+  const footer = `\n\n${markedSection(work.section)}`;
   const template = work.template?.trim() ?? "";
-  const room = bodyLimit - footer.length - marks.length - template.length - 4;
+  const room = longestBody - footer.length - marks.length - template.length - 4;
   const cut = description.length <= room ? description : `${description.slice(0, room - 20).toWellFormed()}\n\n(cut)`;
   const told = `${cut}${marks}`;
   const body = work.template === null ? told : intoTemplate(template, told);

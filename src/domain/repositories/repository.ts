@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { isBranchName } from "../fields/git-ref.ts";
 import { optionalText, text } from "../fields/text.ts";
+import { azureServicesHost, azureServicesPath } from "./azure-address.ts";
 
-/** Kinds of forges; `git`: a plain git server without pull requests. */
-export const forgeKinds = ["github", "gitlab", "gitea", "git"] as const;
+/** Kinds of forges; `bitbucket`: Bitbucket Cloud; `git`: a plain git server without pull requests. */
+export const forgeKinds = ["azure", "github", "gitlab", "gitea", "bitbucket", "bitbucketDataCenter", "git"] as const;
 /** See `forgeKinds`. */
 export type ForgeKind = (typeof forgeKinds)[number];
 
@@ -58,7 +59,7 @@ export interface RepositoryAddress {
   readonly cloneUrl: string;
   /**
    * Equal for all addresses of one repository: `host/path` without scheme and `.git`, host in lower case; `file:/path`
-   * if it is local.
+   * if it is local. All addresses of Azure DevOps Services are as at `dev.azure.com` here, in `host` and in `path`.
    */
   readonly key: string;
   /** `owner/name`, or the last part of the path. */
@@ -160,7 +161,7 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
     return { problem: `has the scheme ${parsed.protocol}// which is not supported: use https, http or ssh` };
   }
   const isSsh = parsed.protocol === "ssh:";
-  if (parsed.password !== "" || (!isSsh && parsed.username !== "")) {
+  if (parsed.password !== "" || (!isSsh && parsed.username !== "" && !isOrganization(parsed))) {
     return {
       problem: "must not contain credentials: remove them and configure the forge's token on the server instead",
     };
@@ -178,16 +179,24 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
   const host = canonicalHost(parsed.host, isSsh);
   // The URL parser does not check the host of an ssh address, which may contain shell syntax.
   if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/u.test(host)) return { problem: "has no host name" };
-  return {
-    cloneUrl: isScp
-      ? original
-      : `${parsed.protocol}//${isSsh && parsed.username !== "" ? `${parsed.username}@` : ""}${host}/${path}`,
-    key: `${host}/${bare}`,
-    name: shown(bare.split("/").slice(-2).join("/")),
-    host,
-    path: bare,
-    local: false,
-  };
+  const cloneUrl = isScp
+    ? original
+    : `${parsed.protocol}//${isSsh && parsed.username !== "" ? `${parsed.username}@` : ""}${host}/${path}`;
+  const azure = azureServicesPath(host, path, isSsh);
+  if (azure !== null) return placed(cloneUrl, azureServicesHost, azure);
+  // A repository of Azure DevOps may have a name that ends so, and is not found without it.
+  return placed(cloneUrl, host, /(?:^|\/)_git\/[^/]+$/u.test(path) ? path : bare);
+}
+
+function placed(cloneUrl: string, host: string, path: string): RepositoryAddress {
+  // On Azure DevOps the word _git stands between the project and the repository.
+  const names = path.split("/").filter((segment, index, all) => segment !== "_git" || index !== all.length - 2);
+  return { cloneUrl, key: `${host}/${path}`, name: shown(names.slice(-2).join("/")), host, path, local: false };
+}
+
+/** Whether the user's name in an address is only the organization, as in those that Azure DevOps shows for cloning. */
+function isOrganization({ host, username, pathname }: URL): boolean {
+  return host === azureServicesHost && username.toLowerCase() === pathname.split("/")[1]?.toLowerCase();
 }
 
 /** A name for people, without the escapes of its URL; as it is if something in it can't be shown. */

@@ -63,6 +63,16 @@ const payloads = {
     text: z.string(),
     state: z.enum(["running", "completed", "failed"]),
   }),
+  /** How the script ended that decides whether an automation's run goes on. */
+  "gate.decided": z.object({
+    outcome: z.enum(["passed", "filtered", "failed"]),
+    /** Exit code; null if the script did not end by itself. */
+    code: z.number().int().nullable(),
+    /** What it printed for the agent. */
+    output: z.string(),
+    /** The end of what it printed on stderr. */
+    log: z.string(),
+  }),
   "agent.started": z.object({
     provider: z.string(),
     model: z.string().nullable(),

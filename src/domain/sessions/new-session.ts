@@ -1,3 +1,4 @@
+import type { PullRequestSettings } from "../repositories/pull-request-settings.ts";
 import { defaultBranchName, firstMessage, titleOf } from "./session.ts";
 
 /** A new session with every default settled, ready for the database. */
@@ -12,9 +13,17 @@ export interface NewSession {
   readonly branchName: string;
   readonly priority: number;
   readonly repositories: readonly { readonly id: string; readonly directory: string }[];
+  /** Whether no pull request is opened until the work on all repositories is pushed. */
+  readonly pullRequestsTogether: boolean;
   readonly automationId: string | null;
   readonly jobId: string | null;
+  /** Its place among the sessions of its job, from 0. */
+  readonly jobPart: number;
   readonly payload: unknown;
+  /** Script that decides in the sandbox whether the agent begins; null: it does. */
+  readonly gate: string | null;
+  /** How its pull requests are opened; null: as usual. */
+  readonly pullRequest: PullRequestSettings | null;
   /** Id of the key that created it. */
   readonly createdBy: string | null;
   /** Id of the signed-in user who asked for it; null: the user of the key, if it has one. */
@@ -39,10 +48,16 @@ export interface SessionRequest {
   readonly branchName?: string | null | undefined;
   readonly queueRightAway?: boolean | null | undefined;
   readonly repositories: readonly { readonly id: string; readonly name: string }[];
+  /** Default: false. */
+  readonly pullRequestsTogether?: boolean | null | undefined;
   readonly priority?: number | undefined;
   readonly automationId?: string | undefined;
   readonly jobId?: string | undefined;
+  /** Default: 0. */
+  readonly jobPart?: number | undefined;
   readonly payload?: unknown;
+  readonly gate?: string | null | undefined;
+  readonly pullRequest?: PullRequestSettings | null | undefined;
   readonly createdBy?: string | null | undefined;
   readonly requestedBy?: string | null | undefined;
   readonly sandboxed: boolean;
@@ -69,9 +84,13 @@ export function newSession(request: SessionRequest): NewSession {
     branchName: request.branchName ?? defaultBranchName(title, id),
     priority: request.priority ?? 5,
     repositories: withDirectories(request.repositories),
+    pullRequestsTogether: request.pullRequestsTogether ?? false,
     automationId: request.automationId ?? null,
     jobId: request.jobId ?? null,
+    jobPart: request.jobPart ?? 0,
     payload: request.payload ?? null,
+    gate: request.gate ?? null,
+    pullRequest: request.pullRequest ?? null,
     createdBy: request.createdBy ?? null,
     requestedBy: request.requestedBy ?? null,
     sandboxed: request.sandboxed,

@@ -9,6 +9,8 @@ export interface QueueStats {
   readonly oldestWaitSeconds: Readonly<Record<"sessions" | "jobs" | "deliveries", number>>;
   /** Connections of forges, by their health. */
   readonly connections: Readonly<Record<"ok" | "degraded" | "broken", number>>;
+  /** Automations that are not as their owners want them: Offstage paused them after failures, or they did not fire when expected. */
+  readonly automations: Readonly<Record<"pausedByFailures" | "silent", number>>;
   /** Workers whose last heartbeat is recent. */
   readonly workers: number;
 }

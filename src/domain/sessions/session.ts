@@ -3,6 +3,7 @@ import { dollarsSchema } from "../fields/dollars.ts";
 import { isBranchName } from "../fields/git-ref.ts";
 import { cutAtWord, text } from "../fields/text.ts";
 import { pullRequestSchema } from "../repositories/pull-request.ts";
+import { pullRequestSettingsSchema } from "../repositories/pull-request-settings.ts";
 import { failureSchema, retrySchema } from "./event.ts";
 import { sessionStatuses } from "./status.ts";
 
@@ -15,6 +16,10 @@ const branch = z.string().refine(isBranchName, "is not a valid git branch name (
 /** An agent as `<provider>:<model>`; the model's name may itself have colons. */
 export const agentNameSchema = text(200).regex(/^[^:\s]+:\S.*$/u, "must be written <provider>:<model>");
 
+/** What `pullRequestsTogether` means, for the API's description. */
+export const pullRequestsTogetherWords =
+  "Open no pull request until the work on every repository is pushed; if one push is refused, open none.";
+
 /** Body of `POST /session/create`. Unknown keys are accepted, so that a notice of the session can name them. */
 export const createSessionSchema = z
   .looseObject({
@@ -25,7 +30,16 @@ export const createSessionSchema = z
     codeRepoIds: z.array(text(200)).optional().meta({ description: "Ids of the organization's repositories." }),
     targetBranch: branch.meta({ description: "Branch against which the pull request is opened." }),
     branchName: branch.meta({ description: "Branch name to use for the work." }),
+    pullRequest: pullRequestSettingsSchema.nullish().meta({
+      description: "How its pull requests are opened: as drafts, with labels, reviewers, assignees.",
+    }),
     queueRightAway: z.boolean().nullish().meta({ description: "Default true: queue the session at once." }),
+    pullRequestsTogether: z
+      .boolean()
+      .nullish()
+      .meta({
+        description: `${pullRequestsTogetherWords} Default false: a repository whose push is refused holds back no other.`,
+      }),
   })
   .refine((body) => body.prompt !== undefined || body.description !== undefined, {
     message: "or description is required: say what the session should do",
@@ -94,9 +108,15 @@ export const sessionDetailSchema = sessionSchema.extend({
   waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
   /** When and why it is tried again after a failure that passes by itself; null unless it is `queued` for that. */
   retry: retrySchema.nullable().default(null),
+  pullRequest: pullRequestSettingsSchema
+    .nullable()
+    .default(null)
+    .meta({ description: "How its pull requests are opened." }),
   /** `seq` of the last event that was deleted because of its age; 0: all events exist. */
   eventsRemovedThrough: z.number().int(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
+  /** Whether no pull request is opened until the work on all repositories is pushed. */
+  pullRequestsTogether: z.boolean().default(false),
   pullRequests: z.array(pullRequestSchema),
 });
 /** See `sessionDetailSchema`. */

@@ -1,7 +1,10 @@
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { callForge, type ForgeAnswer } from "../http.ts";
-import { wordsOf } from "../refusal.ts";
+import { notIdentified, wordsOf } from "../refusal.ts";
+
+/** How problems name the API. */
+const ownApi = { name: "Gitea's API", address: "https://<server>/api/v1" };
 
 type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
 
@@ -35,7 +38,7 @@ export async function checkGitea(settings: GiteaSettings, signal: AbortSignal): 
   const user = await ask("GET", "/user");
   const { login } = (user.body ?? {}) as { login?: unknown };
   const isKnown = user.status === 200 && typeof login === "string";
-  if (!isKnown && !lacksScope(user)) return { account: null, problems: [notKnown(user)] };
+  if (!isKnown && !lacksScope(user)) return { account: null, problems: [notIdentified(user, ownApi)] };
   const repository = await ask("POST", `${nowhere}/pulls`);
   const issue = await ask("POST", `${nowhere}/issues`);
   return {
@@ -55,14 +58,4 @@ function lacksScope({ status, body }: ForgeAnswer): boolean {
 
 function problemOf(missing: keyof typeof scopes): ConnectionProblem {
   return { missing, ...scopes[missing], remedy: "Make a new token with the scope: Gitea can't add one to a token." };
-}
-
-function notKnown({ status, body }: ForgeAnswer): ConnectionProblem {
-  if (status === 401 || status === 403) {
-    const why = `The forge refused it: ${wordsOf(body)}.`;
-    return { missing: "a valid token", why, remedy: "Make a new token and send it.", essential: true };
-  }
-  const why = `The address answered ${status} and not as Gitea's API does: ${wordsOf(body)}.`;
-  const remedy = "Check apiUrl: it is https://<server>/api/v1.";
-  return { missing: "Gitea's API", why, remedy, essential: true };
 }

@@ -1,27 +1,16 @@
+import type { RepositoryCall } from "../forge.ts";
+import type { ReactionTarget } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
-import {
-  expectStatus,
-  lookFrom,
-  postOnce,
-  type Feedback,
-  type ForgeComment,
-  type LogReader,
-  type ReactionTarget,
-} from "../feedback.ts";
-import type { RepositoryCall } from "../pull-requests.ts";
+import { expectStatus, lookFrom, postOnce, type Feedback, type ForgeComment, type LogReader } from "../feedback.ts";
+import { feedbackInGitHubForm } from "../github-form.ts";
 import { refusedBy } from "../refusal.ts";
+import { addOnGitea } from "./pull-request-fields.ts";
 
 /** Fields used of a comment (https://docs.gitea.com/api, issueGetComments). */
 interface Comment {
   readonly id: number;
   readonly html_url: string;
   readonly body: string;
-}
-
-/** Fields used of a person's rights (repoGetRepoPermissions). */
-interface Permission {
-  readonly permission?: string;
-  readonly user?: { readonly id?: number };
 }
 
 /** Answers on Gitea and Forgejo. */
@@ -50,29 +39,21 @@ export function createGiteaFeedback({
   return {
     comment,
     reply: (address, { subject }, wanted, signal) => comment(address, subject, wanted, signal),
-    async react(address, target, content, signal) {
-      const answer = await call(address, "POST", `${pathOf(target)}/reactions`, signal, { body: { content } });
-      // 200: it was there.
-      expectStatus(host, answer, [200, 201], "reaction");
+    async resolve(address, { id }, signal) {
+      const answer = await call(address, "POST", `/pulls/comments/${encodeURIComponent(id)}/resolve`, signal);
+      // Gitea has the call since 1.26, Forgejo has none; 404 with words is of a comment that is gone.
+      if (answer.status === 405 || (answer.status === 404 && !isAnswered(answer.body))) return false;
+      expectStatus(host, answer, [204], "resolution of a thread");
+      return true;
     },
-    async setStatus(address, sha, { state, name, description, url }, signal) {
-      const body = { state, context: name, description, target_url: url };
-      const answer = await call(address, "POST", `/statuses/${encodeURIComponent(sha)}`, signal, { body });
-      expectStatus(host, answer, [201], "commit status");
-    },
-    readLogEnd: (address, job, bytes, signal) =>
-      readLog(address, `/actions/jobs/${encodeURIComponent(job)}/logs`, bytes, signal),
-    async mayWrite(address, { id, login }, signal) {
-      const path = `/collaborators/${encodeURIComponent(login)}/permission`;
-      const answer = await call(address, "GET", path, signal);
-      // Only who administers the repository may ask about others.
-      if (answer.status === 403) return null;
-      if (answer.status === 404) return false;
-      if (answer.status !== 200) throw refusedBy(host, answer, "question for a person's rights");
-      const { permission = "", user } = (answer.body ?? {}) as Permission;
-      return String(user?.id) === id && ["owner", "admin", "write"].includes(permission);
-    },
+    add: (address, number, addition, signal) => addOnGitea({ host, call }, address, number, addition, signal),
+    ...feedbackInGitHubForm({ host, call, readLog, pathOf, longestDescription: Infinity }),
   };
+}
+
+/** Whether a call answered, and not the server that has no such call: that writes no JSON. */
+function isAnswered(body: unknown): boolean {
+  return typeof body === "object" && body !== null;
 }
 
 /** Comments on lines have the same ids as others. */

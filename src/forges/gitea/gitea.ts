@@ -1,6 +1,6 @@
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess } from "../forge.ts";
+import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess, RepositoryCall } from "../forge.ts";
 import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
   createPullRequestCalls,
@@ -10,7 +10,7 @@ import {
   qualifiedHead,
   type Branches,
   type OpenRefusal,
-  type RepositoryCall,
+  type PullRequestApi,
 } from "../pull-requests.ts";
 import type { LogReader } from "../feedback.ts";
 import { readLogEnd } from "../logs.ts";
@@ -132,7 +132,7 @@ export function createGitea(settings: GiteaSettings): Forge {
   }
 
   /** A missing branch and a missing repository have the same answer. */
-  async function refusalOf(address: RepositoryAddress, answer: ForgeAnswer, signal: AbortSignal): Promise<OpenRefusal> {
+  const refusalOf: PullRequestApi["refusalOf"] = async (callAs, address, answer, signal): Promise<OpenRefusal> => {
     const words = wordsOf(answer.body);
     if (answer.status === 409) {
       const number = /issue_id: (\d+)/u.exec(words)?.[1];
@@ -140,8 +140,8 @@ export function createGitea(settings: GiteaSettings): Forge {
     }
     if (answer.status === 422 && /no changes between/iu.test(words)) return { why: "same" };
     if (answer.status !== 404) return { why: "refused" };
-    return { why: (await call(address, "GET", "", signal)).status === 200 ? "unknown" : "refused" };
-  }
+    return { why: (await callAs(address, "GET", "", signal)).status === 200 ? "unknown" : "refused" };
+  };
 
   async function readAccess(
     address: RepositoryAddress,
@@ -193,6 +193,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     name: host,
     webUrl: settings.webUrl,
     opensPullRequests: true,
+    pullRequestRef: (number) => `refs/pull/${number}/head`,
     feedback: createGiteaFeedback({ host, call, readLog }),
     serves: (address) => servesAddress(settings.webUrl, address),
     credentials: () =>
@@ -201,7 +202,8 @@ export function createGitea(settings: GiteaSettings): Forge {
       host,
       call,
       names: gitHubNames,
-      open: openAsGitHub(call),
+      // As `WIP:` is, unless the administrator named other beginnings (https://docs.gitea.com/usage/pull-request).
+      open: openAsGitHub((title) => ({ title: `WIP: ${title}` })),
       list,
       read: (body) => toPullRequest(body as PullRequest),
       refusalOf,
@@ -241,15 +243,16 @@ function branchOf({ label, ref }: Partial<PullRequest["head"]>): string | undefi
 }
 
 function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
-  const { number, html_url: url, state, merged, mergeable = null, draft = false, body, head, base } = pullRequest;
+  const { number, html_url: url, state, merged, mergeable = null, draft, body, head, base } = pullRequest;
   return {
     number,
     url,
     state: merged ? "merged" : state,
     head: branchOf(head) ?? "",
     target: base.ref,
-    mergeable: mergeable === false && draft ? null : mergeable,
+    mergeable: mergeable === false && draft === true ? null : mergeable,
     headSha: head.sha,
     mark: readMark(body ?? ""),
+    ...(draft !== undefined && { draft }),
   };
 }

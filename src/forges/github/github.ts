@@ -3,8 +3,10 @@ import type { components } from "@octokit/openapi-types";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import type { Forge, ForgePullRequest, ForgeSettings } from "../forge.ts";
+import type { Forge, ForgePullRequest, ForgeSettings, RepositoryCall } from "../forge.ts";
 import { createGitHubFeedback } from "./feedback.ts";
+import { gitHubApprovals } from "./approvals.ts";
+import { graphqlUrlOf, resolveReviewThread } from "./review-threads.ts";
 import { gitHubAccess, type InstallationPermissions } from "./access.ts";
 import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
@@ -15,7 +17,7 @@ import {
   qualifiedHead,
   type Branches,
   type OpenRefusal,
-  type RepositoryCall,
+  type PullRequestApi,
 } from "../pull-requests.ts";
 import type { LogReader } from "../feedback.ts";
 import { readLogEnd } from "../logs.ts";
@@ -30,7 +32,7 @@ type PullRequest = Pick<
 > &
   // Not in lists. Null while GitHub computes it, which a request for the pull request starts
   // (https://docs.github.com/rest/pulls/pulls#get-a-pull-request).
-  Partial<Pick<components["schemas"]["pull-request"], "mergeable">>;
+  Partial<Pick<components["schemas"]["pull-request"], "mergeable" | "draft">>;
 
 interface Installation {
   readonly token: string;
@@ -121,6 +123,12 @@ export function createGitHub(settings: GitHubSettings): Forge {
     return answer;
   };
 
+  async function askGraphQL(address: RepositoryAddress, body: unknown, signal: AbortSignal): Promise<ForgeAnswer> {
+    const secret = await token(address, signal);
+    const headers = secret === null ? {} : { Authorization: `Bearer ${secret}` };
+    return callForge(graphqlUrlOf(settings.apiUrl), { method: "POST", headers, body, signal });
+  }
+
   const readLog: LogReader = async (address, path, bytes, signal) => {
     const secret = await token(address, signal);
     const headers = secret === null ? {} : { Authorization: `Bearer ${secret}` };
@@ -160,7 +168,19 @@ export function createGitHub(settings: GitHubSettings): Forge {
     name: host === "github.com" ? "GitHub" : host,
     webUrl: settings.webUrl,
     opensPullRequests: true,
-    feedback: createGitHubFeedback({ host, call, readLog }),
+    pullRequestRef: (number) => `refs/pull/${number}/head`,
+    feedback: createGitHubFeedback({
+      host,
+      call,
+      readLog,
+      resolveThread: (address, thread, signal) =>
+        resolveReviewThread(
+          { host, ask: (query, variables, asked) => askGraphQL(address, { query, variables }, asked) },
+          pathOn(settings.webUrl, address),
+          thread,
+          signal,
+        ),
+    }),
     issuedTokens: () => [...issued.keys()],
     serves: (address) => servesAddress(settings.webUrl, address),
     async credentials(address, signal) {
@@ -171,10 +191,10 @@ export function createGitHub(settings: GitHubSettings): Forge {
       host,
       call,
       names: gitHubNames,
-      open: openAsGitHub(call),
+      open: openOnGitHub,
       list,
       read: (body) => toPullRequest(body as PullRequest),
-      refusalOf: (_, answer) => Promise.resolve(refusalOf(answer)),
+      refusalOf: (_call, _address, answer) => Promise.resolve(refusalOf(answer)),
       keepsClosedHead: true,
     }),
     async readAccess(address, branch, signal, isNeeded = false) {
@@ -188,6 +208,14 @@ export function createGitHub(settings: GitHubSettings): Forge {
       const granted = app === undefined ? null : (await installationOf(address, app, signal)).permissions;
       return gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
     },
+    async readApprovalRules(address, target, signal) {
+      const branch = encodeURIComponent(target);
+      const [rules, protection] = await Promise.all([
+        call(address, "GET", `/rules/branches/${branch}`, signal, onlyALook),
+        call(address, "GET", `/branches/${branch}/protection`, signal, onlyALook),
+      ]);
+      return gitHubApprovals(rules, protection);
+    },
     async fork(address, signal) {
       const answer = await call(address, "POST", "/forks", signal, { body: { default_branch_only: true } });
       if (answer.status !== 202) throw notForked(host, address, answer);
@@ -195,6 +223,16 @@ export function createGitHub(settings: GitHubSettings): Forge {
     },
   };
 }
+
+/** Private repositories have drafts with a paid plan alone: without, a draft is opened as ready for review. */
+const openOnGitHub: PullRequestApi["open"] = async (call, address, request, signal) => {
+  const answer = await openGitHubPullRequest(call, address, request, signal);
+  const isUnknown = answer.status === 422 && /draft pull requests are not supported/iu.test(wordsOf(answer.body));
+  if (request.draft !== true || !isUnknown) return answer;
+  return openGitHubPullRequest(call, address, { ...request, draft: false }, signal);
+};
+
+const openGitHubPullRequest = openAsGitHub(() => ({ draft: true }));
 
 /** Why a pull request was not opened: https://docs.github.com/rest/pulls/pulls#create-a-pull-request. */
 function refusalOf({ status, body }: ForgeAnswer): OpenRefusal {
@@ -228,6 +266,7 @@ function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
     mergeable: pullRequest.mergeable ?? null,
     headSha: pullRequest.head.sha,
     mark: readMark(pullRequest.body ?? ""),
+    ...(pullRequest.draft !== undefined && { draft: pullRequest.draft }),
   };
 }
 

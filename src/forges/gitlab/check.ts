@@ -2,7 +2,10 @@ import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { callForge, type ForgeAnswer } from "../http.ts";
-import { wordsOf } from "../refusal.ts";
+import { notIdentified } from "../refusal.ts";
+
+/** How problems name the API. */
+const ownApi = { name: "GitLab's API", address: "https://<server>/api/v4" };
 
 type GitLabSettings = Extract<ForgeSettings, { kind: "gitlab" }>;
 
@@ -33,7 +36,8 @@ export async function checkGitLab(
     callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal });
   const user = await ask("/user");
   const { username } = (user.body ?? {}) as { username?: unknown };
-  if (user.status !== 200 || typeof username !== "string") return { account: null, problems: [notKnown(user)] };
+  if (user.status !== 200 || typeof username !== "string")
+    return { account: null, problems: [notIdentified(user, ownApi)] };
   // An OAuth token is none of these, and GitLab answers 400 or 404: its scopes are not told.
   const token = await ask("/personal_access_tokens/self");
   if (token.status !== 200) return { account: username, problems: [] };
@@ -57,14 +61,4 @@ const withoutScope: ConnectionProblem = {
 function endsSoon(endsOn: string): ConnectionProblem {
   const why = `GitLab ends the token on ${endsOn}, and sessions can do nothing with it afterwards.`;
   return { missing: "a token that lasts", why, remedy: "Rotate it in GitLab and send the new one.", essential: false };
-}
-
-function notKnown({ status, body }: ForgeAnswer): ConnectionProblem {
-  if (status === 401 || status === 403) {
-    const why = `The forge refused it: ${wordsOf(body)}.`;
-    return { missing: "a valid token", why, remedy: "Make a new token and send it.", essential: true };
-  }
-  const why = `The address answered ${status} and not as GitLab's API does: ${wordsOf(body)}.`;
-  const remedy = "Check apiUrl: it is https://<server>/api/v4.";
-  return { missing: "GitLab's API", why, remedy, essential: true };
 }

@@ -1,3 +1,5 @@
+import type { RepositoryCall } from "../forge.ts";
+import type { Reaction, Subject } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import {
@@ -8,12 +10,14 @@ import {
   type ForgeComment,
   type LogReader,
   type NewComment,
-  type Reaction,
-  type Subject,
+  failedIn,
+  type RunJob,
 } from "../feedback.ts";
-import { hasNextPage, type RepositoryCall } from "../pull-requests.ts";
+import type { ForgeAnswer } from "../http.ts";
+import { hasNextPage } from "../pull-requests.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
 import { pathOn } from "../serves.ts";
+import { addOnGitLab } from "./pull-request-fields.ts";
 import { developer } from "./access.ts";
 import { withoutQuickActions } from "./quick-actions.ts";
 
@@ -22,6 +26,8 @@ interface GitLabApi {
   readonly webUrl: string;
   readonly call: RepositoryCall;
   readonly readLog: LogReader;
+  /** Asks for the user with a name. */
+  readonly users: (name: string, signal: AbortSignal) => Promise<ForgeAnswer>;
 }
 
 /** Fields used of a note (https://docs.gitlab.com/api/notes/). */
@@ -60,6 +66,15 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
       const send = `${pathOf(subject)}/discussions/${encodeURIComponent(id)}/notes`;
       return post(api, address, { subject, send }, comment, signal);
     },
+    async resolve(address, { subject, id }, signal) {
+      // Threads of issues can't be resolved by the API.
+      if (subject.kind === "issue") return false;
+      const path = `${pathOf(subject)}/discussions/${encodeURIComponent(id)}`;
+      const answer = await call(address, "PUT", path, signal, { body: { resolved: true } });
+      expectStatus(host, answer, [200], "resolution of a thread");
+      return true;
+    },
+    add: (address, number, addition, signal) => addOnGitLab(api, address, number, addition, signal),
     async react(address, { subject, commentId }, reaction, signal) {
       const note = commentId === null ? "" : `/notes/${encodeURIComponent(commentId)}`;
       const path = `${pathOf(subject)}${note}/award_emoji`;
@@ -77,6 +92,12 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
     },
     readLogEnd: (address, job, bytes, signal) =>
       readLog(address, `/jobs/${encodeURIComponent(job)}/trace`, bytes, signal),
+    async failedJobs(address, { kind, id }, signal) {
+      if (kind !== "pipeline") return [];
+      const path = `/pipelines/${encodeURIComponent(id)}/jobs?per_page=100&scope[]=failed`;
+      const answer = await call(address, "GET", path, signal);
+      return answer.status === 200 ? failedIn(answer.body as readonly RunJob[] | null) : [];
+    },
     async mayWrite(address, { id }, signal) {
       // With rights by a group, and by one that the project is shared with.
       const answer = await call(address, "GET", `/members/all/${encodeURIComponent(id)}`, signal);

@@ -1,12 +1,10 @@
-import { setTimeout as pause } from "node:timers/promises";
+import type { RepositoryCall } from "../forge.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { backoffMs } from "../../domain/time/backoff.ts";
-import { notForked, notReady, readyMs, waitingForFork } from "../forks.ts";
+import { notForked, untilCopied } from "../forks.ts";
 import type { ForgeAnswer } from "../http.ts";
 import { pathOn } from "../serves.ts";
 import { refusedBy } from "../refusal.ts";
-import type { RepositoryCall } from "../pull-requests.ts";
 import type { Project } from "./project.ts";
 
 interface GitLab {
@@ -34,7 +32,13 @@ export async function forkOnGitLab(
   const fork = parseRepositoryUrl(`${gitlab.webUrl}/${path}`);
   if (isAddressProblem(fork) || fork.path.toLowerCase() === address.path.toLowerCase())
     throw notForked(gitlab.host, address, made);
-  return untilCopied(gitlab, address, fork, signal);
+  await untilCopied(gitlab.host, fork, signal, async () => {
+    const { status, body } = await gitlab.call(fork, "GET", "", signal);
+    const { import_status: copying, import_error: problem } = (body ?? {}) as Partial<Project>;
+    if (copying === "failed") throw notCopied(gitlab.host, address, problem ?? "it gave no reason");
+    return status === 200 && (copying === "finished" || copying === "none");
+  });
+  return fork;
 }
 
 /** The fork that the token's user has already; null if the project of that name is none. */
@@ -53,23 +57,6 @@ async function ownFork(
   const { forked_from_project: origin } = (found.body ?? {}) as Partial<Project>;
   const isFork = origin?.path_with_namespace?.toLowerCase() === upstream.toLowerCase();
   return found.status === 200 && isFork ? found : null;
-}
-
-async function untilCopied(
-  { host, call }: GitLab,
-  address: RepositoryAddress,
-  fork: RepositoryAddress,
-  signal: AbortSignal,
-): Promise<RepositoryAddress> {
-  const until = performance.now() + readyMs;
-  for (let look = 1; ; look += 1) {
-    const answer = await call(fork, "GET", "", signal);
-    const { import_status: status, import_error: problem } = (answer.body ?? {}) as Partial<Project>;
-    if (answer.status === 200 && (status === "finished" || status === "none")) return fork;
-    if (status === "failed") throw notCopied(host, address, problem ?? "it gave no reason");
-    if (performance.now() >= until) throw notReady(host, fork);
-    await pause(backoffMs(look, waitingForFork), undefined, { signal });
-  }
 }
 
 function notCopied(host: string, { path }: RepositoryAddress, problem: string): SessionError {

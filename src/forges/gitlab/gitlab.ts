@@ -1,7 +1,7 @@
 import { cutAtWord } from "../../domain/fields/text.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess } from "../forge.ts";
+import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess, RepositoryCall } from "../forge.ts";
 import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
   createPullRequestCalls,
@@ -9,12 +9,12 @@ import {
   type Branches,
   type OpenRefusal,
   type PullRequestApi,
-  type RepositoryCall,
 } from "../pull-requests.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
 import { pathOn, servesAddress } from "../serves.ts";
 import type { LogReader } from "../feedback.ts";
 import { readLogEnd } from "../logs.ts";
+import { gitLabApprovals } from "./approvals.ts";
 import { gitLabAccess } from "./access.ts";
 import { createGitLabFeedback } from "./feedback.ts";
 import { forkOnGitLab } from "./fork.ts";
@@ -42,6 +42,7 @@ interface MergeRequest {
   readonly detailed_merge_status?: string;
   /** False also while GitLab checks for conflicts. */
   readonly has_conflicts?: boolean;
+  readonly draft?: boolean;
 }
 
 const names: PullRequestApi["names"] = { path: "/merge_requests", body: "description", edit: "PUT", sha: "id" };
@@ -105,17 +106,17 @@ export function createGitLab(settings: GitLabSettings): Forge {
   }
 
   /** Looks for the branch first: GitLab opens a merge request for a branch that it does not know, too. */
-  const open: PullRequestApi["open"] = async (address, { head, target, from, title, body }, signal) => {
+  const open: PullRequestApi["open"] = async (callAs, address, { head, target, from, title, body, draft }, signal) => {
     const source = from ?? address;
-    const branch = await call(source, "GET", `/repository/branches/${encodeURIComponent(head)}`, signal);
+    const branch = await callAs(source, "GET", `/repository/branches/${encodeURIComponent(head)}`, signal);
     if (branch.status !== 200) return branch;
     const into = from === undefined ? {} : { target_project_id: (await readProject(address, signal)).id };
-    return call(source, "POST", names.path, signal, {
+    return callAs(source, "POST", names.path, signal, {
       body: {
         source_branch: head,
         target_branch: target,
         ...into,
-        title: cutAtWord(title, titleLimit),
+        title: cutAtWord(draft === true ? `Draft: ${title}` : title, titleLimit),
         description: body,
       },
     });
@@ -143,7 +144,19 @@ export function createGitLab(settings: GitLabSettings): Forge {
     name: host === "gitlab.com" ? "GitLab" : host,
     webUrl,
     opensPullRequests: true,
-    feedback: createGitLabFeedback({ host, webUrl, call, readLog }),
+    pullRequestRef: (number) => `refs/merge-requests/${number}/head`,
+    feedback: createGitLabFeedback({
+      host,
+      webUrl,
+      call,
+      readLog,
+      users: (name, signal) =>
+        callForge(`${apiUrl}/users?${new URLSearchParams({ username: name }).toString()}`, {
+          method: "GET",
+          headers,
+          signal,
+        }),
+    }),
     serves: (address) => servesAddress(webUrl, address),
     credentials: () => Promise.resolve(token === undefined ? null : { username: "oauth2", password: token }),
     ...createPullRequestCalls({
@@ -153,11 +166,13 @@ export function createGitLab(settings: GitLabSettings): Forge {
       open,
       list,
       read: (body) => toPullRequest(body as MergeRequest),
-      refusalOf: (_, answer) => Promise.resolve(refusalOf(answer)),
+      refusalOf: (_call, _address, answer) => Promise.resolve(refusalOf(answer)),
       harmless: withoutQuickActions,
       keepsClosedHead: true,
     }),
     readAccess,
+    readApprovalRules: async (address, _target, signal) =>
+      gitLabApprovals(await call(address, "GET", "/approvals", signal, onlyALook)),
     fork: (address, signal) => {
       const user = (): Promise<ForgeAnswer> => callForge(`${apiUrl}/user`, { method: "GET", headers, signal });
       return forkOnGitLab({ host, webUrl, call, user }, address, signal);
@@ -179,7 +194,16 @@ function refusalOf({ status, body }: ForgeAnswer): OpenRefusal {
 }
 
 function toPullRequest(mergeRequest: MergeRequest): ForgePullRequest {
-  const { iid, web_url: url, state, source_branch: head, target_branch: target, sha, description } = mergeRequest;
+  const {
+    iid,
+    web_url: url,
+    state,
+    source_branch: head,
+    target_branch: target,
+    sha,
+    description,
+    draft,
+  } = mergeRequest;
   return {
     number: iid,
     url,
@@ -189,6 +213,7 @@ function toPullRequest(mergeRequest: MergeRequest): ForgePullRequest {
     mergeable: mergeableOf(mergeRequest),
     headSha: sha ?? "",
     mark: readMark(description ?? ""),
+    ...(draft !== undefined && { draft }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { lookup } from "node:dns/promises";
+import type { RequestOptions } from "node:http";
 import { BlockList, isIP } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { IPAddressRanges } from "@microsoft/antissrf";
@@ -84,4 +85,16 @@ export async function publicAddressOf(host: string): Promise<{ readonly address:
   const address = found.find(isPublicAddress);
   if (address !== undefined) return { address };
   return found.length > 0 ? "private" : null;
+}
+
+/** Options of a request that connect to an address that was checked, whatever the name resolves to by now, and through no proxy. */
+export function connectsTo(address: string): Pick<RequestOptions, "agent" | "lookup"> {
+  return {
+    agent: false,
+    lookup: (_host, options, done) => {
+      const family = isIP(address);
+      if (options.all === true) done(null, [{ address, family }]);
+      else done(null, address, family);
+    },
+  };
 }

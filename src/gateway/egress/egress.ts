@@ -147,7 +147,7 @@ export function createEgressProxy(
     },
 
     async forward(request, response) {
-      const url = URL.canParse(request.url ?? "") ? new URL(request.url ?? "") : null;
+      const url = URL.parse(request.url ?? "");
       const host = url?.protocol === "http:" ? canonicalHost(url.host.replace(/:\d+$/u, "")) : null;
       if (url === null || host === null) return end(response, 400, "a proxied request needs a whole http:// address");
       const port = Number(url.port || 80);

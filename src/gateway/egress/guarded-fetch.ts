@@ -1,9 +1,8 @@
-import { request as requestHttp, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
-import { isIP } from "node:net";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { noProxies, proxyOfUrl, type Proxies } from "../../outbound/proxies.ts";
-import { addressesOf, isKnownPrivate, isPublicAddress } from "./addresses.ts";
+import { addressesOf, connectsTo, isKnownPrivate, isPublicAddress } from "./addresses.ts";
 
 /** Most bytes that are read of an answer: a server that a user named may send without end. */
 const mostAnswerBytes = 16 * 1024 * 1024;
@@ -133,16 +132,4 @@ async function read(response: IncomingMessage): Promise<Response> {
   );
   const hasBody = bytes > 0 && ![204, 205, 304].includes(status);
   return new Response(hasBody ? Buffer.concat(chunks) : null, { status, headers: given });
-}
-
-/** Options that connect to the checked address, whatever the name resolves to by now, and through no proxy. */
-function connectsTo(address: string): Pick<RequestOptions, "agent" | "lookup"> {
-  return {
-    agent: false,
-    lookup: (_host, options, done) => {
-      const family = isIP(address);
-      if (options.all === true) done(null, [{ address, family }]);
-      else done(null, address, family);
-    },
-  };
 }

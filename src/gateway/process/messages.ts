@@ -8,6 +8,7 @@ import type { Refusal } from "../egress/egress.ts";
 import type { Admission, ModelRequest } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";
 import type { ModelRefusal } from "../refusal.ts";
+import type { ToolAnswer, ToolDescription } from "../tools.ts";
 import type { ModelTraffic } from "../traffic.ts";
 
 /** Configuration of a gateway's process. */
@@ -21,6 +22,8 @@ export interface GatewayTask {
   /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
   readonly authorities: readonly string[];
   readonly permits: readonly string[];
+  /** Tools of the service that the sandbox may call; none if omitted. */
+  readonly tools?: readonly ToolDescription[];
   /** Sources of the metrics' model labels: the operator's own prices, and the models that the configuration names. */
   readonly labels: { readonly prices: Prices; readonly models: readonly string[] };
   /** File that records the models' traffic, and the secrets to mask in it; null: no recording. */
@@ -47,6 +50,7 @@ export type ToGateway =
   | { readonly kind: "open"; readonly task: GatewayTask; readonly outbound: Outbound }
   | { readonly kind: "admitted"; readonly call: number; readonly answer: AdmissionAnswer }
   | { readonly kind: "traffic"; readonly call: number }
+  | { readonly kind: "toolAnswered"; readonly call: number; readonly answer: ToolAnswer }
   | { readonly kind: "close" };
 
 /** A message from the gateway's process. */
@@ -60,6 +64,7 @@ export type FromGateway =
   /** The gateway could not be opened, for a reason that the operator can fix. */
   | { readonly kind: "unopened"; readonly message: string }
   | { readonly kind: "admit"; readonly call: number; readonly request: AdmissionRequest }
+  | { readonly kind: "tool"; readonly call: number; readonly name: string; readonly input: unknown }
   /** The client no longer waits for the answer. */
   | { readonly kind: "hungUp"; readonly call: number }
   | { readonly kind: "settle"; readonly call: number; readonly usage: ModelUsage | null }

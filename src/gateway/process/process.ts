@@ -12,6 +12,7 @@ import { programFile } from "../../programs/program-file.ts";
 import type { Refusal } from "../egress/egress.ts";
 import { modelsSeenFrom, registryUrl, type Gateway } from "../gateway.ts";
 import type { Admit } from "../models/admission.ts";
+import type { CallTool } from "../tools.ts";
 import { idleTraffic, type ModelTraffic } from "../traffic.ts";
 import {
   trafficOf,
@@ -26,6 +27,8 @@ import { createPendingAdmissions } from "./pending-admissions.ts";
 /** What a gateway's process asks of the server, and reports to it. */
 export interface GatewayServices {
   readonly admit: Admit;
+  /** Does what the sandbox asks of the task's tools; omitted if it has none. */
+  readonly callTool?: CallTool;
   /** Called at most four times a second. */
   readonly onRequests: (counts: readonly RequestCount[]) => void;
   /** Called once for each host, and for the first fifty only. */
@@ -192,6 +195,11 @@ async function openIn(
     if (answer !== null) send({ kind: "admitted", call, answer });
   }
 
+  async function callTool(call: number, name: string, input: unknown): Promise<void> {
+    const answer = (await services.callTool?.(name, input)) ?? { text: "there is no such tool", isError: true };
+    send({ kind: "toolAnswered", call, answer });
+  }
+
   child.on("message", (message: FromGateway) => {
     switch (message.kind) {
       case "opened":
@@ -202,6 +210,9 @@ async function openIn(
         break;
       case "admit":
         void admit(message.call, message.request);
+        break;
+      case "tool":
+        void callTool(message.call, message.name, message.input);
         break;
       case "hungUp":
         admissions.hangUp(message.call);
@@ -246,6 +257,7 @@ async function openIn(
     state = "open";
     return {
       socket,
+      token,
       authoritiesFile,
       registryAt: (origin, id) => registryUrl(origin, token, id),
       modelsAt: (origin) => modelsSeenFrom(origin, task.models, token),

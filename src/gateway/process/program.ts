@@ -9,6 +9,7 @@ import { openGateway, type LocalGateway } from "../gateway.ts";
 import { isRefusal, type Admit } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";
 import { createRecorder } from "../models/recording.ts";
+import type { CallTool, ToolAnswer } from "../tools.ts";
 import {
   agesOf,
   type AdmissionAnswer,
@@ -63,6 +64,26 @@ function createAdmissions() {
   };
 }
 
+/** Has the server call tools, one message each. */
+function createToolCalls() {
+  const waiting = new Map<number, (answer: ToolAnswer) => void>();
+  let last = 0;
+  const call: CallTool = (name, input) => {
+    last += 1;
+    const { promise, resolve } = Promise.withResolvers<ToolAnswer>();
+    waiting.set(last, resolve);
+    say({ kind: "tool", call: last, name, input });
+    return promise;
+  };
+  return {
+    call,
+    answer(number: number, answer: ToolAnswer): void {
+      waiting.get(number)?.(answer);
+      waiting.delete(number);
+    },
+  };
+}
+
 /** Reports requests in groups, by the model labels of the metrics. */
 function createCounts({ prices, models }: GatewayTask["labels"]) {
   const counts = new Map<string, RequestCount>();
@@ -99,11 +120,13 @@ async function open(task: GatewayTask, outbound: Outbound) {
     Object.values(task.models).flatMap(({ baseUrl }) => baseUrl ?? []),
   );
   const admissions = createAdmissions();
+  const tools = createToolCalls();
   const counts = createCounts(task.labels);
   const { recording } = task;
   const recorder = recording === null ? null : createRecorder(recording.file, createMask(recording.secrets).text);
   const gateway: LocalGateway = await openGateway({
     ...task,
+    tools: { list: task.tools ?? [], call: tools.call },
     proxies: outbound.proxies,
     onRefused: createRefusals(),
     admit: admissions.admit,
@@ -113,6 +136,7 @@ async function open(task: GatewayTask, outbound: Outbound) {
   say({ kind: "opened", socket: gateway.socket, token: gateway.token, authoritiesFile: gateway.authoritiesFile });
   return {
     admitted: admissions.answer,
+    toolAnswered: tools.answer,
     tellTraffic: async (call: number) => say({ kind: "traffic", call, traffic: agesOf(await gateway.traffic()) }),
     async close() {
       await gateway.close();
@@ -134,8 +158,9 @@ function runProgram(): void {
       gateway.catch((error: unknown) => {
         say({ kind: "unopened", message: messageOf(error) });
       });
-    } else if (message.kind === "admitted")
-      void gateway?.then(({ admitted }) => admitted(message.call, message.answer));
+    } else if (message.kind === "toolAnswered")
+      void gateway?.then(({ toolAnswered }) => toolAnswered(message.call, message.answer));
+    else if (message.kind === "admitted") void gateway?.then(({ admitted }) => admitted(message.call, message.answer));
     else if (message.kind === "traffic") void gateway?.then(({ tellTraffic }) => tellTraffic(message.call));
     else void gateway?.then(({ close }) => close());
   });

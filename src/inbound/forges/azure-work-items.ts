@@ -14,6 +14,8 @@ type WorkItem = NonNullable<
     workItemId?: unknown;
     rev: unknown;
     fields?: Record<string, object>;
+    /** https://learn.microsoft.com/rest/api/azure/devops/wit/work-items/get-work-item#workitemcommentversionref */
+    commentVersionRef?: { commentId: unknown };
     revision?: { fields?: Record<string, object> };
     _links?: { html?: { href: unknown } };
     url?: unknown;
@@ -65,14 +67,17 @@ export function workItemChanged(resource: object, told: object): Happening[] {
   ];
 }
 
-/** Somebody wrote in the discussion of a work item: it has no id here, but the item's revision has a number. */
+/**
+ * Somebody wrote in the discussion of a work item. Newer servers name the comment beside the item; of others only the item's revision
+ * has a number.
+ */
 export function workItemCommented(resource: object, told: object): Happening[] {
   const given = resource as WorkItem;
   const about = issue(given, given.fields);
   const base = baseOf(given, about, told);
   const fields: Fields = given.fields;
   const comment = {
-    id: required(identifier(given.rev), "resource.rev"),
+    id: identifier(given.commentVersionRef?.commentId) ?? required(identifier(given.rev), "resource.rev"),
     body: text(fields?.["System.History"], longest.body) ?? "",
     url: null,
     author: person(fields?.["System.ChangedBy"]),

@@ -222,7 +222,8 @@ function commented(resource: Resource): Happening[] {
   const href = text(given?._links?.threads?.href ?? given?._links?.self?.href, longest.url) ?? "";
   const threadId = /\/threads\/(?<id>\d{1,15})(?:\/|$)/iu.exec(href)?.groups?.["id"] ?? null;
   const comment = {
-    id,
+    // In each thread they begin at 1.
+    id: threadId === null ? id : `${threadId}.${id}`,
     body: text(given?.content, longest.body) ?? "",
     url: threadId === null ? null : `${about.url}?discussionId=${threadId}`,
     author: account(given?.author),

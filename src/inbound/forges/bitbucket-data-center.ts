@@ -83,7 +83,12 @@ export const bitbucketDataCenter: DeliveryReader = {
     return {
       deliveryId: identifier(delivery.headers["x-request-id"]),
       events: inboundEvents(
-        { forge: "bitbucketDataCenter", repository: of, actor: account(told.actor), payload },
+        {
+          forge: "bitbucketDataCenter",
+          repository: of === null ? null : { ...of, url: gitUrl(of.url) },
+          actor: account(told.actor),
+          payload,
+        },
         happenings,
       ),
     };
@@ -130,9 +135,16 @@ function repository(given: Untrusted<Repository>): ForgeEvent["repository"] {
   return { url, fullName: `${key}/${slug}`, defaultBranch: null };
 }
 
+/** Where git finds a repository, by the address of its pages; that without a server stays. */
+function gitUrl(url: string): string {
+  const [, server, kind, owner, slug] = /^(https?:.*)\/(projects|users)\/([^/]+)\/repos\/([^/]+)$/u.exec(url) ?? [];
+  return server === undefined ? url : `${server}/scm/${kind === "users" ? "~" : ""}${owner}/${slug}`;
+}
+
 function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEvent["pullRequest"]> {
   const number = required(integer(given?.id), "pullRequest.id");
   const into = required(repository(given?.toRef?.repository), "pullRequest.toRef.repository");
+  const from = repository(given?.fromRef?.repository);
   const branch = text(given?.fromRef?.displayId, longest.name);
   const sha = text(given?.fromRef?.latestCommit, longest.name);
   return {
@@ -143,9 +155,7 @@ function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEvent["pul
     state: choice(given?.state, { MERGED: "merged", DECLINED: "closed" } as const) ?? "open",
     draft: given?.draft === true,
     head:
-      branch === null || sha === null
-        ? null
-        : { branch, sha, repositoryUrl: repository(given?.fromRef?.repository)?.url ?? null },
+      branch === null || sha === null ? null : { branch, sha, repositoryUrl: from === null ? null : gitUrl(from.url) },
     target: text(given?.toRef?.displayId, longest.name),
     labels: [],
     author: account(given?.author?.user),

@@ -167,6 +167,12 @@ function commits(change: Untrusted<PushChange>): NonNullable<ForgeEvent["push"]>
   ).toReversed();
 }
 
+/** The number of a pipeline of Bitbucket's own, by which its log can be read; null: another program's status. */
+function pipelineIn(url: string | null): string | null {
+  const results = /^https?:\/\/[^/]+\/[^/]+\/[^/]+\/(?:addon\/)?pipelines\/(?:home#!\/)?results\/(?<number>\d+)/u;
+  return results.exec(url ?? "")?.groups?.["number"] ?? null;
+}
+
 function commitStatus({ commit_status: given }: Payload, repositoryUrl: string | null): Happening[] {
   const outcome = choice(given?.state, { SUCCESSFUL: "passed", FAILED: "failed" } as const);
   if (outcome === null) return [];
@@ -177,7 +183,7 @@ function commitStatus({ commit_status: given }: Payload, repositoryUrl: string |
   const url = text(given?.url, longest.url);
   const checks = {
     kind: "status",
-    id: key,
+    id: pipelineIn(url) ?? key,
     name: text(given?.name, longest.name) ?? key,
     url,
     sha,

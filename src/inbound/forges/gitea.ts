@@ -3,9 +3,18 @@ import { hasHmac } from "../signatures.ts";
 import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
 import type { Happening } from "./event.ts";
 import { actionRun, status, workflowRun } from "./gitea-checks.ts";
-import { account, comment, commits, issue, pullRequest, pullRequestOfIssue, repository } from "./github-form.ts";
+import {
+  account,
+  comment,
+  commits,
+  issue,
+  pullRequest,
+  pullRequestOfIssue,
+  release,
+  repository,
+} from "./github-form.ts";
 import type { Account, Comment, IsBot, Issue, PullRequest, Repository } from "./github-form.ts";
-import { choice, identifier, list, readPayload, required, text, type Untrusted } from "./payload.ts";
+import { choice, identifier, list, readPayload, text, type Untrusted } from "./payload.ts";
 
 /**
  * Webhooks of Gitea and Forgejo, of a repository, an organization or the whole server. The payloads follow GitHub's, with less in
@@ -260,33 +269,4 @@ function deletion(payload: object, repositoryUrl: string | null): Happening[] {
   if (type !== "branch" || branch === null || branch === "") return [];
   const change = { branch, before: null, after: null, created: false, deleted: true, commits: [] };
   return [pushOf(repositoryUrl, change)];
-}
-
-type ReleasePayload = NonNullable<
-  Untrusted<{
-    action: unknown;
-    release: {
-      id: unknown;
-      tag_name: unknown;
-      name: unknown;
-      body: unknown;
-      html_url: unknown;
-      prerelease: unknown;
-      published_at: unknown;
-    };
-  }>
->;
-
-function release(payload: object): Happening[] {
-  const { action, release: given } = payload as ReleasePayload;
-  if (action !== "published") return [];
-  const told = {
-    tag: required(text(given?.tag_name, longest.name), "release.tag_name"),
-    name: text(given?.name, longest.title) ?? "",
-    body: text(given?.body, longest.body) ?? "",
-    url: required(text(given?.html_url, longest.url), "release.html_url"),
-    prerelease: given?.prerelease === true,
-  };
-  const key = [identifier(given?.id), text(given?.published_at, longest.name) ?? ""];
-  return [{ name: "release.published", key, subject: told.url, fields: { release: told } }];
 }

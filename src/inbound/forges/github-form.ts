@@ -1,5 +1,5 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { accountOf, longest, most } from "./event.ts";
+import { accountOf, longest, most, type Happening } from "./event.ts";
 import { endOfText, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
 /** An account, as payloads of GitHub and Gitea have it. */
@@ -160,4 +160,34 @@ export function commits(
       return sha === null ? null : { sha, message, author: text(commit?.author?.name, longest.name) ?? "" };
     }),
   );
+}
+
+/** A release, likewise. */
+type ReleasePayload = NonNullable<
+  Untrusted<{
+    action: unknown;
+    release: {
+      id: unknown;
+      tag_name: unknown;
+      name: unknown;
+      body: unknown;
+      html_url: unknown;
+      prerelease: unknown;
+      published_at: unknown;
+    };
+  }>
+>;
+
+/** A release was published; drafts and changes are no events. */
+export function release({ action, release: given }: ReleasePayload): Happening[] {
+  if (action !== "published") return [];
+  const told = {
+    tag: required(text(given?.tag_name, longest.name), "release.tag_name"),
+    name: text(given?.name, longest.title) ?? "",
+    body: text(given?.body, longest.body) ?? "",
+    url: required(text(given?.html_url, longest.url), "release.html_url"),
+    prerelease: given?.prerelease === true,
+  };
+  const key = [identifier(given?.id), text(given?.published_at, longest.name) ?? ""];
+  return [{ name: "release.published", key, subject: told.url, fields: { release: told } }];
 }

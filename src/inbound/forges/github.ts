@@ -1,10 +1,20 @@
 import type { components } from "@octokit/openapi-webhooks-types";
 import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
 import type { Happening } from "./event.ts";
-import { account, comment, commits, issue, place, pullRequest, pullRequestOfIssue, repository } from "./github-form.ts";
+import {
+  account,
+  comment,
+  commits,
+  issue,
+  place,
+  pullRequest,
+  pullRequestOfIssue,
+  release,
+  repository,
+} from "./github-form.ts";
 import type { IsBot } from "./github-form.ts";
 import { checkSuite, status, workflowRun } from "./github-checks.ts";
-import { choice, identifier, readPayload, required, text, type Untrusted } from "./payload.ts";
+import { choice, identifier, readPayload, text, type Untrusted } from "./payload.ts";
 import type { DeliveryReader } from "../delivery.ts";
 import { hasHmac } from "../signatures.ts";
 
@@ -227,6 +237,7 @@ function reviewComment(payload: object): Happening[] {
     // The line is null if the change no longer has it.
     ...place(given?.path, given?.line ?? given?.original_line, given?.diff_hunk),
     threadId: identifier(given?.in_reply_to_id) ?? written.id,
+    reviewId: identifier(given?.pull_request_review_id),
   };
   const fields = { pullRequest: about, comment: said };
   return [{ name: "pullRequest.commented", key: ["lines", said.id], subject: about.url, fields }];
@@ -246,18 +257,4 @@ function push(payload: object, repositoryUrl: string | null): Happening[] {
       commits: commits(given),
     }),
   ];
-}
-
-function release(payload: object): Happening[] {
-  const { action, release: given } = payload as Payload<"webhook-release-published">;
-  if (action !== "published") return [];
-  const told = {
-    tag: required(text(given?.tag_name, longest.name), "release.tag_name"),
-    name: text(given?.name, longest.title) ?? "",
-    body: text(given?.body, longest.body) ?? "",
-    url: required(text(given?.html_url, longest.url), "release.html_url"),
-    prerelease: given?.prerelease === true,
-  };
-  const key = [identifier(given?.id), text(given?.published_at, longest.name) ?? ""];
-  return [{ name: "release.published", key, subject: told.url, fields: { release: told } }];
 }

@@ -1,6 +1,6 @@
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import { storable } from "../../domain/fields/text.ts";
 import type { Delivery } from "../delivery.ts";
+import { withStorableTexts } from "../storable-texts.ts";
 
 /**
  * A value of a payload that its sender documents as `Documented`. Whatever is documented, each field may be missing, null or of
@@ -32,11 +32,8 @@ export function readPayload({ headers, body }: Delivery): Record<string, unknown
     throw new InvalidInputError("body: must be a JSON object");
   }
   refuseDeepNesting(parsed, 0);
-  return (unstorable.test(json) ? stored(parsed) : parsed) as Record<string, unknown>;
+  return withStorableTexts(parsed, json) as Record<string, unknown>;
 }
-
-/** What may be NUL or half of a surrogate pair, which JSON can only have escaped. */
-const unstorable = /\\u(?:0000|d[89a-f])/iu;
 
 function parse(json: string): unknown {
   try {
@@ -50,15 +47,6 @@ function refuseDeepNesting(value: unknown, depth: number): void {
   if (typeof value !== "object" || value === null) return;
   if (depth === deepestNesting) throw new InvalidInputError(`body: must be nested at most ${deepestNesting} deep`);
   for (const inner of Object.values(value)) refuseDeepNesting(inner, depth + 1);
-}
-
-/** Copies a value with texts and names that can be stored. */
-function stored(value: unknown): unknown {
-  if (typeof value === "string") return storable(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(stored);
-  // fromEntries defines what is named `__proto__` like any other field.
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [storable(name), stored(inner)]));
 }
 
 /** The first `longest` UTF-16 units of a text, without half a character at the end; null if the value is no text. */

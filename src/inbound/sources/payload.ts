@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { cutMiddle, storable } from "../../domain/fields/text.ts";
 import type { Delivery } from "../delivery.ts";
+import { withStorableTexts } from "../storable-texts.ts";
 
 /** As deep as a body of the API may be, and little enough for every recursive function. */
 const deepest = 64;
@@ -32,7 +33,7 @@ export function readJson(body: Buffer): unknown {
     throw new InvalidInputError("the body is not JSON");
   }
   checkNesting(value);
-  return /\\u(?:0000|d[89a-f])/iu.test(text) ? withStorableTexts(value) : value;
+  return withStorableTexts(value, text);
 }
 
 /** Reads a body as a JSON object. @throws InvalidInputError, see `readJson` */
@@ -62,14 +63,6 @@ function checkNesting(value: unknown): void {
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     for (const item of Object.values(next.value)) add(item, next.depth + 1);
   }
-}
-
-/** Recursive: for values whose nesting was checked. */
-function withStorableTexts(value: unknown): unknown {
-  if (typeof value === "string") return storable(value);
-  if (Array.isArray(value)) return value.map(withStorableTexts);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [storable(name), withStorableTexts(item)]));
 }
 
 /** Whether a value is a JSON object. */

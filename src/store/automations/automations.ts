@@ -5,9 +5,11 @@ import type { TriggerInput } from "../../domain/automations/trigger.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Vault } from "../secrets/vault.ts";
+import { runSettingsColumns, saveRunSettings, type RunSettings } from "./run-settings.ts";
+import { resumeExpectations } from "./silences.ts";
 import { resumeSchedules } from "./ticks.ts";
 import { saveTriggers, triggersOfAutomation, withApiTrigger, type NewSecrets, type TriggerRecord } from "./triggers.ts";
 
@@ -18,12 +20,14 @@ export type AutomationRecord = Omit<Automation, "triggers"> & { readonly trigger
  * What a client may set of an automation. `agent`, `targetBranch` and `budgetUsd` (US dollars for each of its
  * sessions) are null if they are not set.
  */
-export interface AutomationInput {
+export interface AutomationInput extends RunSettings {
   readonly name: string;
   readonly macro: string;
   readonly instructions: string;
   /** Liquid template of the sessions' titles; null: there is none. */
   readonly title: string | null;
+  /** Script that decides in the sandbox whether a run goes on; null: there is none. */
+  readonly gate?: string | null | undefined;
   readonly agent: string | null;
   readonly repositoryIds: readonly string[];
   readonly targetBranch: string | null;
@@ -35,14 +39,18 @@ export interface AutomationInput {
 
 const columns = `
   automation.id, automation.organization_id as "organizationId", automation.name, automation.macro,
-  automation.instructions, automation.title, automation.agent, automation.target_branch as "targetBranch", automation.priority,
+  automation.instructions, automation.title, automation.gate, automation.agent, automation.target_branch as "targetBranch", automation.priority,
   automation.paused, automation.budget_usd::float8 as "budgetUsd",
+  ${runSettingsColumns},
   ${isoTime("automation.created_at")} as "createdAt", ${isoTime("automation.updated_at")} as "updatedAt",
   coalesce((
     select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
       order by array_position(automation.repository_ids, repository.id))
     from repository where repository.id = any(automation.repository_ids) and repository.deleted_at is null
-  ), '[]') as repositories, ${triggersOfAutomation} as triggers`;
+  ), '[]') as repositories, (
+    select jsonb_build_object('repositoryId', repository_id, 'path', path, 'url', url, 'problem', problem)
+    from automation_file where automation_id = automation.id
+  ) as file, ${triggersOfAutomation} as triggers`;
 
 const read = (row: AutomationRecord): AutomationRecord => ({ ...row, triggers: withApiTrigger(row.id, row.triggers) });
 
@@ -79,13 +87,23 @@ export async function createAutomation(
   triggers: TriggerChanges | null = null,
 ): Promise<SavedAutomation> {
   const saved = await sealing(database, async (transaction) => {
-    const isNew = await insert(transaction, organizationId, input);
-    const owner = { organizationId, automationId: input.id };
-    const secrets = isNew ? await save(transaction, owner, triggers) : new Map<string, string>();
+    const secrets = await createAutomationIn(transaction, organizationId, input, triggers);
     return { automation: await find(transaction, organizationId, input.id), secrets };
   });
   if (saved.automation === null) throw new NotFoundError(`automation ${input.id} was not found`);
   return { automation: saved.automation, secrets: saved.secrets };
+}
+
+/** `createAutomation` within a transaction of `sealing`. @returns the secrets that were made */
+export async function createAutomationIn(
+  transaction: Queryable,
+  organizationId: string,
+  input: AutomationInput & { readonly id: string },
+  triggers: TriggerChanges | null,
+): Promise<NewSecrets> {
+  if (!(await insert(transaction, organizationId, input))) return new Map();
+  await saveRunSettings(transaction, input.id, input);
+  return save(transaction, { organizationId, automationId: input.id }, triggers);
 }
 
 async function save(
@@ -106,8 +124,8 @@ async function insert(
   const { rowCount } = await transaction
     .query(
       `insert into automation (id, organization_id, name, macro, instructions, agent, repository_ids, target_branch,
-         priority, paused, budget_usd, title)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id) do nothing`,
+         priority, paused, budget_usd, title, gate)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict (id) do nothing`,
       [
         input.id,
         organizationId,
@@ -121,6 +139,7 @@ async function insert(
         input.paused,
         input.budgetUsd,
         input.title,
+        input.gate ?? null,
       ],
     )
     .catch((error: unknown) => macroTaken(error, input.macro));
@@ -134,17 +153,11 @@ async function insert(
 export async function listAutomations(
   database: Database,
   organizationId: string,
-  { limit, cursor }: PageQuery,
+  query: PageQuery,
 ): Promise<Page<AutomationRecord>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<AutomationRecord>>(
-    `select ${columns}, ${cursorColumn("automation")} from automation
-     where organization_id = $1 and deleted_at is null
-       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id],
-  );
-  return pageOf(rows, limit, (row) => read(withoutCursor(row)));
+  const listed = { table: "automation", columns, condition: "deleted_at is null" };
+  const { items, nextCursor } = await listRows<AutomationRecord>(database, organizationId, query, listed);
+  return { items: items.map(read), nextCursor };
 }
 
 /** Finds an automation by UUID or by macro (a macro never looks like a UUID); null if there is none. */
@@ -181,14 +194,35 @@ export async function updateAutomation(
   triggers: TriggerChanges | null = null,
 ): Promise<SavedAutomation> {
   const saved = await sealing(database, async (transaction) => {
-    const wasPaused = changes.paused === false && (await isPaused(transaction, id));
-    await change(transaction, organizationId, id, changes);
-    if (wasPaused) await resumeSchedules(transaction, id);
-    const secrets = await save(transaction, { organizationId, automationId: id }, triggers);
+    const secrets = await updateAutomationIn(transaction, organizationId, id, changes, triggers);
     return { automation: await find(transaction, organizationId, id), secrets };
   });
   if (saved.automation === null) throw new NotFoundError(`automation ${id} was not found`);
   return { automation: saved.automation, secrets: saved.secrets };
+}
+
+/** `updateAutomation` within a transaction of `sealing`. @returns the secrets that were made */
+export async function updateAutomationIn(
+  transaction: Queryable,
+  organizationId: string,
+  id: string,
+  changes: { readonly [Field in keyof AutomationInput]?: AutomationInput[Field] | undefined },
+  triggers: TriggerChanges | null,
+): Promise<NewSecrets> {
+  const wasPaused = changes.paused === false && (await isPaused(transaction, id));
+  await change(transaction, organizationId, id, changes);
+  await saveRunSettings(transaction, id, changes);
+  if (wasPaused) {
+    await resumeCounting(transaction, id);
+    await resumeSchedules(transaction, id);
+    await resumeExpectations(transaction, id);
+  }
+  return save(transaction, { organizationId, automationId: id }, triggers);
+}
+
+/** A person's resuming forgives what failed. */
+async function resumeCounting(transaction: Queryable, id: string): Promise<void> {
+  await transaction.query("update automation set failed_in_a_row = 0, paused_reason = null where id = $1", [id]);
 }
 
 async function isPaused(transaction: Queryable, id: string): Promise<boolean> {
@@ -211,9 +245,11 @@ async function change(
          instructions = coalesce($5, instructions), agent = case when $6 then $7 else agent end,
          repository_ids = coalesce($8, repository_ids),
          target_branch = case when $9 then $10 else target_branch end,
-         priority = coalesce($11, priority), paused = coalesce($12, paused),
+         priority = coalesce($11, priority),
+         -- Nodes of the version before resume it without a word: what a person pauses then is not paused for that reason.
+         paused_reason = case when $12 and not paused then null else paused_reason end, paused = coalesce($12, paused),
          budget_usd = case when $13 then $14 else budget_usd end,
-         title = case when $15 then $16 else title end, updated_at = now()
+         title = case when $15 then $16 else title end, gate = case when $17 then $18 else gate end, updated_at = now()
        where id = $1 and organization_id = $2 and deleted_at is null`,
       [
         id,
@@ -232,6 +268,8 @@ async function change(
         changes.budgetUsd,
         changes.title !== undefined,
         changes.title,
+        changes.gate !== undefined,
+        changes.gate,
       ],
     )
     .catch((error: unknown) => macroTaken(error, changes.macro ?? ""));
@@ -247,14 +285,34 @@ export async function deleteAutomation(
   organizationId: string,
   id: string,
 ): Promise<AutomationRecord> {
-  const { rows } = await database.pool.query<AutomationRecord>(
-    `with gone as (
-       update trigger set deleted_at = now(), sealed = null, master_key = null
-       where automation_id = $1 and organization_id = $2 and deleted_at is null)
-     update automation set deleted_at = now(), updated_at = now()
-     where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
-    [id, organizationId],
+  return database.transaction(async (transaction) => {
+    const { rows } = await transaction.query<AutomationRecord>(
+      `update automation set deleted_at = now(), updated_at = now()
+       where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
+      [id, organizationId],
+    );
+    if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
+    await forgetAutomations(transaction, organizationId, [id]);
+    return read(rows[0]);
+  });
+}
+
+/**
+ * Deletes the triggers and the state of automations that the transaction has just marked as deleted. Their rows must be locked
+ * already, by an earlier statement: what a writer of the state has written until then is seen, and deleted, only so.
+ */
+export async function forgetAutomations(
+  transaction: Queryable,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<void> {
+  await transaction.query(
+    `update trigger set deleted_at = now(), sealed = null, master_key = null
+     where automation_id = any($1) and organization_id = $2 and deleted_at is null`,
+    [ids, organizationId],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
-  return read(rows[0]);
+  await transaction.query("delete from automation_state where automation_id = any($1) and organization_id = $2", [
+    ids,
+    organizationId,
+  ]);
 }

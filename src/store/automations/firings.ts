@@ -4,15 +4,14 @@ import type { Verdict } from "../../domain/automations/condition.ts";
 import type { JobTask } from "../../domain/automations/job.ts";
 import type { Received } from "../../domain/automations/trigger.ts";
 import { storableJson } from "../../domain/fields/text.ts";
-import { noteTriggerProblem, type FireableTrigger } from "./triggers.ts";
+import type { FireableTrigger } from "./triggers.ts";
 
 /** What came to a trigger. */
 export interface Arrival {
   /** Id of the ledger's entry, and of the job if it starts one: the same arrival has the same id, however often it is written. */
   readonly id: string;
   readonly payload: EventContext;
-  /** What tells a second delivery of the same: keys within `scope`, the trigger's or the connection's id. */
-  readonly scope?: string;
+  /** What tells a second delivery of the same to the trigger. */
   readonly keys?: readonly string[];
   readonly name?: string | null;
   readonly deliveryId?: string | null;
@@ -21,8 +20,6 @@ export interface Arrival {
   readonly eventId?: string;
   readonly connectionId?: string | null;
   readonly traceParent?: string | null;
-  /** Id of the ledger entry that it repeats. */
-  readonly replayOf?: string;
   readonly task?: JobTask;
   /** What the session works on if the automation names no repositories. */
   readonly repositoryIds?: readonly string[] | null;
@@ -57,22 +54,33 @@ export async function fireTrigger(
  */
 export async function fireTriggerIn(
   queryable: Queryable,
-  { id: triggerId, organizationId, automationId, priority, paused, trigger }: FireableTrigger,
+  fireable: FireableTrigger,
   verdict: Verdict,
-  { id, payload, scope = triggerId, keys = [], ...arrival }: Arrival,
+  arrival: Arrival,
 ): Promise<Fired> {
-  const problem = "problem" in verdict ? verdict.problem : null;
-  if (problem !== trigger.problem) await noteTriggerProblem(queryable, triggerId, problem);
+  const { payload } = arrival;
+  const { rows } = await queryable.query<{ outcome: Received["outcome"]; entry: string; why: string | null }>({
+    name: "fire_trigger",
+    text: "select outcome, entry, why from fire_trigger($1::jsonb)",
+    values: [storableJson({ ...toFire(fireable, verdict, arrival), payload })],
+  });
+  // Last: it locks the trigger, and what fires it the automation.
+  await noteVerdict(queryable, fireable, verdict);
+  const { outcome = "filtered", entry = arrival.id, why = null } = rows[0] ?? {};
+  return { outcome, ledgerId: entry, reason: why };
+}
+
+/** What `fire_trigger` decides by, without the payload. */
+function toFire(fireable: FireableTrigger, verdict: Verdict, whole: Arrival) {
+  const { payload: _, keys = [], ...arrival } = whole;
+  const { id: triggerId, organizationId, automationId, priority, paused, trigger } = fireable;
   const { concurrency, debounceSeconds, maxPerHour } = trigger;
   const key = "key" in verdict ? verdict.key : null;
-  const fired = {
-    id,
+  return {
     organizationId,
     automationId,
     triggerId,
     priority,
-    payload,
-    scope,
     keys,
     ...arrival,
     refusal: arrival.refusal ?? refusalOf({ paused, trigger }, verdict),
@@ -81,21 +89,80 @@ export async function fireTriggerIn(
     debounceSeconds,
     maxPerHour,
   };
-  const { rows } = await queryable.query<{ outcome: Received["outcome"]; entry: string; why: string | null }>({
-    name: "fire_trigger",
-    text: "select outcome, entry, why from fire_trigger($1::jsonb)",
-    values: [storableJson(fired)],
+}
+
+/** A delivery to a trigger that is to be fired together with others. */
+export interface Firing {
+  /** What `fire_triggers` takes, as JSON. */
+  readonly json: string;
+  /** Whether nothing of its automation has to be locked for it. Others go one by one. */
+  readonly isPlain: boolean;
+}
+
+/**
+ * Prepares a delivery.
+ * @param arrival whose payload the database must be able to store as it is, and which names no repositories
+ * @param version of the trigger as it was when the delivery's signature was found to be right; null: whatever it is
+ */
+export function prepareFiring(
+  fireable: FireableTrigger,
+  verdict: Verdict,
+  arrival: Arrival & { readonly repositoryIds?: never },
+  version: string | null,
+): Firing {
+  const fired = toFire(fireable, verdict, arrival);
+  const isPlain = fired.policy === null && fired.debounceSeconds === null && fired.maxPerHour === null;
+  const head = storableJson({ ...fired, version });
+  return { json: `${head.slice(0, -1)},"payload":${JSON.stringify(arrival.payload)}}`, isPlain };
+}
+
+/**
+ * Fires triggers in one statement and commit, in the order of the list.
+ * @param firings more than one only if all are plain
+ * @returns for each what came of it; null: its trigger is another by now, and nothing of it was written
+ */
+export async function fireTriggers(database: Database, firings: readonly Firing[]): Promise<(Fired | null)[]> {
+  const { rows } = await database.pool.query<{
+    place: number;
+    outcome: Received["outcome"] | "stale";
+    entry: string;
+    why: string | null;
+  }>({
+    name: "fire_triggers",
+    text: "select place::integer, outcome, entry, why from fire_triggers($1::jsonb)",
+    values: [`[${firings.map(({ json }) => json).join(",")}]`],
   });
-  const { outcome = "filtered", entry = id, why = null } = rows[0] ?? {};
-  return { outcome, ledgerId: entry, reason: why };
+  const byPlace = new Map(rows.map((row) => [row.place, row]));
+  if (rows.some(({ outcome }) => outcome === "accepted")) database.notify("offstage_work", "job");
+  return firings.map((_, index) => {
+    const row = byPlace.get(index + 1);
+    if (row === undefined) throw new Error(`no outcome of delivery ${index + 1} of ${firings.length}`);
+    return row.outcome === "stale" ? null : { outcome: row.outcome, ledgerId: row.entry, reason: row.why };
+  });
 }
 
 /** Why a trigger starts no run whatever else runs; null: it may. */
 function refusalOf({ paused, trigger }: Pick<FireableTrigger, "paused" | "trigger">, verdict: Verdict): string | null {
   if (paused) return "the automation is paused";
   if (!trigger.enabled) return "the trigger is disabled";
+  return refusalOfVerdict(verdict);
+}
+
+/** Why a trigger starts no run by its condition and key alone; null: it may. */
+export function refusalOfVerdict(verdict: Verdict): string | null {
   if ("problem" in verdict) return verdict.problem;
   return verdict.passes ? null : "its condition does not hold";
+}
+
+/** Records why a trigger's condition or key could not be evaluated, or that it could again. `fireTrigger` does so by itself. */
+export async function noteVerdict(
+  queryable: Queryable,
+  { id, trigger }: Pick<FireableTrigger, "id" | "trigger">,
+  verdict: Verdict,
+): Promise<void> {
+  const problem = "problem" in verdict ? verdict.problem : null;
+  if (problem === trigger.problem) return;
+  await queryable.query("update trigger set problem = $2 where id = $1 and problem is distinct from $2", [id, problem]);
 }
 
 /**
@@ -107,10 +174,8 @@ export async function releaseHeldJobs(database: Database): Promise<number> {
   await database.pool.query(
     `update job set holds_key = false
      where id = any(array(
-       select job.id from job left join session on session.id = job.session_id
-       where holds_key and job.status in ('completed', 'failed', 'cancelled')
-         and (session.id is null or session.status in ('completed', 'failed', 'cancelled'))
-       limit 10000 for no key update of job skip locked))`,
+       select id from job where holds_key and not is_under_way(job)
+       limit 10000 for no key update skip locked))`,
   );
   const { rows } = await database.pool.query<{ count: number }>("select release_held_jobs() as count");
   return rows[0]?.count ?? 0;
@@ -121,7 +186,7 @@ export async function supersededSessions(
   database: Database,
 ): Promise<{ readonly id: string; readonly organizationId: string }[]> {
   const { rows } = await database.pool.query<{ id: string; organizationId: string }>(
-    `select session.id, session.organization_id as "organizationId" from job join session on session.id = job.session_id
+    `select session.id, session.organization_id as "organizationId" from job join session on session.job_id = job.id
      where job.holds_key and job.superseded and session.status not in ('completed', 'failed', 'cancelled')
        and not session.cancel_requested limit 100`,
   );

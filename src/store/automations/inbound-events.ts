@@ -2,7 +2,8 @@ import type { Database } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Decision } from "../../domain/automations/ledger.ts";
 import type { Received } from "../../domain/automations/trigger.ts";
-import { storableJson } from "../../domain/fields/text.ts";
+import type { SteeringHint } from "../../domain/conversations/happening.ts";
+import { storable, storableJson } from "../../domain/fields/text.ts";
 import { fireableColumns, type FireableTrigger } from "./triggers.ts";
 
 /** An event that several triggers may answer, as it came. */
@@ -18,26 +19,62 @@ export interface ReceivedEvent {
   /** Null: it tells of nothing that triggers can listen to. */
   readonly name: string | null;
   readonly deliveryId: string | null;
-  readonly contentKey: string | null;
   readonly subject: string | null;
   readonly payload: EventContext;
   readonly traceParent: string | null;
   /** The entry that it repeats. */
   readonly originalId?: string;
+  /** What tells that it may steer a session; null or omitted: it does not. */
+  readonly steering?: SteeringHint | null;
   /** False: another entry of the same delivery keeps it, if nothing listens to this one. Default: true. */
   readonly keepsPayload?: boolean;
 }
 
 /** Takes in an event: it waits for a worker to decide, unless it was delivered before or nothing listens to it. */
 export async function receiveEvent(database: Database, received: ReceivedEvent): Promise<Received> {
+  const [answer] = await receiveEvents(database, [prepareReceived(received)]);
+  if (answer === undefined) throw new Error("an event got no outcome");
+  return answer;
+}
+
+/** An event that is to be taken in together with others. */
+export interface Receiving {
+  /** What `receive_event` takes, as JSON. */
+  readonly json: string;
+  /** The first of its keys, with their scope. */
+  readonly turn: string;
+}
+
+/** Prepares an event. */
+export function prepareReceived(received: ReceivedEvent): Receiving {
+  const first = received.keys.reduce((least, key) => (key < least ? key : least), received.keys[0] ?? "");
+  return { json: storableJson(received), turn: `${received.scope} ${first}` };
+}
+
+/**
+ * Takes in events in one statement and commit.
+ * @returns for each what came of it
+ */
+export async function receiveEvents(database: Database, all: readonly Receiving[]): Promise<Received[]> {
+  // In the order of their keys, so that two batches at once that have some in common do not wait for each other; of equal ones the first
+  // is the original.
+  const turns = [...all.entries()].toSorted(
+    ([, one], [, other]) => Number(one.turn > other.turn) - Number(one.turn < other.turn),
+  );
   const { rows } = await database.pool.query<{ outcome: Received["outcome"]; entry: string }>({
-    name: "receive_event",
-    text: "select outcome, entry from receive_event($1::jsonb)",
-    values: [storableJson(received)],
+    name: "receive_events",
+    text: `select outcome, entry from jsonb_array_elements($1::jsonb) with ordinality as given (each, place)
+           cross join lateral receive_event(each || jsonb_build_object('order', ($2::integer[])[place])) order by place`,
+    values: [`[${turns.map(([, { json }]) => json).join(",")}]`, turns.map(([index]) => index)],
   });
-  const { outcome = "filtered", entry = received.id } = rows[0] ?? {};
-  if (outcome === "accepted") database.notify("offstage_work", "event");
-  return { outcome, ledgerId: entry };
+  if (rows.length !== all.length) throw new Error(`${all.length} events got ${rows.length} outcomes`);
+  if (rows.some(({ outcome }) => outcome === "accepted")) database.notify("offstage_work", "event");
+  const byIndex = new Map(turns.map(([index], place) => [index, rows[place]]));
+  return all.map((_, index) => {
+    const row = byIndex.get(index);
+    if (row === undefined) throw new Error(`event ${index + 1} of ${all.length} got no outcome`);
+    return { outcome: row.outcome, ledgerId: row.entry };
+  });
 }
 
 /** An event that a worker decides. `attempt` is the fence: a write under an older attempt changes nothing. */
@@ -49,6 +86,8 @@ export interface ClaimedEvent {
   readonly subject: string | null;
   readonly payload: EventContext;
   readonly attempt: number;
+  /** How often it was put off. */
+  readonly postponed: number;
   readonly traceParent: string | null;
   /** The automation whose session it tells of, if it is an event of Offstage itself. */
   readonly causedBy: string | null;
@@ -58,17 +97,30 @@ export interface ClaimedEvent {
   readonly depth: number;
 }
 
-/** An event is given up after this many attempts that did not end. */
+/**
+ * Nobody else may claim an event for so long. What steers keeps a lease that never ends, for workers of the version before: they would
+ * decide it for triggers alone, and what was said would be lost.
+ */
+const leasedFor = (ms: string): string => `
+  lease_until = case when steers_from is null then now() + ${ms} * interval '1 millisecond' else 'infinity' end,
+  steers_from = case when steers_from is not null then now() + ${ms} * interval '1 millisecond' end`;
+
+/** An event is given up after this many attempts that did not end; those that were put off are not counted. */
 const attemptLimit = 10;
 
 /**
  * Claims an event that nobody decides, of any organization with the same chance the oldest; null if there is none. So whoever sends a
  * thousand holds up nobody else. One that its workers broke off too often is dead-lettered.
  * @param leaseMs after which another worker may claim it
+ * @param without ids of organizations whose events are not claimed now
  */
 export async function claimEvent(
   database: Database,
-  { worker, leaseMs }: { readonly worker: string; readonly leaseMs: number },
+  {
+    worker,
+    leaseMs,
+    without = [],
+  }: { readonly worker: string; readonly leaseMs: number; readonly without?: readonly string[] },
 ): Promise<ClaimedEvent | null> {
   const { rows } = await database.pool.query<ClaimedEvent & { readonly isDead: boolean }>({
     name: "claim_event",
@@ -79,44 +131,62 @@ export async function claimEvent(
                order by organization_id limit 1) from waiting where waiting.organization_id is not null),
            chosen as (
              select candidate.id from (
-               select organization_id from waiting where organization_id is not null order by random()) as turn, lateral (
+               select organization_id from waiting where organization_id is not null and organization_id <> all($4::uuid[])
+               order by random()) as turn, lateral (
                select id from arrival where outcome is null and organization_id = turn.organization_id
-                 and (lease_until is null or lease_until < now())
+                 and (lease_until is null or lease_until < now() or steers_from < now())
                order by created_at for update skip locked limit 1) as candidate
              limit 1)
-           update arrival set worker = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1,
-             outcome = case when attempt >= $3 then 'dead-lettered' end,
-             reason = case when attempt >= $3 then 'its worker broke off ' || attempt || ' times: see the server''s log' end,
+           update arrival set worker = $1, ${leasedFor("$2")}, attempt = attempt + 1,
+             outcome = case when attempt - postponed >= $3 then 'dead-lettered' end,
+             reason = case when attempt - postponed >= $3
+               then 'its worker broke off ' || attempt - postponed || ' times: see the server''s log' end,
              updated_at = now()
            where id = (select id from chosen)
-           returning id, organization_id as "organizationId", connection_id as "connectionId", name, subject, payload, attempt,
+           returning id, organization_id as "organizationId", connection_id as "connectionId", name, subject, payload, attempt, postponed,
              trace_parent as "traceParent", outcome is not null as "isDead", root_id as "rootId", depth,
              case when connection_id is null then (payload -> 'session' ->> 'automationId')::uuid end as "causedBy"`,
-    values: [worker, leaseMs, attemptLimit],
+    values: [worker, leaseMs, attemptLimit, without],
   });
   const [row] = rows;
   if (row === undefined) return null;
   const { isDead, ...claimed } = row;
-  return isDead ? claimEvent(database, { worker, leaseMs }) : claimed;
+  return isDead ? claimEvent(database, { worker, leaseMs, without }) : claimed;
 }
 
 /** Extends the time that a worker has for an event. @returns false if another has claimed it */
 export async function renewEvent(database: Database, { id, attempt }: ClaimedEvent, leaseMs: number): Promise<boolean> {
   const { rowCount } = await database.pool.query(
-    `update arrival set lease_until = now() + $3 * interval '1 millisecond'
+    `update arrival set ${leasedFor("$3")}
      where id = $1 and attempt = $2 and outcome is null`,
     [id, attempt, leaseMs],
   );
   return rowCount === 1;
 }
 
-/** Gives an event back that could not be decided for a reason that passes: its attempt does not count. */
-export async function postponeEvent(database: Database, { id, attempt }: ClaimedEvent, pauseMs: number): Promise<void> {
-  await database.pool.query(
-    `update arrival set attempt = attempt - 1, lease_until = now() + $3 * interval '1 millisecond', worker = null
-     where id = $1 and attempt = $2 and outcome is null`,
-    [id, attempt, pauseMs],
+/** An event is given up if it was put off for this time. */
+const longestPostponed = "1 day";
+
+/**
+ * Gives an event back that could not be decided for a reason that passes: its attempt does not count. One that was put off for a day is
+ * dead-lettered.
+ * @param why for the ledger, if it is given up
+ * @returns whether it is given up
+ */
+export async function postponeEvent(
+  database: Database,
+  { id, attempt }: ClaimedEvent,
+  { pauseMs, why }: { readonly pauseMs: number; readonly why: string },
+): Promise<boolean> {
+  const { rows } = await database.pool.query<{ isDead: boolean }>(
+    `update arrival set postponed = postponed + 1, postponed_since = coalesce(postponed_since, now()), worker = null, updated_at = now(),
+       ${leasedFor("$3")},
+       outcome = case when postponed_since < now() - interval '${longestPostponed}' then 'dead-lettered' end,
+       reason = case when postponed_since < now() - interval '${longestPostponed}' then $4::text end
+     where id = $1 and attempt = $2 and outcome is null returning outcome is not null as "isDead"`,
+    [id, attempt, pauseMs, storable(`it could not be decided for ${longestPostponed}: ${why}`)],
   );
+  return rows[0]?.isDead === true;
 }
 
 /** A session's own work on a forge, of which a delivery tells. */
@@ -192,6 +262,14 @@ export async function listeningTriggers(
   return rows;
 }
 
+/** What came of an event in its conversation. */
+export interface Steered {
+  readonly outcome: "fired" | "filtered";
+  readonly reason: string | null;
+  /** The session that it steers; null: of a run of an automation, which the ledger has by itself. */
+  readonly sessionId: string | null;
+}
+
 /** Decisions of an event that are kept; beyond, its reason has their number alone. */
 const mostDecisions = 100;
 
@@ -200,15 +278,27 @@ export async function decideEvent(
   database: Database,
   { id, attempt }: ClaimedEvent,
   decisions: readonly Decision[],
+  steered: Steered | null = null,
 ): Promise<void> {
-  const fired = decisions.filter(({ outcome }) => outcome === "fired").length;
+  const isSteering = steered?.outcome === "fired";
+  const fired = decisions.filter(({ outcome }) => outcome === "fired").length + Number(isSteering);
   const kept = decisions
     .toSorted((one, other) => Number(one.outcome !== "fired") - Number(other.outcome !== "fired"))
     .slice(0, mostDecisions);
-  const reason = fired > 0 ? null : `none of the ${decisions.length} triggers that listen to it started a run`;
+  const none = `none of the ${decisions.length} triggers that listen to it started a run`;
+  const why = [decisions.length > 0 || steered === null ? none : null, steered?.reason ?? null];
+  const reason = fired > 0 ? null : why.filter((each) => each !== null).join("; ");
+  const sessionId = isSteering ? steered.sessionId : null;
   await database.pool.query(
-    `update arrival set outcome = $3, reason = $4, decisions = $5, lease_until = null, updated_at = now()
+    `update arrival set outcome = $3, reason = $4, decisions = $5, session_id = $6, lease_until = null, updated_at = now()
      where id = $1 and attempt = $2 and outcome is null`,
-    [id, attempt, fired > 0 ? "fired" : "filtered", reason, storableJson(kept)],
+    [
+      id,
+      attempt,
+      fired > 0 ? "fired" : "filtered",
+      reason === null ? null : storable(reason),
+      storableJson(kept),
+      sessionId,
+    ],
   );
 }

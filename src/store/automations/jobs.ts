@@ -1,16 +1,24 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Job, JobTask } from "../../domain/automations/job.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 
 /** A job as the database has it, without the links that the API adds. */
-export type JobRecord = Omit<Job, "sessionHtmlUrl">;
+export type JobRecord = Omit<Job, "sessionHtmlUrl" | "runStatus" | "sessions"> & {
+  readonly sessions: readonly Omit<Job["sessions"][number], "htmlUrl">[];
+};
 
 const columns = `
   job.id, job.task, job.status, job.priority, job.automation_id as "automationId", job.session_id as "sessionId", job.error,
-  ${isoTime("job.created_at")} as "createdAt", ${isoTime("job.updated_at")} as "updatedAt"`;
+  ${isoTime("job.created_at")} as "createdAt", ${isoTime("job.updated_at")} as "updatedAt",
+  coalesce((
+    select jsonb_agg(jsonb_build_object('id', session.id, 'status', session.status, 'repositories', coalesce((
+        select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url) order by part.position)
+        from session_repository part join repository on repository.id = part.repository_id
+        where part.session_id = session.id), '[]')) order by session.job_part)
+    from session where session.job_id = job.id), '[]') as sessions`;
 
 /** A job to queue. `payload` is the context of the trigger's event. */
 export interface JobToCreate {
@@ -71,20 +79,18 @@ export async function getJob(database: Database, organizationId: string, id: str
  * Lists jobs, newest first: all of the organization's, or those of one automation.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listJobs(
+export function listJobs(
   database: Database,
   organizationId: string,
-  { limit, cursor, automationId }: PageQuery & { readonly automationId?: string },
+  { automationId, ...query }: PageQuery & { readonly automationId?: string },
 ): Promise<Page<JobRecord>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<JobRecord>>(
-    `select ${columns}, ${cursorColumn("job")} from job
-     where organization_id = $1 and ($5::uuid is null or automation_id = $5)
-       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id, automationId],
-  );
-  return pageOf(rows, limit, withoutCursor);
+  const condition = "($5::uuid is null or automation_id = $5)";
+  return listRows<JobRecord>(database, organizationId, query, {
+    table: "job",
+    columns,
+    condition,
+    values: [automationId],
+  });
 }
 
 /**
@@ -102,6 +108,8 @@ export interface ClaimedJob {
     readonly name: string;
     readonly instructions: string;
     readonly agent: string | null;
+    /** Whether each repository gets a session of its own. */
+    readonly fanOut: boolean;
     readonly targetBranch: string | null;
     readonly priority: number;
     readonly repositories: readonly { readonly id: string; readonly name: string; readonly url: string }[];
@@ -119,15 +127,15 @@ export async function claimJob(
   const { rows } = await database.pool.query<ClaimedJob>({
     name: "claim_job",
     text: `select job_id as id, organization as "organizationId", attempt, payload, trace_parent as "traceParent", automation
-           from claim_job($1, $2 * interval '1 millisecond')`,
+           from claim_job($1, $2 * interval '1 millisecond', fans_out => true)`,
     values: [worker, leaseMs],
   });
   return rows[0] ?? null;
 }
 
-/** Records that the job created its session. A claim that was lost changes nothing. */
-export async function completeJob(database: Database, claim: ClaimedJob, sessionId: string): Promise<void> {
-  await database.pool.query({
+/** Records that the job has its session, the first of its run. A claim that was lost changes nothing. */
+export async function completeJob(queryable: Queryable, claim: ClaimedJob, sessionId: string): Promise<void> {
+  await queryable.query({
     name: "complete_job",
     text: `with done as (
              update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
@@ -137,14 +145,47 @@ export async function completeJob(database: Database, claim: ClaimedJob, session
   });
 }
 
-/** Ends the job as failed, for the reason `error`. A claim that was lost changes nothing. */
+/**
+ * Keeps a claimed job for the caller's transaction.
+ * @returns the sessions that it has; null if the claim was lost
+ */
+export async function holdJob(transaction: Queryable, { id, attempt }: ClaimedJob): Promise<string[] | null> {
+  const { rows } = await transaction.query<{ sessions: string[] }>({
+    name: "hold_job",
+    text: `select array(select id from session where job_id = $1 order by job_part) as sessions
+           from job where id = $1 and attempt = $2 and status = 'running' for no key update`,
+    values: [id, attempt],
+  });
+  return rows[0]?.sessions ?? null;
+}
+
+/** Cancels a job that has begun nothing, because somebody asks for it. @returns false if it is not pending, or has a session */
+export async function cancelPendingJob(database: Database, organizationId: string, id: string): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    `with cancelled as (
+       update job set status = 'cancelled', error = 'somebody cancelled it', held_until = null, held_since = null,
+         holds_key = false, updated_at = now()
+       where id = $1 and organization_id = $2 and status = 'pending' and not exists (select from session where job_id = $1)
+       returning job as changed)
+     select enqueue_job_webhooks(changed) from cancelled`,
+    [id, organizationId],
+  );
+  return rowCount === 1;
+}
+
+/** Ends the job as failed, for the reason `error`, which counts as a failed run. A claim that was lost changes nothing. */
 export async function failJob(database: Database, claim: ClaimedJob, error: string): Promise<void> {
+  await database.pool.query("select fail_job($1, $2, $3, false)", [claim.id, claim.attempt, error]);
+}
+
+/** Ends the job without a session, since it turned out that there is nothing to do. A claim that was lost changes nothing. */
+export async function filterJob(database: Database, { id, attempt }: ClaimedJob, reason: string): Promise<void> {
   await database.pool.query(
-    `with failed as (
-       update job set status = 'failed', error = $3, lease_until = null, updated_at = now()
+    `with filtered as (
+       update job set status = 'cancelled', error = $3, lease_until = null, updated_at = now()
        where id = $1 and attempt = $2 and status = 'running' returning job as changed)
-     select enqueue_job_webhooks(changed) from failed`,
-    [claim.id, claim.attempt, error],
+     select enqueue_job_webhooks(changed) from filtered`,
+    [id, attempt, reason],
   );
 }
 
@@ -156,14 +197,29 @@ const attemptLimit = 10;
  * @returns how many jobs were requeued or failed
  */
 export async function recoverJobs(database: Database, options: { readonly worker?: string }): Promise<number> {
+  const isLost = "status = 'running' and (lease_until < now() or worker = $1)";
+  const values = [options.worker ?? null, attemptLimit];
   const { rowCount } = await database.pool.query(
     `with lost as (
-       update job set status = case when attempt >= $2 then 'failed' else 'pending' end, dead = attempt >= $2,
-         error = case when attempt >= $2 then 'its worker broke off ' || attempt || ' times: see the server''s log' end,
-         lease_until = null, updated_at = now()
-       where status = 'running' and (lease_until < now() or worker = $1) returning job as changed)
+       update job set status = 'pending', lease_until = null, updated_at = now()
+       where ${isLost} and attempt < $2 returning job as changed)
      select enqueue_job_webhooks(changed) from lost`,
-    [options.worker ?? null, attemptLimit],
+    values,
   );
-  return rowCount ?? 0;
+  const { rows } = await database.pool.query<{ id: string; attempt: number }>(
+    `select id, attempt from job where ${isLost} and attempt >= $2`,
+    values,
+  );
+  let failed = 0;
+  // Each in a transaction of its own: it locks its automation.
+  for (const { id, attempt } of rows) {
+    const reason = `its worker broke off ${attempt} times: see the server's log`;
+    const ended = await database.pool.query<{ failed: boolean }>("select fail_job($1, $2, $3, true) as failed", [
+      id,
+      attempt,
+      reason,
+    ]);
+    if (ended.rows[0]?.failed === true) failed += 1;
+  }
+  return (rowCount ?? 0) + failed;
 }

@@ -3,7 +3,7 @@ import type { EventContext } from "../../domain/automations/automation.ts";
 import type { LedgerEntry, LedgerOutcome, WholeLedgerEntry } from "../../domain/automations/ledger.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 
 const columns = `id, automation_id as "automationId", trigger_id as "triggerId", event_id as "eventId", name, outcome, reason,
   session_id as "sessionId", original_id as "originalId", ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
@@ -16,7 +16,7 @@ const entries = `(
       when status = 'failed' then case when dead then 'dead-lettered' else 'failed' end end as outcome,
     error as reason, session_id, replay_of as original_id, created_at, updated_at from job
   union all
-  select id, organization_id, automation_id, trigger_id, null, name, outcome, reason, null, original_id, created_at,
+  select id, organization_id, automation_id, trigger_id, null, name, outcome, reason, session_id, original_id, created_at,
     coalesce(updated_at, created_at) from arrival
 ) as entry`;
 
@@ -24,20 +24,18 @@ const entries = `(
  * Lists every trigger that was accepted for an automation, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listLedger(
+export function listLedger(
   database: Database,
   organizationId: string,
   query: PageQuery & { readonly automationId?: string | undefined; readonly outcome?: LedgerOutcome | undefined },
 ): Promise<Page<LedgerEntry>> {
-  const after = readCursor(query.cursor);
-  const { rows } = await database.pool.query<WithCursor<LedgerEntry>>(
-    `select ${columns}, ${cursorColumn("entry")} from ${entries}
-     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-       and ($5::uuid is null or automation_id = $5) and ($6::text is null or outcome = $6)
-     order by created_at desc, id desc limit $2`,
-    [organizationId, query.limit + 1, after?.createdAt, after?.id, query.automationId, query.outcome],
-  );
-  return pageOf(rows, query.limit, withoutCursor);
+  return listRows<LedgerEntry>(database, organizationId, query, {
+    table: "entry",
+    columns,
+    from: entries,
+    condition: "($5::uuid is null or automation_id = $5) and ($6::text is null or outcome = $6)",
+    values: [query.automationId, query.outcome],
+  });
 }
 
 /**
@@ -50,12 +48,10 @@ export async function getLedgerEntry(
   id: string,
 ): Promise<WholeLedgerEntry> {
   const { rows } = await database.pool.query<WholeLedgerEntry>(
-    `select ${columns},
-       coalesce((select payload from job where job.id = entry.id), (select payload from arrival where arrival.id = entry.id)) as payload,
-       (select delivery_id from arrival where arrival.id = entry.id) as "deliveryId",
-       (select subject from arrival where arrival.id = entry.id) as subject,
-       coalesce((select decisions from arrival where arrival.id = entry.id), '[]') as decisions
-     from ${entries} where id = $2 and organization_id = $1`,
+    `select shown.*, coalesce(job.payload, arrival.payload) as payload, arrival.delivery_id as "deliveryId",
+       arrival.subject, coalesce(arrival.decisions, '[]') as decisions
+     from (select ${columns} from ${entries} where id = $2 and organization_id = $1) as shown
+     left join job on job.id = shown.id left join arrival on arrival.id = shown.id`,
     [organizationId, id],
   );
   if (rows[0] === undefined) throw new NotFoundError(`ledger entry ${id} was not found`);

@@ -1,13 +1,15 @@
-import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Verdict } from "../../domain/automations/condition.ts";
 import { graceMs, judgeTicks, type JudgedTicks } from "../../domain/automations/due-ticks.ts";
+import { silenceGraceMs } from "../../domain/automations/expectation.ts";
 import { nextTick, ticksBefore } from "../../domain/automations/schedule.ts";
 import { storableJson } from "../../domain/fields/text.ts";
 import { isoTime } from "../cursor.ts";
+import { derivedId } from "./derived-id.ts";
 import { fireTriggerIn } from "./firings.ts";
+import { tellSilent } from "./silences.ts";
 import { fireableColumns, type FireableTrigger, type TriggerRecord } from "./triggers.ts";
 
 /** Ticks of one schedule that have entries of their own in the ledger, the newest: those before them share one. */
@@ -24,6 +26,10 @@ export interface DueSchedule extends FireableTrigger {
   readonly trigger: ScheduleRecord;
   /** When it is due, as the database has it. */
   readonly dueAt: string;
+  /** Why Offstage paused its automation itself; null: it did not. */
+  readonly pausedReason: string | null;
+  /** Its oldest tick that did not fire, since one did; null: there is none. */
+  readonly unfiredAt: string | null;
   /** Changes if somebody changes the trigger. */
   readonly version: string;
   /** The clock by which it is due, in ms since the epoch. */
@@ -52,15 +58,10 @@ export async function listDueSchedules(
   database: Database,
   { limit, except, worker, now }: DueQuery,
 ): Promise<DueSchedule[]> {
-  await database.pool.query(
-    `update trigger set next_at = null from automation
-     where next_at <= coalesce($1, clock_timestamp()) and enabled and trigger.deleted_at is null
-       and automation.id = trigger.automation_id and automation.deleted_at is not null`,
-    [now],
-  );
   const { rows } = await database.pool.query<DueSchedule>({
     name: "due_schedules",
     text: `select ${fireableColumns}, ${isoTime("trigger.next_at")} as "dueAt", trigger.updated_at::text as version,
+             automation.paused_reason as "pausedReason", ${isoTime("trigger.unfired_at")} as "unfiredAt",
              floor(extract(epoch from clock.time) * 1000)::float8 as now
            from (select coalesce($1, clock_timestamp()) as time) as clock, trigger
            join automation on automation.id = trigger.automation_id and automation.deleted_at is null
@@ -76,8 +77,10 @@ export async function listDueSchedules(
 /** Milliseconds until the next tick of any schedule, at most 0 if one is due; null if there is none. */
 export async function untilNextTick(database: Database): Promise<number | null> {
   const { rows } = await database.pool.query<{ ms: number | null }>(
-    `select (extract(epoch from min(next_at) - clock_timestamp()) * 1000)::float8 as ms from trigger
-     where next_at is not null and enabled and deleted_at is null`,
+    `select (extract(epoch from next_at - clock_timestamp()) * 1000)::float8 as ms from trigger
+     where next_at is not null and enabled and deleted_at is null
+       and exists (select from automation where automation.id = trigger.automation_id and automation.deleted_at is null)
+     order by next_at limit 1`,
   );
   return rows[0]?.ms ?? null;
 }
@@ -112,6 +115,7 @@ export async function tickSchedule(
       accepted ||= fired.outcome === "accepted";
     }
     await noteMissed(transaction, schedule, judged, due.older);
+    await noteUnfired(transaction, schedule, judged);
     await transaction.query("update trigger set next_at = $2 where id = $1", [
       schedule.id,
       next === null ? null : new Date(next),
@@ -209,6 +213,27 @@ async function noteMissed(
   );
 }
 
+/**
+ * Records since when ticks of the schedule have not fired, which the watch of silences reads; and tells at once of those that were so
+ * late that it would find nothing overdue any more.
+ */
+async function noteUnfired(
+  transaction: Queryable,
+  { id, automationId, dueAt, paused, pausedReason, unfiredAt, now }: DueSchedule,
+  { run, missed }: JudgedTicks,
+): Promise<void> {
+  const first = unfiredAt ?? dueAt;
+  const fires = run.length > 0;
+  if (fires && now - Date.parse(first) >= silenceGraceMs) {
+    const reason = `the tick of ${first} did not fire in time: no worker looked at its schedule for ${lateness(now - Date.parse(first))}`;
+    await tellSilent(transaction, automationId, { since: new Date(first), reason });
+  }
+  // What a person has paused misses nothing.
+  const isMissed = paused ? pausedReason !== null : missed.length > 0;
+  const left = fires || !isMissed ? null : first;
+  if (left !== unfiredAt) await transaction.query("update trigger set unfired_at = $2 where id = $1", [id, left]);
+}
+
 /** What conditions and instructions see as `event`. */
 function eventOf({ cron, timeZone }: ScheduleRecord, tick: number): EventContext {
   return { scheduledAt: timeOf(tick), timeZone, cron };
@@ -222,12 +247,9 @@ function lateness(ms: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** The id of a tick's entry in the ledger, the same whoever looks at it: a UUID of version 8 (RFC 9562, appendix B.2). */
+/** The id of a tick's entry in the ledger, the same whoever looks at it. */
 export function tickId(triggerId: string, tick: number): string {
-  const bytes = createHash("sha256").update(`offstage:tick:${triggerId}:${tick}`).digest().subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5");
+  return derivedId(`offstage:tick:${triggerId}:${tick}`);
 }
 
 /** Lets the schedules of an automation that was paused tick from now on: what they would have done meanwhile was not missed. */

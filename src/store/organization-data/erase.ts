@@ -18,17 +18,30 @@ const sessionsOfBatch = 100;
 const stillReferredTo = "23503";
 
 /** What goes before the sessions: deleting a session looks through its organization's deliveries. */
-const beforeSessions = ["webhook_delivery", "arrival", "received_key", "idempotency", "audit_entry"] as const;
+const beforeSessions = [
+  "conversation_item",
+  "conversation",
+  "answer",
+  "webhook_delivery",
+  "arrival",
+  "received_key",
+  "idempotency",
+  "audit_entry",
+] as const;
 /** What sessions refer to, each after what refers to it. */
 const afterSessions = [
   "webhook",
   "pull_request",
   "job",
+  "automation_state",
   "trigger",
+  "automation_file",
+  "automation_sync",
   "automation",
   "secret",
   "registry",
   "forge_connection",
+  "forge_account",
   "repository",
   "model_spend",
   "login_link",
@@ -95,6 +108,7 @@ export async function beginErasure(
       "update trigger set deleted_at = coalesce(deleted_at, now()), sealed = null, master_key = null where organization_id = $1",
       [organizationId],
     );
+    await transaction.query("update automation_sync set enabled = false where organization_id = $1", [organizationId]);
     // Nobody is told of what is removed.
     await transaction.query("update webhook set enabled = false where organization_id = $1", [organizationId]);
     return { organizationId, askedAt: (begun.rows[0]?.asked_at ?? new Date()).toISOString() };

@@ -127,3 +127,12 @@ export async function findPrincipal(database: Database, key: string): Promise<Pr
   if (stale) await database.pool.query("update api_key set last_used_at = now() where id = $1", [row.keyId]);
   return { ...principal, userId: null };
 }
+
+/** The user whose a key is; null: nobody's. */
+export async function ownerOfKey(database: Database, keyId: string): Promise<string | null> {
+  const { rows } = await database.pool.query<{ userId: string | null }>(
+    `select user_id as "userId" from api_key where id = $1`,
+    [keyId],
+  );
+  return rows[0]?.userId ?? null;
+}

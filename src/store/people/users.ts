@@ -124,7 +124,8 @@ export function updateUser(
 const erasedName = "deleted user";
 
 /**
- * Erases a person: name, address and what their provider knows them by. They are signed out, their keys are revoked, and what they
+ * Erases a person: name, address, what their provider knows them by, and their accounts at forges. They are signed out, their keys are
+ * revoked, and what they
  * asked for is a deleted user's from then on. If their provider signs them in again, they are somebody new.
  * @throws NotFoundError
  * @throws ConflictError if no admin would be left
@@ -140,6 +141,7 @@ export function eraseUser(database: Database, organizationId: string, id: string
     );
     if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
     await transaction.query("delete from browser_session where user_id = $1", [id]);
+    await transaction.query("delete from forge_account where user_id = $1", [id]);
     // People name keys after themselves.
     await transaction.query(
       "update api_key set name = $2, revoked_at = coalesce(revoked_at, now()) where user_id = $1",

@@ -13,7 +13,17 @@ export interface ClaimedSession extends Claim {
   readonly agent: string | null;
   readonly targetBranch: string | null;
   readonly branchName: string;
+  /** Whether no pull request is opened until the work on all repositories is pushed. */
+  readonly pullRequestsTogether: boolean;
   readonly payload: unknown;
+  /** The automation that started it; null: none did. */
+  readonly automationId: string | null;
+  /** The script that decides whether the agent begins, and what it decided: null if it has not yet. Null: there is none. */
+  readonly gate: {
+    readonly script: string;
+    readonly outcome: "passed" | "filtered" | null;
+    readonly output: string;
+  } | null;
   /** The harness's own session, which has the conversation. */
   readonly harness: { readonly provider: string; readonly sessionId: string } | null;
   /** Seconds that it waited in the queue; null if it was not taken from the queue. */

@@ -33,6 +33,15 @@ export async function renewClaim(
   return rows[0] ?? null;
 }
 
+/** Whether a claim is still good, by the database's clock. */
+export async function isHeld(database: Database, { sessionId, attempt }: Claim): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    "select from session where id = $1 and attempt = $2 and status = 'running' and lease_until > clock_timestamp()",
+    [sessionId, attempt],
+  );
+  return rowCount === 1;
+}
+
 /**
  * Requeues sessions with an expired lease, or all sessions of `worker`, which calls this when it restarts. A session
  * whose cancellation was requested is cancelled, and one that has used up its claims fails.

@@ -34,6 +34,8 @@ export const queueStatsQuery = `select
   ${count("forge_connection", "deleted_at is null and state = 'ok'")} as "connectionsOk",
   ${count("forge_connection", "deleted_at is null and state = 'degraded'")} as "connectionsDegraded",
   ${count("forge_connection", "deleted_at is null and state = 'broken'")} as "connectionsBroken",
+  ${count("automation", "paused and paused_reason is not null and deleted_at is null")} as "automationsPaused",
+  ${count("automation", "silent_since is not null and deleted_at is null")} as "automationsSilent",
   (select count(*)::integer from worker_node where seen_at > now() - interval '${countedFor}') as workers`;
 
 /**
@@ -57,6 +59,7 @@ export async function readQueueStats(database: Database): Promise<QueueStats> {
       degraded: found("connectionsDegraded"),
       broken: found("connectionsBroken"),
     },
+    automations: { pausedByFailures: found("automationsPaused"), silent: found("automationsSilent") },
     oldestWaitSeconds: {
       sessions: Math.max(0, found("sessionWait")),
       jobs: Math.max(0, found("jobWait")),

@@ -3,14 +3,21 @@ import type { PullRequest } from "../../domain/repositories/pull-request.ts";
 import { appendEvents } from "../sessions/events.ts";
 import { lockSession } from "../sessions/transition.ts";
 
-/** An open pull request whose state must be read from its forge. */
-export interface OpenPullRequest {
+/** A pull request whose state is read. */
+export interface ReadPullRequest {
   readonly id: string;
   readonly organizationId: string;
   readonly sessionId: string;
   readonly repositoryId: string;
-  readonly repositoryUrl: string;
   readonly number: number;
+  /** When reading it began: what is read changes nothing if somebody began to read it later. Omitted: it is not looked at. */
+  readonly checkedAt?: string;
+}
+
+/** A pull request whose state must be read from its forge: an open one, or one that was closed lately. */
+export interface OpenPullRequest extends ReadPullRequest {
+  readonly state: "open" | "closed";
+  readonly repositoryUrl: string;
   /** What its forge last said of whether it can be merged; null if it is not known. */
   readonly mergeable: boolean | null;
   /** How often in a row the forge's answer was not taken for final. */
@@ -32,25 +39,32 @@ export async function openTargets(
 
 /** The state of a pull request is not read from its forge after this time. */
 const followedFor = "90 days";
+/** One that was closed is looked at again for this time: that it was opened again may have been told before, or not at all. */
+const closedFollowedFor = "3 days";
 
 /**
- * Claims open pull requests that were not checked for `minutes`, the least recently checked first. No two callers get
- * the same one.
+ * Claims open pull requests that were not checked for `minutes`, the least recently checked first, and a few that were closed lately. No
+ * two callers get the same one.
  */
 export async function claimOpenPullRequests(
   database: Database,
   { minutes, limit }: { readonly minutes: number; readonly limit: number },
 ): Promise<OpenPullRequest[]> {
   const { rows } = await database.pool.query<OpenPullRequest>(
-    `with due as (
+    `with due_open as (
        select id from pull_request where state = 'open' and checked_at < now() - $1 * interval '1 minute'
          and created_at > now() - interval '${followedFor}'
        order by checked_at limit $2 for update skip locked),
+     due_closed as (
+       select id from pull_request where state = 'closed' and closed_at > now() - interval '${closedFollowedFor}'
+         and checked_at < now() - $1 * interval '1 minute'
+       order by checked_at limit greatest(1, $2 / 4) for update skip locked),
      claimed as (
-       update pull_request set checked_at = now() where id in (select id from due) returning *)
+       update pull_request set checked_at = clock_timestamp()
+       where id in (select id from due_open union all select id from due_closed) returning *)
      select claimed.id, claimed.organization_id as "organizationId", session_id as "sessionId",
        repository_id as "repositoryId", repository.url as "repositoryUrl", number, mergeable,
-       mergeable_asked as "mergeableAsked"
+       mergeable_asked as "mergeableAsked", state, claimed.checked_at::text as "checkedAt"
      from claimed join repository on repository.id = repository_id`,
     [minutes, limit],
   );
@@ -99,25 +113,41 @@ export async function saveMergeable(
   if (changed) database.notify("offstage_event", sessionId);
 }
 
-/** Records once that a pull request is no longer open, with its event. */
+/** Begins to read what a forge says of a pull request's state. */
+export async function beginReading(
+  database: Database,
+  place: Pick<ReadPullRequest, "organizationId" | "repositoryId" | "number">,
+): Promise<ReadPullRequest[]> {
+  const { rows } = await database.pool.query<{ id: string; sessionId: string; checkedAt: string }>(
+    `update pull_request set checked_at = clock_timestamp()
+     where organization_id = $1 and repository_id = $2 and number = $3
+     returning id, session_id as "sessionId", checked_at::text as "checkedAt"`,
+    [place.organizationId, place.repositoryId, place.number],
+  );
+  return rows.map((row) => ({ ...place, ...row }));
+}
+
+/** Has a pull request read again in the next round, since what its forge says and what it told do not agree: the one or the other is late. */
+export async function readAgainSoon(database: Database, { id }: Pick<ReadPullRequest, "id">): Promise<void> {
+  await database.pool.query("update pull_request set checked_at = '-infinity' where id = $1", [id]);
+}
+
+/** Records once that a pull request is no longer open, or that one that was closed is merged, with its event. */
 export async function closePullRequest(
   database: Database,
-  {
-    id,
-    organizationId,
-    sessionId,
-    repositoryId,
-    number,
-  }: Pick<OpenPullRequest, "id" | "organizationId" | "sessionId" | "repositoryId" | "number">,
+  { id, organizationId, sessionId, repositoryId, number, checkedAt }: ReadPullRequest,
   state: Exclude<PullRequest["state"], "open">,
 ): Promise<void> {
   const changed = await database.transaction(async (transaction) => {
     await lockSession(transaction, organizationId, sessionId);
     const { rows } = await transaction.query<{ url: string }>(
       `with closed as (
-         update pull_request set state = $2 where id = $1 and state = 'open' returning url, pull_request as changed)
+         update pull_request set state = $2, closed_at = now()
+         where id = $1 and (state = 'open' or (state = 'closed' and $2 = 'merged'))
+           and ($3::timestamptz is null or checked_at = $3)
+         returning url, pull_request as changed)
        select url, enqueue_pull_request_webhooks(changed, $2) from closed`,
-      [id, state],
+      [id, state, checkedAt],
     );
     if (rows[0] === undefined) return false;
     const data = { repositoryId, number, url: rows[0].url, state };
@@ -125,4 +155,17 @@ export async function closePullRequest(
     return true;
   });
   if (changed) database.notify("offstage_event", sessionId);
+}
+
+/** Records that a pull request that was closed is open again: it is followed again, soon. A merged one stays so. */
+export async function reopenPullRequest(
+  database: Database,
+  { id, sessionId, checkedAt }: Pick<ReadPullRequest, "id" | "sessionId" | "checkedAt">,
+): Promise<void> {
+  const { rowCount } = await database.pool.query(
+    `update pull_request set state = 'open', closed_at = null, mergeable = null, mergeable_asked = 0, checked_at = '-infinity'
+     where id = $1 and state = 'closed' and ($2::timestamptz is null or checked_at = $2)`,
+    [id, checkedAt],
+  );
+  if (rowCount === 1) database.notify("offstage_event", sessionId);
 }

@@ -1,5 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
+import { moveConversations } from "./moved-conversations.ts";
 
 interface KeyedRow {
   readonly id: string;
@@ -105,7 +106,7 @@ async function merge(transaction: Queryable, { id, organization_id: organization
  * row that it knows, which the next server that starts moves too.
  */
 async function moveSessions(transaction: Queryable): Promise<void> {
-  const pairs = `select gone.id as gone, kept.id as kept from repository gone join repository kept
+  const pairs = `select gone.id as gone, kept.id as kept, gone.organization_id from repository gone join repository kept
     on kept.organization_id = gone.organization_id and kept.address_key = gone.address_key and kept.deleted_at is null
     where gone.deleted_at is not null`;
   await transaction.query(
@@ -118,4 +119,5 @@ async function moveSessions(transaction: Queryable): Promise<void> {
        and not exists (select from pull_request same
          where (same.repository_id, same.head, same.target) = (kept, moved.head, moved.target))`,
   );
+  await moveConversations(transaction, pairs);
 }

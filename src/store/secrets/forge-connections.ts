@@ -1,17 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
-import { ConflictError, NotFoundError, OffstageError } from "../../domain/errors/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import {
-  boundedProblems,
-  connectionStateOf,
-  type Connection,
-  type ConnectionCheck,
-  type ConnectionCredential,
-} from "../../domain/repositories/connection.ts";
+import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
+import type { Calling } from "../../domain/repositories/calling.ts";
 import type { ForgeKind } from "../../domain/repositories/repository.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
+import { healthOf, only, openContent, sealContent, untilNextCheck } from "./connection-rows.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
 
@@ -20,10 +16,6 @@ export const connectionsChannel = "offstage_connections";
 
 /** How long deliveries that are signed with the secret before a rotation are accepted. */
 const previousSecretFor = "24 hours";
-/** Time until the next check of a connection's health: an hour less up to a sixth of it, so that checks spread. */
-const untilNextCheck = "interval '1 hour' - random() * interval '10 minutes'";
-/** A connection that is broken is looked at again sooner: the forge may only have been away. */
-const untilBrokenCheck = "interval '10 minutes'";
 /** Most connections of an organization: each session opens all of them. */
 const mostConnections = 100;
 
@@ -31,26 +23,12 @@ const mostConnections = 100;
 export type ConnectionRecord = Omit<Connection, "hookUrl">;
 
 const columns = `id, kind, name, web_url as "webUrl", api_url as "apiUrl", credential, account, install_url as "installUrl",
+  mention, allowed_bots as "allowedBots",
   ${isoTime("previous_secret_until")} as "previousSecretUntil",
   json_build_object('state', state, 'checkedAt', ${isoTime("checked_at")}, 'problems', problems) as health,
   ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
 
-/** What is sealed of a connection. */
-interface SealedContent {
-  readonly credential: ConnectionCredential;
-  /** Secrets of its webhook: the current one, then the one before, if there was one. */
-  readonly hookSecrets: readonly string[];
-}
-
 const newHookSecret = (): string => randomBytes(32).toString("hex");
-
-async function sealContent(vault: Vault, id: string, content: SealedContent): Promise<Sealed> {
-  return vault.seal(id, JSON.stringify(content));
-}
-
-async function openContent(vault: Vault, id: string, sealed: Sealed): Promise<SealedContent> {
-  return JSON.parse(await vault.open(id, sealed)) as SealedContent;
-}
 
 /** A connection to create, checked already. */
 export interface NewConnection extends Pick<ConnectionRecord, "id" | "kind" | "name" | "webUrl" | "apiUrl"> {
@@ -58,6 +36,8 @@ export interface NewConnection extends Pick<ConnectionRecord, "id" | "kind" | "n
   readonly check: ConnectionCheck;
   /** The secret that the forge chose for its webhook; omitted: a new one is made. */
   readonly hookSecret?: string;
+  readonly mention?: Calling["mention"] | undefined;
+  readonly allowedBots?: Calling["allowedBots"] | undefined;
 }
 
 /**
@@ -78,8 +58,8 @@ export async function createConnection(
     const { rows } = await transaction
       .query<ConnectionRecord>(
         `insert into forge_connection (id, organization_id, kind, name, web_url, api_url, credential, account, install_url,
-           sealed, master_key, state, problems, next_check_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, now() + ${untilNextCheck}) returning ${columns}`,
+           sealed, master_key, state, problems, mention, allowed_bots, next_check_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, now() + ${untilNextCheck}) returning ${columns}`,
         [
           id,
           organizationId,
@@ -93,6 +73,8 @@ export async function createConnection(
           sealed,
           masterKey,
           ...healthOf(check),
+          connection.mention ?? null,
+          connection.allowedBots ?? null,
         ],
       )
       .catch((error: unknown) => {
@@ -135,33 +117,17 @@ function alreadyThere(webUrl: string): ConflictError {
   return new ConflictError(`webUrl: a connection for ${webUrl} already exists: update or delete it`);
 }
 
-function healthOf({ problems }: ConnectionCheck): [string, string] {
-  return [connectionStateOf(problems), JSON.stringify(boundedProblems(problems))];
-}
-
-function only<Row>(rows: readonly Row[], id: string): Row {
-  if (rows[0] === undefined) throw new NotFoundError(`connection ${id} was not found`);
-  return rows[0];
-}
-
 /**
  * Lists an organization's connections, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listConnections(
+export function listConnections(
   database: Database,
   organizationId: string,
-  { limit, cursor }: PageQuery,
+  query: PageQuery,
 ): Promise<Page<ConnectionRecord>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<ConnectionRecord>>(
-    `select ${columns}, ${cursorColumn("forge_connection")} from forge_connection
-     where organization_id = $1 and deleted_at is null
-       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id],
-  );
-  return pageOf(rows, limit, withoutCursor);
+  const condition = "deleted_at is null";
+  return listRows<ConnectionRecord>(database, organizationId, query, { table: "forge_connection", columns, condition });
 }
 
 /** Reads a connection. @throws NotFoundError */
@@ -180,6 +146,7 @@ export async function getConnection(
 /**
  * Changes the given fields only.
  * @param changes.credential with what the forge said of it
+ * @param changes.mention null: as the server is set, as of `allowedBots`
  * @throws NotFoundError
  */
 export async function updateConnection(
@@ -190,11 +157,13 @@ export async function updateConnection(
   changes: {
     readonly name?: string | undefined;
     readonly credential?: { readonly given: ConnectionCredential; readonly check: ConnectionCheck } | undefined;
+    readonly mention?: Calling["mention"] | undefined;
+    readonly allowedBots?: Calling["allowedBots"] | undefined;
   },
 ): Promise<ConnectionRecord> {
   const updated = await sealing(database, async (transaction) => {
     const before = await lockSealed(transaction, organizationId, id);
-    const { name, credential } = changes;
+    const { name, credential, mention, allowedBots } = changes;
     if (credential !== undefined) {
       const { given, check } = credential;
       const { hookSecrets } = await openContent(vault, id, before);
@@ -206,8 +175,10 @@ export async function updateConnection(
       );
     }
     const { rows } = await transaction.query<ConnectionRecord>(
-      `update forge_connection set name = coalesce($2, name), updated_at = now() where id = $1 returning ${columns}`,
-      [id, name],
+      `update forge_connection set name = coalesce($2, name), mention = case when $3 then $4 else mention end,
+         allowed_bots = case when $5 then $6 else allowed_bots end, updated_at = now()
+       where id = $1 returning ${columns}`,
+      [id, name, mention !== undefined, mention ?? null, allowedBots !== undefined, allowedBots ?? null],
     );
     return only(rows, id);
   });
@@ -272,19 +243,27 @@ export async function deleteConnection(
 /**
  * What is needed to take a delivery of a forge's webhook, by one query.
  * @param connectionId of any organization: whoever delivers has no key, and proves itself by the secret
- * @returns the secrets with which the delivery may be signed, the current one first; null if there is no such connection
+ * @returns the secrets with which the delivery may be signed, the current one first, and the word that calls Offstage in it, null for
+ * the server's; null if there is no such connection
  * @throws ConflictError if the secrets can't be decrypted
  */
 export async function readConnectionForDelivery(
   database: Database,
   vault: Vault,
   connectionId: string,
-): Promise<{ readonly organizationId: string; readonly kind: ForgeKind; readonly secrets: readonly string[] } | null> {
+): Promise<
+  | (Pick<Calling, "mention"> & {
+      readonly organizationId: string;
+      readonly kind: ForgeKind;
+      readonly secrets: readonly string[];
+    })
+  | null
+> {
   const { rows } = await database.pool.query<
-    Sealed & { organizationId: string; kind: ForgeKind; takesPrevious: boolean }
+    Sealed & Pick<Calling, "mention"> & { organizationId: string; kind: ForgeKind; takesPrevious: boolean }
   >({
     name: "connection_for_delivery",
-    text: `select organization_id as "organizationId", kind, sealed, master_key as "masterKey",
+    text: `select organization_id as "organizationId", kind, mention, sealed, master_key as "masterKey",
              coalesce(previous_secret_until > now(), false) as "takesPrevious"
            from forge_connection where id = $1 and deleted_at is null`,
     values: [connectionId],
@@ -292,128 +271,20 @@ export async function readConnectionForDelivery(
   const [row] = rows;
   if (row === undefined) return null;
   const { hookSecrets } = await openContent(vault, connectionId, row);
-  const { organizationId, kind, takesPrevious } = row;
-  return { organizationId, kind, secrets: takesPrevious ? hookSecrets : hookSecrets.slice(0, 1) };
+  const { organizationId, kind, mention, takesPrevious } = row;
+  return { organizationId, kind, mention, secrets: takesPrevious ? hookSecrets : hookSecrets.slice(0, 1) };
 }
 
-/** The address that a connection serves; null if there is none any more. */
-export async function readConnectionAddress(
+/** The address that a connection serves, and who calls Offstage there by what; null if there is none any more. */
+export async function readConnectionOfEvent(
   database: Database,
   organizationId: string,
   connectionId: string,
-): Promise<string | null> {
-  const { rows } = await database.pool.query<{ webUrl: string }>(
-    `select web_url as "webUrl" from forge_connection where id = $1 and organization_id = $2 and deleted_at is null`,
+): Promise<(Calling & { readonly webUrl: string }) | null> {
+  const { rows } = await database.pool.query<Calling & { webUrl: string }>(
+    `select web_url as "webUrl", mention, allowed_bots as "allowedBots" from forge_connection
+     where id = $1 and organization_id = $2 and deleted_at is null`,
     [connectionId, organizationId],
   );
-  return rows[0]?.webUrl ?? null;
-}
-
-/** A connection as forges are made of it. Only where forges are called may this be read. */
-export interface OpenedConnection extends Pick<ConnectionRecord, "id" | "kind" | "webUrl" | "apiUrl"> {
-  readonly organizationId: string;
-  /** Changes if the credential does. */
-  readonly revision: string;
-  /** The credential; an error if it can't be decrypted, which is no reason to use another one. */
-  readonly credential: ConnectionCredential | OffstageError;
-}
-
-interface SealedConnection extends Omit<OpenedConnection, "credential">, Sealed {}
-
-const sealedColumns = `id, organization_id as "organizationId", kind, web_url as "webUrl", api_url as "apiUrl", sealed,
-  master_key as "masterKey", md5(sealed) as revision`;
-
-async function opened(vault: Vault, row: SealedConnection): Promise<OpenedConnection> {
-  const { sealed, masterKey, ...connection } = row;
-  try {
-    const { credential } = await openContent(vault, row.id, { sealed, masterKey });
-    return { ...connection, credential };
-  } catch (error) {
-    if (!(error instanceof OffstageError)) throw error;
-    return { ...connection, credential: error };
-  }
-}
-
-/** The connections of an organization with their credentials. */
-export async function openConnections(
-  database: Database,
-  vault: Vault,
-  organizationId: string,
-): Promise<OpenedConnection[]> {
-  const { rows } = await database.pool.query<SealedConnection>({
-    name: "open_connections",
-    text: `select ${sealedColumns} from forge_connection where organization_id = $1 and deleted_at is null`,
-    values: [organizationId],
-  });
-  return Promise.all(rows.map((row) => opened(vault, row)));
-}
-
-/** One connection with its credential. @throws NotFoundError */
-export async function openConnection(
-  database: Database,
-  vault: Vault,
-  organizationId: string,
-  id: string,
-): Promise<OpenedConnection> {
-  const { rows } = await database.pool.query<SealedConnection>(
-    `select ${sealedColumns} from forge_connection where id = $1 and organization_id = $2 and deleted_at is null`,
-    [id, organizationId],
-  );
-  return opened(vault, only(rows, id));
-}
-
-/**
- * Records what a check found. The next one is in about an hour, in ten minutes if the connection is broken.
- * @param revision of the credential that was checked: if it was replaced meanwhile, the finding is about the old one, and dropped
- */
-export async function saveConnectionHealth(
-  database: Database,
-  { id, revision }: Pick<OpenedConnection, "id" | "revision">,
-  check: ConnectionCheck,
-): Promise<void> {
-  await database.pool.query(
-    `update forge_connection set state = $3, problems = $4, checked_at = now(), account = coalesce($5, account),
-       install_url = coalesce($6, install_url),
-       next_check_at = now() + case when $3 = 'broken' then ${untilBrokenCheck} else ${untilNextCheck} end
-     where id = $1 and deleted_at is null and md5(sealed) = $2`,
-    [id, revision, ...healthOf(check), check.account, check.installUrl ?? null],
-  );
-}
-
-/**
- * Takes connections whose check is due, of all organizations. Whoever takes one has five minutes for it.
- * @returns them with their credentials, the longest due first
- */
-export async function claimDueConnections(
-  database: Database,
-  vault: Vault,
-  limit: number,
-): Promise<OpenedConnection[]> {
-  const { rows } = await database.pool.query<SealedConnection>(
-    `update forge_connection set next_check_at = now() + interval '5 minutes'
-     where id in (select id from forge_connection
-       where deleted_at is null and credential <> 'configured' and next_check_at <= now()
-       order by next_check_at limit $1 for update skip locked)
-     returning ${sealedColumns}`,
-    [limit],
-  );
-  return Promise.all(rows.map((row) => opened(vault, row)));
-}
-
-/** Lets a connection be checked in the next minute, unless it was checked in the last one: a forge refused its credential. */
-export async function checkConnectionSoon(database: Database, id: string): Promise<void> {
-  await database.pool.query(
-    `update forge_connection set next_check_at = now()
-     where id = $1 and deleted_at is null and next_check_at > now() + interval '5 minutes'
-       and checked_at < now() - interval '1 minute'`,
-    [id],
-  );
-}
-
-/** Organizations that have connections. */
-export async function organizationsWithConnections(database: Database): Promise<string[]> {
-  const { rows } = await database.pool.query<{ id: string }>(
-    "select distinct organization_id as id from forge_connection where deleted_at is null",
-  );
-  return rows.map(({ id }) => id);
+  return rows[0] ?? null;
 }

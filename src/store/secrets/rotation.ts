@@ -16,6 +16,7 @@ const sealedTables = [
   { table: "webhook", id: "id", sealed: "sealed" },
   { table: "trigger", id: "id", sealed: "sealed" },
   { table: "forge_connection", id: "id", sealed: "sealed" },
+  { table: "forge_account", id: "id", sealed: "sealed" },
   { table: "checkpoint", id: "session_id", sealed: "sealed_key" },
 ] as const;
 

@@ -3,7 +3,7 @@ import { isUniqueViolation } from "../../database/unique-violation.ts";
 import type { Secret, SecretPhase } from "../../domain/environments/secret.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
 
@@ -66,20 +66,18 @@ async function requireRepository(queryable: Queryable, organizationId: string, i
  * Lists the organization's secrets, newest first, or only those of the repository `repositoryId`.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listSecrets(
+export function listSecrets(
   database: Database,
   organizationId: string,
-  { limit, cursor, repositoryId }: PageQuery & { readonly repositoryId?: string | undefined },
+  { repositoryId, ...query }: PageQuery & { readonly repositoryId?: string | undefined },
 ): Promise<Page<Secret>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<Secret>>(
-    `select ${columns}, ${cursorColumn("secret")} from secret
-     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-       and ($5::uuid is null or repository_id = $5)
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id, repositoryId],
-  );
-  return pageOf(rows, limit, withoutCursor);
+  const condition = "($5::uuid is null or repository_id = $5)";
+  return listRows<Secret>(database, organizationId, query, {
+    table: "secret",
+    columns,
+    condition,
+    values: [repositoryId],
+  });
 }
 
 /**

@@ -2,7 +2,12 @@ import { expect, test } from "vitest";
 import { createBatcher } from "./batcher.ts";
 
 /** Holds every batch until it is let go. */
-function held(options: { atOnce: number; most: number; fails?: (inputs: readonly number[]) => boolean }) {
+function held(options: {
+  atOnce: number;
+  most: number;
+  fails?: (inputs: readonly number[]) => boolean;
+  weight?: { of: (input: number) => number; most: number; mostWaiting: number };
+}) {
   const batches: number[][] = [];
   const gates: (() => void)[] = [];
   const put = createBatcher<number, string>(
@@ -52,7 +57,7 @@ test("what one asked for wrongly fails nobody else", async () => {
   const { put, letGo } = held({ atOnce: 1, most: 10, fails: (inputs) => inputs.includes(2) });
   const all = Promise.allSettled([put(1), put(2), put(3)]);
   await letGo();
-  for (let count = 0; count < 4; count += 1) await letGo();
+  for (let count = 0; count < 5; count += 1) await letGo();
   expect((await all).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
@@ -67,4 +72,25 @@ test("an error that is no one's own fails all at once, and the next go on", asyn
   await letGo();
   await letGo();
   expect(await next).toBe("did 3");
+});
+
+test("one of many that is wrong is found in halves", async () => {
+  const { batches, put, letGo } = held({ atOnce: 1, most: 100, fails: (inputs) => inputs.includes(40) });
+  const all = Promise.allSettled(Array.from({ length: 64 }, (_, index) => put(index)));
+  for (let count = 0; count < 20; count += 1) await letGo();
+  const settled = await all;
+  expect(settled.flatMap(({ status }, index) => (status === "rejected" ? [index] : []))).toEqual([40]);
+  expect(batches).toHaveLength(13);
+});
+
+test("a batch weighs no more than it may, and what would be too much to keep is refused", async () => {
+  const weight = { of: (input: number) => input, most: 10, mostWaiting: 30 };
+  const { batches, put, letGo } = held({ atOnce: 1, most: 100, weight });
+  const all = [put(20), put(4), put(6)];
+  await expect(put(1)).rejects.toMatchObject({ code: "unavailable", retryAfterSeconds: 1 });
+  await letGo();
+  all.push(put(1));
+  for (let count = 0; count < 4; count += 1) await letGo();
+  expect(batches).toEqual([[20], [4, 6], [1]]);
+  expect(await Promise.all(all)).toHaveLength(4);
 });

@@ -8,7 +8,7 @@ export const deletedChannel = "offstage_deleted";
 
 /**
  * Deletes a session with its events, messages, diffs and checkpoints; housekeeping removes what the object store has. Jobs and
- * ledger entries stay, without a session, and so do the pull requests on the forge.
+ * ledger entries stay, without a session, and so do the pull requests and comments on the forge.
  * @throws NotFoundError
  * @throws ConflictError if the session is queued, running or waiting
  */
@@ -16,7 +16,13 @@ export async function deleteSession(database: Database, organizationId: string, 
   await database.transaction(async (transaction) => {
     const { status } = await lockSession(transaction, organizationId, id);
     if (status !== "draft" && !isFinal(status)) throw new ConflictError(`session ${id} is ${status}: cancel it first`);
-    await transaction.query("update job set session_id = null where session_id = $1 and organization_id = $2", [
+    await transaction.query(
+      `update job set session_id = (
+         select other.id from session other where other.job_id = job.id and other.id <> $1 order by other.job_part limit 1)
+       where session_id = $1 and organization_id = $2`,
+      [id, organizationId],
+    );
+    await transaction.query("update arrival set session_id = null where session_id = $1 and organization_id = $2", [
       id,
       organizationId,
     ]);
@@ -35,6 +41,12 @@ export async function deleteSession(database: Database, organizationId: string, 
       `delete from webhook_delivery where organization_id = $2 and status <> 'pending'
          and (data ->> 'sessionId' = $1::text or data ->> 'id' = $1::text)`,
       [id, organizationId],
+    );
+    // By the ids of its comments they are known as ours when they are delivered again.
+    await transaction.query(
+      `update answer set text = '', problem = null, status = case status when 'pending' then 'dead' else status end
+       where session_id = $1`,
+      [id],
     );
     // All else that belongs to it refers to it with `on delete cascade`.
     await transaction.query("delete from session where id = $1", [id]);

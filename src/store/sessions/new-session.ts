@@ -1,4 +1,4 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { NewSession } from "../../domain/sessions/new-session.ts";
@@ -18,26 +18,49 @@ export interface SessionToCreate {
 
 /**
  * Creates sessions with their first events, messages and repositories in one statement, so that this takes one round
- * trip and one commit. Idempotent by session id and by job: a session that exists already is returned as it is.
+ * trip and one commit. Idempotent by session id and by job and part: a session that exists already is returned as it is.
  * @throws NotFoundError if an id belongs to a session of another organization
  */
 export async function createSessions(
   database: Database,
   toCreate: readonly SessionToCreate[],
 ): Promise<CreatedSession[]> {
-  const { rows } = await database.pool.query<{ id: string; created_at: Date }>({
+  const createdAt = await insertSessions(database.pool, toCreate);
+  return Promise.all(
+    toCreate.map(async ({ organizationId, session }) => {
+      const { id, title, description, status, jobId, jobPart } = session;
+      const at = createdAt.get(id)?.toISOString();
+      // The same job or the same request created it before.
+      if (at === undefined && jobId !== null) return sessionOfJob(database, organizationId, { jobId, jobPart });
+      if (at === undefined) return requireSession(database, organizationId, id);
+      notifyChange(database, id, status);
+      return { id, title, description, status, createdAt: at, updatedAt: at, organizationId };
+    }),
+  );
+}
+
+/**
+ * The statement of `createSessions`, within a transaction or outside. Clients that follow and workers are to be notified by the caller.
+ * @returns when each was created, by id; those that exist already, or whose part of the job does, are left out
+ */
+export async function insertSessions(
+  queryable: Queryable,
+  toCreate: readonly SessionToCreate[],
+): Promise<ReadonlyMap<string, Date>> {
+  const { rows } = await queryable.query<{ id: string; created_at: Date }>({
     name: "create_sessions",
     text: `with input as (
         select distinct on (id) * from jsonb_to_recordset($1::jsonb) as item (
           id uuid, organization uuid, title text, description text, prompt text, status text, agent text, target_branch text,
-          branch_name text, priority integer, automation uuid, job uuid, payload jsonb, created_by uuid, requested_by uuid, sandboxed boolean,
-          trace_parent text, message text, events jsonb, repositories jsonb)),
+          branch_name text, priority integer, automation uuid, job uuid, job_part integer, payload jsonb, created_by uuid, requested_by uuid, sandboxed boolean,
+          trace_parent text, message text, events jsonb, repositories jsonb, gate text, pull_request jsonb, together boolean)),
       created as (
         insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
-          priority, automation_id, job_id, payload, created_by, requested_by, sandboxed, last_event, queued_at, trace_parent)
+          priority, automation_id, job_id, job_part, payload, created_by, requested_by, sandboxed, last_event, queued_at, trace_parent,
+          pull_request, pull_requests_together)
         select id, organization, title, description, prompt, status, agent, target_branch, branch_name, priority, automation,
-          job, payload, created_by, coalesce(requested_by, (select user_id from api_key where api_key.id = created_by)), sandboxed,
-          jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent
+          job, coalesce(job_part, 0), payload, created_by, coalesce(requested_by, (select user_id from api_key where api_key.id = created_by)), sandboxed,
+          jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent, nullif(pull_request, 'null'), together
         from input
         on conflict do nothing
         returning id, created_at, session as changed),
@@ -47,6 +70,8 @@ export async function createSessions(
         from created join input using (id), jsonb_array_elements(events) with ordinality as item (value, position)),
       first_messages as (
         insert into message (id, session_id, position, text) select id, id, 1, message from created join input using (id)),
+      gates as (
+        insert into session_gate (session_id, script) select id, gate from created join input using (id) where gate is not null),
       repositories as (
         insert into session_repository (session_id, repository_id, position, directory)
         select created.id, (item.value ->> 'id')::uuid, item.position, item.value ->> 'directory'
@@ -56,18 +81,7 @@ export async function createSessions(
         then enqueue_session_webhooks(changed) end from created`,
     values: [JSON.stringify(toCreate.map(toInput))],
   });
-  const createdAt = new Map(rows.map(({ id, created_at }) => [id, created_at]));
-  return Promise.all(
-    toCreate.map(async ({ organizationId, session }) => {
-      const { id, title, description, status, jobId } = session;
-      const at = createdAt.get(id)?.toISOString();
-      // The same job or the same request created it before.
-      if (at === undefined && jobId !== null) return sessionOfJob(database, organizationId, jobId);
-      if (at === undefined) return requireSession(database, organizationId, id);
-      notifyChange(database, id, status);
-      return { id, title, description, status, createdAt: at, updatedAt: at, organizationId };
-    }),
-  );
+  return new Map(rows.map(({ id, created_at }) => [id, created_at]));
 }
 
 function toInput({ organizationId, session }: SessionToCreate): Record<string, unknown> {
@@ -89,6 +103,7 @@ function toInput({ organizationId, session }: SessionToCreate): Record<string, u
     priority: session.priority,
     automation: session.automationId,
     job: session.jobId,
+    job_part: session.jobPart,
     payload: session.payload,
     created_by: session.createdBy,
     requested_by: session.requestedBy,
@@ -96,6 +111,9 @@ function toInput({ organizationId, session }: SessionToCreate): Record<string, u
     trace_parent: session.traceParent,
     // The first message has the same id as the session.
     message: session.message,
+    gate: session.gate,
+    pull_request: session.pullRequest,
+    together: session.pullRequestsTogether,
     events,
     repositories: session.repositories,
   };
@@ -112,10 +130,14 @@ export async function createSession(
   return created;
 }
 
-async function sessionOfJob(database: Database, organizationId: string, jobId: string | null): Promise<SessionRecord> {
+async function sessionOfJob(
+  database: Database,
+  organizationId: string,
+  { jobId, jobPart }: Pick<NewSession, "jobId" | "jobPart">,
+): Promise<SessionRecord> {
   const { rows } = await database.pool.query<SessionRow>(
-    `select ${sessionColumns} from session where job_id = $1 and session.organization_id = $2`,
-    [jobId, organizationId],
+    `select ${sessionColumns} from session where job_id = $1 and job_part = $3 and session.organization_id = $2`,
+    [jobId, organizationId, jobPart],
   );
   if (rows[0] === undefined) throw new NotFoundError(`the session of job ${jobId} was not found`);
   return toSessionRecord(rows[0]);

@@ -31,10 +31,12 @@ export interface SessionRow {
   spent_usd: number;
   waiting: SessionDetail["waiting"];
   retry: SessionDetail["retry"];
+  pull_request: SessionDetail["pullRequest"];
   events_removed_through: string;
   created_at: Date;
   updated_at: Date;
   repositories: SessionDetail["repositories"];
+  pull_requests_together: boolean;
   pull_requests: PullRequest[];
 }
 
@@ -52,7 +54,7 @@ export const sessionColumns = `
   ) as requested_by,
   session.sandboxed,
   (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
-  session.waiting, session.events_removed_through,
+  session.waiting, session.events_removed_through, session.pull_request, session.pull_requests_together,
   case when session.retry_at is not null then jsonb_build_object('at', ${isoTime("session.retry_at")},
     'reason', session.retry -> 'reason', 'code', session.retry -> 'code', 'attempt', session.retry -> 'attempt') end as retry,
   session.created_at, session.updated_at,
@@ -106,8 +108,10 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     spentUsd: row.spent_usd,
     waiting: row.waiting,
     retry: row.retry,
+    pullRequest: row.pull_request,
     eventsRemovedThrough: Number(row.events_removed_through),
     repositories: row.repositories,
+    pullRequestsTogether: row.pull_requests_together,
     pullRequests: row.pull_requests,
   };
 }

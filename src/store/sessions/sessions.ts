@@ -152,34 +152,44 @@ export async function addMessage(
   database: Database,
   organizationId: string,
   id: string,
-  message: {
-    readonly id: string;
-    readonly text: string;
-    readonly from: string | null;
-    /** Whether its turn begins with the target branches merged into the work branches; false if omitted. */
-    readonly mergesTarget?: boolean;
-  },
+  message: NewMessage,
 ): Promise<SessionRecord> {
-  const { id: messageId, text, from, mergesTarget = false } = message;
-  await database.transaction(async (transaction) => {
-    const session = await lockSession(transaction, organizationId, id);
-    const sent = await transaction.query("select 1 from message where id = $1 and session_id = $2", [messageId, id]);
-    if (sent.rowCount === 1) return;
-    if (session.cancelRequested) {
-      throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
-    }
-    if (session.status === "cancelled") await withdrawMessage(transaction, id);
-    await transaction.query(
-      `insert into message (id, session_id, position, text, merges_target)
-       select $1, $2, coalesce(max(position), 0) + 1, $3, $4 from message where session_id = $2`,
-      [messageId, id, text, mergesTarget],
-    );
-    await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
-    if (isFinal(session.status)) await moveSession(transaction, session, "queued");
-    else await retryNow(transaction, id);
-  });
+  await database.transaction((transaction) => addMessageIn(transaction, organizationId, id, message));
   notifyChange(database, id, "queued");
   return requireSession(database, organizationId, id);
+}
+
+/** A follow-up message. */
+export interface NewMessage {
+  readonly id: string;
+  readonly text: string;
+  readonly from: string | null;
+  /** Whether its turn begins with the target branches merged into the work branches; false if omitted. */
+  readonly mergesTarget?: boolean;
+}
+
+/** `addMessage` within a transaction: once it is committed, the caller notifies (`notifyChange`). */
+export async function addMessageIn(
+  transaction: Queryable,
+  organizationId: string,
+  id: string,
+  { id: messageId, text, from, mergesTarget = false }: NewMessage,
+): Promise<void> {
+  const session = await lockSession(transaction, organizationId, id);
+  const sent = await transaction.query("select 1 from message where id = $1 and session_id = $2", [messageId, id]);
+  if (sent.rowCount === 1) return;
+  if (session.cancelRequested) {
+    throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
+  }
+  if (session.status === "cancelled") await withdrawMessage(transaction, id);
+  await transaction.query(
+    `insert into message (id, session_id, position, text, merges_target)
+       select $1, $2, coalesce(max(position), 0) + 1, $3, $4 from message where session_id = $2`,
+    [messageId, id, text, mergesTarget],
+  );
+  await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
+  if (isFinal(session.status)) await moveSession(transaction, session, "queued");
+  else await retryNow(transaction, id);
 }
 
 /**

@@ -1,9 +1,10 @@
--- needs: enqueue_job_webhooks
+-- needs: enqueue_job_webhooks, is_under_way, note_received, supersede_runs
 -- Decides what comes of a trigger that was accepted, and writes it into the ledger: a job, which is pending or held, or an entry
 -- that says why there is none. Idempotent by the entry's id.
 --
 -- In the database, because a delivery's keys, the runs of its key and the count of the last hour have to be read and written in one
 -- go, with the automation locked as little as possible: without a policy nothing is locked, and it is one round trip.
+-- Measured: 773 µs, 54 pages: an event of 7 kB that is new, and a trigger without a policy.
 -- Caller: src/store/automations/firings.ts, which describes the fields.
 -- @param fired what is to be decided, as JSON
 create or replace function fire_trigger(fired jsonb) returns table (outcome text, entry uuid, why text)
@@ -14,13 +15,10 @@ declare
   owner constant uuid := fired ->> 'organizationId';
   automation constant uuid := fired ->> 'automationId';
   by_trigger constant uuid := fired ->> 'triggerId';
-  place constant uuid := fired ->> 'scope';
   policy constant text := fired ->> 'policy';
   concurrency constant text := fired ->> 'concurrencyKey';
   pause constant interval := (fired ->> 'debounceSeconds')::integer * interval '1 second';
   most constant integer := (fired ->> 'maxPerHour')::integer;
-  keys text[];
-  added integer;
   original uuid;
   since timestamptz := clock_timestamp();
   hold timestamptz;
@@ -42,29 +40,21 @@ begin
   end if;
 
   -- What starts nothing whatever came before leaves no keys: of one happening another name may start something.
-  keys := array(select jsonb_array_elements_text(fired -> 'keys'));
-  if outcome is null and keys <> '{}' then
-    insert into received_key (organization_id, scope, key, ledger_id) select owner, place, given, own_id from unnest(keys) as given order by given
-      on conflict do nothing;
-    get diagnostics added = row_count;
-    if added < cardinality(keys) then
-      select ledger_id into original from received_key
-        where scope = place and key = any(keys) and ledger_id <> own_id order by created_at limit 1;
-      -- None: it is the same delivery, whose first request ended before its answer.
-      if original is not null then
-        delete from received_key where scope = place and key = any(keys) and ledger_id = own_id;
-        why := 'it was delivered before';
-        outcome := 'duplicate';
-      end if;
+  if outcome is null then
+    original := note_received(owner, by_trigger, fired -> 'keys', own_id);
+    if original is not null then
+      why := 'it was delivered before';
+      outcome := 'duplicate';
     end if;
   end if;
 
   if outcome is null and (policy is not null or pause is not null or most is not null) then
     -- One after the other, so that two triggers at once do not both find nothing under way. "no key": jobs refer to this row.
     perform from automation as locked where locked.id = automation for no key update;
-    -- Neither what started nothing, nor what this one takes the place of.
+    -- Neither what started nothing (a run that its gate filtered did), nor what this one takes the place of.
     if most is not null and most <= (select count(*) from (
-        select from job where job.trigger_id = by_trigger and created_at > now() - interval '1 hour' and job.status <> 'cancelled'
+        select from job where job.trigger_id = by_trigger and created_at > now() - interval '1 hour'
+          and (job.status <> 'cancelled' or job.session_id is not null)
           and not (pause is not null and job.status = 'pending' and job.held_since is not null
             and job.concurrency_key is not distinct from concurrency)
         limit most) as counted) then
@@ -72,9 +62,7 @@ begin
       outcome := 'filtered';
     -- Of a quick succession the newest runs; whether it may is asked when it is quiet.
     elsif policy = 'skip' and pause is null and exists (
-        select from job left join session on session.id = job.session_id
-        where job.automation_id = automation and job.concurrency_key = concurrency and holds_key
-          and (job.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled'))) then
+        select from job where job.automation_id = automation and job.concurrency_key = concurrency and holds_key and is_under_way(job)) then
       why := 'a run of "' || left(concurrency, 200) || '" is under way (concurrency: skip)';
       outcome := 'filtered';
     end if;
@@ -115,32 +103,17 @@ begin
     end loop;
     hold := least(clock_timestamp() + pause, since + 10 * pause);
   elsif policy in ('queue', 'cancelOlder') then
-    if policy = 'cancelOlder' then
-      for older in
-      update job set superseded = true, updated_at = now(),
-          status = case when job.status = 'pending' then 'cancelled' else job.status end,
-          held_until = case when job.status = 'pending' then null else job.held_until end,
-          holds_key = job.status <> 'pending', error = coalesce(error, 'a newer trigger took its place (concurrency: cancelOlder)')
-        where job.automation_id = automation and job.concurrency_key = concurrency and holds_key
-          and not superseded and (job.status in ('pending', 'running') or (job.status = 'completed' and exists (
-            select from session where session.id = job.session_id and session.status not in ('completed', 'failed', 'cancelled'))))
-        returning job.*
-      loop
-        if older.status = 'cancelled' then perform enqueue_job_webhooks(older); end if;
-      end loop;
-    end if;
+    if policy = 'cancelOlder' then perform supersede_runs(automation, concurrency, own_id, false); end if;
     if exists (
-        select from job left join session on session.id = job.session_id
-        where job.automation_id = automation and job.concurrency_key = concurrency and holds_key
-          and (job.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled'))) then
+        select from job where job.automation_id = automation and job.concurrency_key = concurrency and holds_key and is_under_way(job)) then
       hold := 'infinity';
     end if;
   end if;
 
-  insert into job (id, organization_id, automation_id, trigger_id, event_id, priority, payload, trace_parent, replay_of, task,
+  insert into job (id, organization_id, automation_id, trigger_id, event_id, priority, payload, trace_parent, task,
       concurrency_key, holds_key, held_until, held_since, repository_ids)
     values (own_id, owner, automation, by_trigger, (fired ->> 'eventId')::uuid, (fired ->> 'priority')::integer, fired -> 'payload',
-      fired ->> 'traceParent', (fired ->> 'replayOf')::uuid, coalesce(fired ->> 'task', 'RunWorkflow'),
+      fired ->> 'traceParent', coalesce(fired ->> 'task', 'RunWorkflow'),
       case when policy is not null or pause is not null then concurrency end, policy is not null, hold,
       case when pause is not null then since end,
       case when fired -> 'repositoryIds' is not null and fired ->> 'repositoryIds' is not null

@@ -1,4 +1,4 @@
--- needs: enqueue_session_webhooks, tell_triggers
+-- needs: enqueue_session_webhooks, note_run_end, tell_triggers
 -- The only place that changes a session's status, claims included. It checks that the move is allowed, sets everything that
 -- belongs to the move (who holds the session, its fence, what it waits for, what failed before, its times), and writes
 -- the event and the webhook deliveries that report it, in one transaction. src/domain/sessions/status.ts has the picture of
@@ -9,6 +9,7 @@
 --
 -- The parameters are typed and not one JSON object, which made a claim some 3 % slower. The version before calls the function of
 -- the same name without `waits_for` (move_session.without_waits_for.sql): name `waits_for` in each call.
+-- Measured: 523 µs, 53 pages: a session that ran is completed, nobody has a webhook.
 -- Callers: claim_session, src/store/sessions/transition.ts.
 -- @param reason a sentence for readers
 -- @param new_failure null: the session has none
@@ -77,6 +78,24 @@ begin
   end if;
   if to_status in ('completed', 'failed', 'waiting') then
     perform tell_triggers('session.' || to_status, changed, '{}');
+  end if;
+  if from_status = 'running' or changed.finished_at is not null then
+    -- A turn may have ended that a thread waits for: src/store/conversations/conversations.ts.
+    update conversation_run set due_at = now() where session_id = moved;
+    if changed.job_id is not null then
+      update conversation_run set due_at = now() where id = changed.job_id;
+    end if;
+  end if;
+  if not is_claim then
+    -- What the text of its pull requests says: src/store/repositories/pull-request-sections.ts.
+    update pull_request set section_due_at = now() where session_id = moved and state = 'open';
+  end if;
+  if changed.job_id is not null then
+    -- A worker says it where the run's event came from: src/store/answers/session-replies.ts.
+    update session_reply set due_at = now() where session_id = moved;
+    if to_status in ('completed', 'failed', 'cancelled') then
+      perform note_run_end(changed);
+    end if;
   end if;
   return changed;
 end $$;

@@ -1,6 +1,7 @@
--- needs:
+-- needs: is_listened_to, note_received, steers
 -- Takes in an event that several triggers may answer: it waits in the ledger for a worker, unless it was delivered before, or no
--- trigger listens to its name. Idempotent by the entry's id.
+-- trigger listens to its name and it steers no session. Idempotent by the entry's id.
+-- Measured: 476 µs, 41 pages: an event of 7 kB that one of a hundred triggers lists.
 -- Caller: src/store/automations/inbound-events.ts, which describes the fields.
 -- @param received the event, as JSON
 create or replace function receive_event(received jsonb) returns table (outcome text, entry uuid)
@@ -9,10 +10,8 @@ language plpgsql rows 1 set plan_cache_mode to force_generic_plan as $$
 declare
   own_id constant uuid := received ->> 'id';
   owner constant uuid := received ->> 'organizationId';
-  place constant uuid := received ->> 'scope';
   happened constant text := received ->> 'name';
-  keys text[];
-  added integer;
+  steers_one boolean;
   original uuid;
   decided text;
   why text;
@@ -21,36 +20,29 @@ begin
     return query select coalesce(arrival.outcome, 'accepted'), own_id from arrival where id = own_id;
     return;
   end if;
+  steers_one := steers(owner, received -> 'steering');
   -- First, so that what nothing listened to is news once something does.
-  if not exists (
-      select from trigger join automation on automation.id = trigger.automation_id and automation.deleted_at is null
-      where trigger.organization_id = owner and type = 'forge' and enabled and trigger.deleted_at is null
-        and settings -> 'events' ? happened
-        and (settings ->> 'connectionId' is null or settings ->> 'connectionId' = received ->> 'connectionId')) then
+  if not steers_one and not is_listened_to(owner, happened, received ->> 'connectionId') then
     decided := 'filtered';
     why := case when happened is null then 'it tells of nothing that triggers can listen to' else 'no trigger listens to ' || happened end;
-  end if;
-  keys := array(select jsonb_array_elements_text(received -> 'keys'));
-  if decided is null and keys <> '{}' then
-    insert into received_key (organization_id, scope, key, ledger_id) select owner, place, given, own_id from unnest(keys) as given order by given
-      on conflict do nothing;
-    get diagnostics added = row_count;
-    if added < cardinality(keys) then
-      select ledger_id into original from received_key
-        where scope = place and key = any(keys) and ledger_id <> own_id order by created_at limit 1;
-      if original is not null then
-        delete from received_key where scope = place and key = any(keys) and ledger_id = own_id;
-        decided := 'duplicate';
-        why := 'it was delivered before';
-      end if;
+  else
+    original := note_received(owner, (received ->> 'scope')::uuid, received -> 'keys', own_id);
+    if original is not null then
+      decided := 'duplicate';
+      why := 'it was delivered before';
     end if;
   end if;
-  insert into arrival (id, organization_id, connection_id, outcome, reason, original_id, name, delivery_id, content_key, subject,
-      payload, trace_parent)
-    values (own_id, owner, (received ->> 'connectionId')::uuid, decided, why, coalesce(original, (received ->> 'originalId')::uuid), happened, received ->> 'deliveryId',
-      received ->> 'contentKey', received ->> 'subject',
+  -- Those of one statement are decided in the order in which they came, whatever the order in which they are stored.
+  insert into arrival (id, created_at, organization_id, connection_id, outcome, reason, original_id, name, delivery_id, subject,
+      payload, trace_parent, lease_until, steers_from)
+    values (own_id, now() + coalesce((received ->> 'order')::integer, 0) * interval '1 microsecond',
+      owner, (received ->> 'connectionId')::uuid, decided, why, coalesce(original, (received ->> 'originalId')::uuid), happened, received ->> 'deliveryId',
+      received ->> 'subject',
       case when decided is null or (decided = 'filtered' and (received ->> 'keepsPayload')::boolean is not false) then received -> 'payload' end,
-      received ->> 'traceParent')
+      received ->> 'traceParent',
+      -- Workers of the version before would decide it for triggers alone: they don't claim what is leased.
+      case when decided is null and steers_one then timestamptz 'infinity' end,
+      case when decided is null and steers_one then now() end)
     on conflict (id) do nothing;
   return query select coalesce(decided, 'accepted'), coalesce(original, own_id);
 end $$;

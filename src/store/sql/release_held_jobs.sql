@@ -1,22 +1,22 @@
--- needs: enqueue_job_webhooks
+-- needs: enqueue_job_webhooks, is_under_way, supersede_runs
 -- Lets jobs go whose time has come: those that waited for quiet (debounce), and the oldest of each key that no run holds any more.
 -- Those of a paused automation stay held; those of an automation or a trigger that is gone or disabled start nothing. One caller at a
--- time does it; the others return at once. The automation is locked before its jobs, as in fire_trigger, so that no trigger is decided
--- meanwhile and nobody waits in a circle: which runs are over is written by a statement of its own before.
+-- time does it; the others return at once. The automations are locked before their jobs, as in fire_trigger, and in the order of their
+-- ids, as by others who lock several, so that no trigger is decided meanwhile and nobody waits in a circle: which runs are over is written by a statement of its own before.
+-- Measured: 575 µs, 42 pages: one job has waited for quiet.
 -- Caller: src/store/automations/firings.ts, once a second.
 -- @returns how many were let go
 create or replace function release_held_jobs() returns integer language plpgsql set plan_cache_mode to force_generic_plan as $$
 declare
+  due uuid[];
   held record;
   is_busy boolean;
   released integer := 0;
   ended job;
 begin
   if not pg_try_advisory_xact_lock(4747011) then return 0; end if;
-  for held in
-    select job.id, job.automation_id, job.concurrency_key, job.held_until < 'infinity' as was_quiet,
-        automation.deleted_at is not null or trigger.enabled is false or trigger.deleted_at is not null as is_gone,
-        coalesce(trigger.concurrency ->> 'policy', case when job.concurrency_key is not null then 'queue' end) as policy
+  due := array(
+    select job.id
       from job join automation on automation.id = job.automation_id left join trigger on trigger.id = job.trigger_id
       where job.held_until is not null and (
         automation.deleted_at is not null or trigger.enabled is false or trigger.deleted_at is not null
@@ -27,18 +27,26 @@ begin
             and first.concurrency_key = job.concurrency_key and first.holds_key and first.held_until = 'infinity'
           order by first.created_at, first.id limit 1)
         and not exists (
-          select from job as other left join session on session.id = other.session_id
+          select from job as other
           where other.automation_id = job.automation_id and other.concurrency_key = job.concurrency_key and other.holds_key
-            and other.id <> job.id and other.held_until is null
-            and (other.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled')))))
-      order by job.created_at limit 1000
+            and other.id <> job.id and other.held_until is null and is_under_way(other))))
+      order by job.created_at limit 1000);
+  if due = '{}' then return 0; end if;
+  perform from automation where id in (select automation_id from job where id = any(due)) order by id for no key update;
+  for held in
+    select job.id, job.automation_id, job.concurrency_key, job.held_until < 'infinity' as was_quiet,
+        automation.deleted_at is not null or trigger.enabled is false or trigger.deleted_at is not null as is_gone,
+        coalesce(trigger.concurrency ->> 'policy', case when job.concurrency_key is not null then 'queue' end) as policy
+      from job join automation on automation.id = job.automation_id left join trigger on trigger.id = job.trigger_id
+      -- As it is now that nobody can change it: it may have been paused since.
+      where job.id = any(due) and job.held_until is not null
+        and (not automation.paused or automation.deleted_at is not null or trigger.enabled is false or trigger.deleted_at is not null)
+      order by job.created_at
   loop
-    perform from automation where id = held.automation_id for no key update;
     is_busy := held.policy is not null and held.concurrency_key is not null and exists (
-      select from job left join session on session.id = job.session_id
+      select from job
       where job.automation_id = held.automation_id and job.concurrency_key = held.concurrency_key and job.holds_key
-        and job.id <> held.id and job.held_until is null
-        and (job.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled')));
+        and job.id <> held.id and job.held_until is null and is_under_way(job));
     if held.is_gone or (is_busy and held.was_quiet and held.policy = 'skip') then
       update job set status = 'cancelled', held_until = null, held_since = null, holds_key = false, updated_at = now(),
           error = case when held.is_gone then 'its automation or its trigger was deleted or disabled while it waited'
@@ -48,17 +56,7 @@ begin
     elsif is_busy then
       update job set held_until = 'infinity', held_since = null where id = held.id and held.was_quiet and status = 'pending';
       if found and held.policy = 'cancelOlder' then
-        for ended in
-          update job set superseded = true, updated_at = now(), held_until = null, held_since = null,
-              status = case when status = 'pending' then 'cancelled' else status end, holds_key = status <> 'pending',
-              error = coalesce(error, 'a newer trigger took its place (concurrency: cancelOlder)')
-            where automation_id = held.automation_id and concurrency_key = held.concurrency_key and holds_key and id <> held.id
-              and held_since is null and not superseded and (status in ('pending', 'running') or (status = 'completed' and exists (
-                select from session where session.id = job.session_id and session.status not in ('completed', 'failed', 'cancelled'))))
-            returning job.*
-        loop
-          if ended.status = 'cancelled' then perform enqueue_job_webhooks(ended); end if;
-        end loop;
+        perform supersede_runs(held.automation_id, held.concurrency_key, held.id, true);
       end if;
     else
       update job set held_until = null, held_since = null, updated_at = now() where id = held.id and status = 'pending';

@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Delivery, DeliveryDetail } from "../../domain/webhooks/webhook.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 import { removeRows } from "../prune.ts";
 import type { Sealed } from "../secrets/vault.ts";
 
@@ -14,20 +14,17 @@ const columns = `id, webhook_id as "webhookId", type, status, attempts,
  * Lists webhook deliveries, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listDeliveries(
+export function listDeliveries(
   database: Database,
   organizationId: string,
   query: PageQuery & { readonly webhookId?: string | undefined; readonly status?: Delivery["status"] | undefined },
 ): Promise<Page<Delivery>> {
-  const after = readCursor(query.cursor);
-  const { rows } = await database.pool.query<WithCursor<Delivery>>(
-    `select ${columns}, ${cursorColumn("webhook_delivery")} from webhook_delivery
-     where organization_id = $1 and ($5::uuid is null or webhook_id = $5) and ($6::text is null or status = $6)
-       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, query.limit + 1, after?.createdAt, after?.id, query.webhookId, query.status],
-  );
-  return pageOf(rows, query.limit, withoutCursor);
+  return listRows<Delivery>(database, organizationId, query, {
+    table: "webhook_delivery",
+    columns,
+    condition: "($5::uuid is null or webhook_id = $5) and ($6::text is null or status = $6)",
+    values: [query.webhookId, query.status],
+  });
 }
 
 /**

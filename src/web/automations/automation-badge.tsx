@@ -2,6 +2,7 @@ import type { Automation } from "../../domain/automations/automation.ts";
 import { Badge } from "../elements/badge.tsx";
 
 /** Whether triggers start anything. */
-export function AutomationBadge({ automation: { paused } }: { automation: Automation }) {
-  return paused ? <Badge tone="warn" label="Paused" /> : <Badge tone="good" label="Active" />;
+export function AutomationBadge({ automation: { paused, alert } }: { automation: Automation }) {
+  if (paused) return <Badge tone="warn" label="Paused" />;
+  return alert === null ? <Badge tone="good" label="Active" /> : <Badge tone="bad" label="Silent" />;
 }

@@ -2,9 +2,11 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
 import type { z } from "zod";
 import type { Automation, createAutomationSchema } from "../../domain/automations/automation.ts";
+import type { AutomationTemplate } from "../../domain/automations/automation-file.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { linesOf } from "../elements/lines.ts";
+import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
 /** Values of the form. */
@@ -16,11 +18,17 @@ const fields = [
   "macro",
   "instructions",
   "title",
+  "gate",
   "repositories",
   "agent",
   "targetBranch",
   "priority",
   "budgetUsd",
+  "failuresBeforePause",
+  "expect.atLeast",
+  "expect.everyHours",
+  "fanOut",
+  "pullRequestsTogether",
 ] as const;
 type FieldName = (typeof fields)[number];
 type Values = Readonly<Record<FieldName, string>>;
@@ -31,17 +39,20 @@ const words: Readonly<Record<number, string>> = { 1: " (most urgent)", 5: " (usu
 /** Form of a new or an existing automation. */
 export function AutomationForm({
   automation,
+  template,
   verb,
   save,
 }: {
   /** Initial values. */
   readonly automation?: Automation;
+  /** Initial values of a new one. */
+  readonly template?: AutomationTemplate | undefined;
   readonly verb: string;
   readonly save: (input: AutomationInput) => Promise<unknown>;
 }) {
-  const [values, setValues] = useState(() => valuesOf(automation));
+  const [values, setValues] = useState(() => valuesOf(automation ?? template?.automation));
   // The macro follows the name until the user edits it.
-  const [ownMacro, setOwnMacro] = useState(automation !== undefined);
+  const [ownMacro, setOwnMacro] = useState((automation ?? template) !== undefined);
   const saving = useMutation({ mutationFn: () => save(inputOf(values)) });
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => client.agent.list() });
   const agentsId = useId();
@@ -95,6 +106,15 @@ export function AutomationForm({
       >
         {(attributes) => <input {...attributes} {...input("title")} autoComplete="off" />}
       </Field>
+      <Field
+        label="Gate"
+        hint="A script that runs before the agent. A code other than 0 filters the run; what it prints is context. Empty for none."
+        error={errorOf("gate")}
+      >
+        {(attributes) => (
+          <textarea {...attributes} {...input("gate")} rows={3} spellCheck={false} className="field font-mono" />
+        )}
+      </Field>
       <Field label="Repositories" hint="Their URLs, one on each line. Empty for none." error={errorOf("repositories")}>
         {(attributes) => (
           <textarea
@@ -106,6 +126,24 @@ export function AutomationForm({
           />
         )}
       </Field>
+      <label className="flex items-center gap-2 text-sm">
+        <input
+          type="checkbox"
+          checked={values.fanOut === "true"}
+          onChange={({ target }) => set("fanOut", String(target.checked))}
+        />
+        A session for each repository, instead of one with all
+      </label>
+      <ErrorText error={errorOf("fanOut")} />
+      <label className="flex items-center gap-2 text-sm">
+        <input
+          type="checkbox"
+          checked={values.pullRequestsTogether === "true"}
+          onChange={({ target }) => set("pullRequestsTogether", String(target.checked))}
+        />
+        Pull requests only if every repository took the work
+      </label>
+      <ErrorText error={errorOf("pullRequestsTogether")} />
       <div className="grid gap-4 sm:grid-cols-2">
         <Field label="Target branch" hint="Empty for the default branch." error={errorOf("targetBranch")}>
           {(attributes) => <input {...attributes} {...input("targetBranch")} autoComplete="off" spellCheck={false} />}
@@ -141,39 +179,75 @@ export function AutomationForm({
         <Field label="Budget of a run" hint="US dollars. Empty for the organization’s." error={errorOf("budgetUsd")}>
           {(attributes) => <input {...attributes} {...input("budgetUsd")} type="number" min="0" step="any" />}
         </Field>
+        <Field
+          label="Pause after failures"
+          hint="So many in a row. Empty for never."
+          error={errorOf("failuresBeforePause")}
+        >
+          {(attributes) => <input {...attributes} {...input("failuresBeforePause")} type="number" min="0" />}
+        </Field>
+        <Field
+          label="Expected runs"
+          hint="At least so many, else it raises an alert. Empty for none."
+          error={errorOf("expect.atLeast")}
+        >
+          {(attributes) => <input {...attributes} {...input("expect.atLeast")} type="number" min="1" />}
+        </Field>
+        <Field label="In any so many hours" error={errorOf("expect.everyHours")}>
+          {(attributes) => <input {...attributes} {...input("expect.everyHours")} type="number" min="1" />}
+        </Field>
       </div>
       <FormEnd error={wrong === null ? error : null} isPending={saving.isPending} verb={verb} pendingVerb="Saving …" />
     </form>
   );
 }
 
-function valuesOf(automation: Automation | undefined): Values {
+/** What the form begins with: an automation, or a template's, which names no repositories. */
+type Initial = AutomationTemplate["automation"] &
+  Partial<
+    Pick<Automation, "repositories" | "gate" | "failuresBeforePause" | "fanOut" | "pullRequestsTogether" | "expect">
+  >;
+
+function valuesOf(automation: Automation | Initial | undefined): Values {
   return {
     name: automation?.name ?? "",
     macro: automation?.macro ?? "",
     instructions: automation?.instructions ?? "",
     title: automation?.title ?? "",
-    repositories: automation?.repositories.map(({ url }) => url).join("\n") ?? "",
+    gate: automation?.gate ?? "",
+    repositories: automation?.repositories?.map(({ url }) => url).join("\n") ?? "",
     agent: automation?.agent ?? "",
     targetBranch: automation?.targetBranch ?? "",
     priority: String(automation?.priority ?? 5),
     budgetUsd: automation?.budgetUsd?.toString() ?? "",
+    failuresBeforePause:
+      (automation?.failuresBeforePause === undefined ? 3 : automation.failuresBeforePause)?.toString() ?? "",
+    fanOut: String(automation?.fanOut ?? false),
+    pullRequestsTogether: String(automation?.pullRequestsTogether ?? false),
+    "expect.atLeast": automation?.expect?.atLeast.toString() ?? "",
+    "expect.everyHours": automation?.expect?.everyHours.toString() ?? "24",
   };
 }
 
 function inputOf(values: Values): AutomationInput {
   const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
-  const budget = orNull(values.budgetUsd);
+  const numberOrNull = (text: string): number | null => (text.trim() === "" ? null : Number(text));
+  const atLeast = numberOrNull(values["expect.atLeast"]);
   return {
     name: values.name.trim(),
     macro: values.macro.trim(),
     instructions: values.instructions,
     title: orNull(values.title),
+    gate: values.gate.trim() === "" ? null : values.gate,
     repositories: linesOf(values.repositories),
     agent: orNull(values.agent),
     targetBranch: orNull(values.targetBranch),
     priority: Number(values.priority),
-    budgetUsd: budget === null ? null : Number(budget),
+    budgetUsd: numberOrNull(values.budgetUsd),
+    fanOut: values.fanOut === "true",
+    pullRequestsTogether: values.pullRequestsTogether === "true",
+    failuresBeforePause: numberOrNull(values.failuresBeforePause),
+    expect: atLeast === null ? null : { atLeast, everyHours: Number(values["expect.everyHours"]) },
   };
 }
 

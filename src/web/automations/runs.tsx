@@ -1,11 +1,14 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Job, JobStatus } from "../../domain/automations/job.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { Badge, type Tone } from "../elements/badge.tsx";
+import { ConfirmButton } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SessionRow } from "../elements/session-row.tsx";
+import { StatusBadge } from "../elements/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
+import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
 const refreshMs = 3_000;
@@ -52,7 +55,9 @@ const looks: Record<JobStatus, { label: string; tone: Tone }> = {
 };
 
 function Run({ job, session }: { job: Job; session: SessionDetail | undefined }) {
-  if (session !== undefined) return <SessionRow session={session} />;
+  if (job.sessions.length > 1) return <FannedOutRun job={job} />;
+  // A run that its gate filtered says why, not that its session is completed.
+  if (session !== undefined && job.status !== "cancelled") return <SessionRow session={session} />;
   const { id, status, error, sessionId, createdAt } = job;
   return (
     <li className="relative flex items-center gap-x-3 px-4 py-3 hover:bg-sunken">
@@ -72,6 +77,55 @@ function Run({ job, session }: { job: Job; session: SessionDetail | undefined })
         </p>
       </div>
       <Badge {...looks[status]} moving={status === "running"} />
+    </li>
+  );
+}
+
+/** A run with a session for each repository: its state as a whole, and all of them. */
+function FannedOutRun({ job: { id, sessions, status, runStatus, createdAt } }: { readonly job: Job }) {
+  const queries = useQueryClient();
+  const cancel = useMutation({
+    mutationFn: () => client.job.cancel(id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["runs"] }),
+  });
+  const shown = runStatus ?? status;
+  const goesOn = shown === "pending" || shown === "running" || shown === "waiting";
+  return (
+    <li className="space-y-2 px-4 py-3">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <p className="min-w-0 flex-1">
+          <span className="font-medium">{sessions.length} sessions</span>{" "}
+          <span className="text-sm text-muted">
+            <Ago at={createdAt} />
+          </span>
+        </p>
+        {goesOn && (
+          <ConfirmButton
+            button="Cancel all"
+            disabled={cancel.isPending}
+            question="Cancel the run?"
+            onConfirm={() => cancel.mutate()}
+          >
+            Each of its sessions that has not ended is cancelled.
+          </ConfirmButton>
+        )}
+        {shown === "pending" ? <Badge {...looks.pending} /> : <StatusBadge status={shown} />}
+      </div>
+      <ErrorText error={cancel.error} />
+      <ul aria-label="Sessions of the run" className="divide-y divide-line border-l border-line pl-3">
+        {sessions.map((session) => (
+          <li key={session.id} className="flex items-center gap-x-3 py-2 text-sm">
+            <Link
+              to="/sessions/$id"
+              params={{ id: session.id }}
+              className="min-w-0 flex-1 break-words text-accent underline"
+            >
+              {session.repositories.map(({ name }) => name).join(", ") || "Session"}
+            </Link>
+            <StatusBadge status={session.status} />
+          </li>
+        ))}
+      </ul>
     </li>
   );
 }

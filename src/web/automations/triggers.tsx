@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { z } from "zod";
 import type { Automation } from "../../domain/automations/automation.ts";
-import type { Trigger } from "../../domain/automations/trigger.ts";
+import { isSigned, type Trigger } from "../../domain/automations/trigger.ts";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { Badge } from "../elements/badge.tsx";
 import { CopyButton } from "../elements/copy-button.tsx";
@@ -77,7 +77,7 @@ const names: Readonly<Record<Trigger["type"], string>> = {
 };
 
 function Head({ trigger, onRotate }: { readonly trigger: Trigger; readonly onRotate: (() => void) | null }) {
-  const isSecret = trigger.type === "source" || (trigger.type === "webhook" && trigger.verify.type !== "none");
+  const isSecret = isSigned(trigger);
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
       <span className="font-medium">{names[trigger.type]}</span>
@@ -113,7 +113,7 @@ function aboutOf(trigger: Trigger): string {
         ...(trigger.repositories.length > 0 ? [trigger.repositories.join(", ")] : []),
       ].join(" in ");
     case "source":
-      return `${trigger.source}: ${trigger.events.length === 0 ? "all events" : trigger.events.join(", ")}`;
+      return `${trigger.source}: ${trigger.events.length === 0 ? "all events" : trigger.events.join(", ")}${trigger.hasReplyToken ? "; answers go back" : ""}`;
   }
 }
 
@@ -196,7 +196,7 @@ function TriggersForm({
     <form onSubmit={submit} className="mt-4 space-y-4">
       <Field
         label="Triggers"
-        hint='A JSON list, such as [{ "type": "schedule", "cron": "0 9 * * 1-5" }]. The reference has all fields; those that are missing from the list are removed.'
+        hint='A JSON list, such as [{ "type": "schedule", "cron": "0 9 * * 1-5" }]. The reference has all fields; those that are missing from the list are removed. A secret or a replyToken that is not named stays.'
         error={isWrong ? save.error : null}
       >
         {(attributes) => (
@@ -225,8 +225,9 @@ function settable(trigger: Trigger): object {
     url: __,
     secret: ___,
     nextAt: ____,
+    hasReplyToken: _____,
     ...given
-  } = rest as typeof rest & Record<"url" | "secret" | "nextAt", unknown>;
+  } = rest as typeof rest & Record<"url" | "secret" | "nextAt" | "hasReplyToken", unknown>;
   return given;
 }
 

@@ -12,12 +12,15 @@ const box =
  */
 export function ButtonDialog({
   button,
+  of,
   className = "button",
   disabled = false,
   title,
   children,
 }: {
   readonly button: string;
+  /** Which of several objects the button is for, as screen readers say it. */
+  readonly of?: string;
   readonly className?: string;
   readonly disabled?: boolean;
   readonly title: string;
@@ -40,6 +43,7 @@ export function ButtonDialog({
     <Dialog.Root open={open} onOpenChange={setOpen}>
       <Dialog.Trigger className={className} disabled={disabled}>
         {button}
+        {of !== undefined && <span className="sr-only"> {of}</span>}
       </Dialog.Trigger>
       <Dialog.Portal>
         <Dialog.Overlay className={overlay} />

@@ -67,7 +67,7 @@ function whoOf({ actor, keyName, userId }: AuditEntry): string {
     case "browser":
       return "a browser signed in by a link";
     case "command":
-      return "a command on the server";
+      return "the server, or a command on it";
     case "nobody":
       return "nobody known";
   }

@@ -3,7 +3,9 @@ import { useNavigate } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automations/automation.ts";
 import { AutomationBadge } from "../automations/automation-badge.tsx";
 import { AutomationForm } from "../automations/automation-form.tsx";
+import { Notices } from "../automations/notices.tsx";
 import { Runs } from "../automations/runs.tsx";
+import { State } from "../automations/state.tsx";
 import { TriggerForm } from "../automations/trigger-form.tsx";
 import { Triggers } from "../automations/triggers.tsx";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
@@ -32,7 +34,8 @@ export function AutomationPage({ id }: { id: string }) {
 }
 
 function Found({ automation, shownAs }: { automation: Automation; shownAs: string }) {
-  const { name, repositories, targetBranch, agent, priority, budgetUsd, createdAt, instructions } = automation;
+  const { name, repositories, targetBranch, agent, priority, budgetUsd, createdAt, instructions, file, gate } =
+    automation;
   return (
     <div className="space-y-6">
       <div className="space-y-3">
@@ -46,6 +49,17 @@ function Found({ automation, shownAs }: { automation: Automation; shownAs: strin
               <RepositoryName repository={repository} />
             </Fact>
           ))}
+          {file !== null && (
+            <Fact name="Kept in">
+              {file.url === null ? (
+                file.path
+              ) : (
+                <a href={file.url} className="link">
+                  {file.path}
+                </a>
+              )}
+            </Fact>
+          )}
           {targetBranch !== null && <Fact name="Into">{targetBranch}</Fact>}
           {agent !== null && <Fact name="Agent">{agent}</Fact>}
           <Fact name="Priority">{priority}</Fact>
@@ -54,6 +68,10 @@ function Found({ automation, shownAs }: { automation: Automation; shownAs: strin
             <Ago at={createdAt} />
           </Fact>
         </dl>
+        <Notices automation={automation} />
+        {file !== null && file.problem !== null && (
+          <ErrorText error={new Error(`Its newest version does not count: ${file.problem}`)} />
+        )}
         <Actions automation={automation} shownAs={shownAs} />
       </div>
       <section aria-labelledby="instructions" className="space-y-3">
@@ -70,14 +88,29 @@ function Found({ automation, shownAs }: { automation: Automation; shownAs: strin
           </pre>
         </div>
       </section>
+      {gate !== null && (
+        <section aria-labelledby="gate" className="space-y-3">
+          <h2 id="gate" className="font-medium">
+            Gate
+          </h2>
+          <div className="card">
+            <pre tabIndex={0} aria-label="Gate" className="max-h-80 overflow-auto p-4 text-xs">
+              {gate}
+            </pre>
+          </div>
+        </section>
+      )}
       <Triggers automation={automation} shownAs={shownAs} />
+      <State automationId={automation.id} />
       <Runs automationId={automation.id} />
     </div>
   );
 }
 
 function Actions({ automation, shownAs }: { automation: Automation; shownAs: string }) {
-  const { id, paused } = automation;
+  const { id, paused, file } = automation;
+  // One that is kept in a file is changed there.
+  const isOwn = file === null;
   const queries = useQueryClient();
   const navigate = useNavigate();
   const show = (changed: Automation): void => {
@@ -110,29 +143,33 @@ function Actions({ automation, shownAs }: { automation: Automation; shownAs: str
           />
         )}
       </ButtonDialog>
-      <ButtonDialog button="Edit" title="Edit the automation">
-        {(close) => (
-          <AutomationForm
-            automation={automation}
-            verb="Save"
-            save={async (input) => {
-              show(await client.automation.update(id, input));
-              close();
-            }}
-          />
-        )}
-      </ButtonDialog>
+      {isOwn && (
+        <ButtonDialog button="Edit" title="Edit the automation">
+          {(close) => (
+            <AutomationForm
+              automation={automation}
+              verb="Save"
+              save={async (input) => {
+                show(await client.automation.update(id, input));
+                close();
+              }}
+            />
+          )}
+        </ButtonDialog>
+      )}
       <button type="button" className="button" disabled={isPending} onClick={() => pause.mutate()}>
         {paused ? "Resume" : "Pause"}
       </button>
-      <ConfirmButton
-        button="Delete"
-        disabled={isPending}
-        question="Delete the automation?"
-        onConfirm={() => remove.mutate()}
-      >
-        Its macro leads nowhere from then on. The sessions that it started stay.
-      </ConfirmButton>
+      {isOwn && (
+        <ConfirmButton
+          button="Delete"
+          disabled={isPending}
+          question="Delete the automation?"
+          onConfirm={() => remove.mutate()}
+        >
+          Its macro leads nowhere from then on. The sessions that it started stay.
+        </ConfirmButton>
+      )}
       <ErrorText error={pause.error ?? remove.error} />
     </div>
   );

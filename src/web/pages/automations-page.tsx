@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automations/automation.ts";
 import { AutomationBadge } from "../automations/automation-badge.tsx";
-import { AutomationForm } from "../automations/automation-form.tsx";
+import { NewAutomation } from "../automations/new-automation.tsx";
 import { ButtonDialog } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";
@@ -20,9 +20,8 @@ export function AutomationsPage() {
         <h1 className="mr-auto text-xl font-semibold">Automations</h1>
         <ButtonDialog button="New automation" className="button button-primary" title="New automation">
           {() => (
-            <AutomationForm
-              verb="Create"
-              save={async (input) => {
+            <NewAutomation
+              create={async (input) => {
                 const { id } = await client.automation.create(input);
                 void queries.invalidateQueries({ queryKey: ["automations"] });
                 await navigate({ to: "/automations/$id", params: { id } });

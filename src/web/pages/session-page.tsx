@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
 import { lazy, Suspense, useCallback, type ReactNode } from "react";
@@ -6,7 +6,6 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { CopyButton } from "../elements/copy-button.tsx";
 import { formatDollars } from "../elements/dollars.ts";
-import { ConfirmButton } from "../elements/dialog.tsx";
 import { Fact } from "../elements/fact.tsx";
 import { BackLink, PageTitle } from "../elements/page-head.tsx";
 import { RepositoryName } from "../elements/repository-name.tsx";
@@ -15,6 +14,8 @@ import { Ago, formatDuration, Until } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
+import { SessionActions } from "../session/actions.tsx";
+import { Answers } from "../session/answers.tsx";
 import { FollowUp } from "../session/follow-up.tsx";
 import { Markdown } from "../session/markdown.tsx";
 import { RaiseBudget } from "../session/raise-budget.tsx";
@@ -59,7 +60,7 @@ function Session({ session }: { session: SessionDetail }) {
   const { tab = "conversation" } = useSearch({ from: "/sessions/$id" });
   const navigate = useNavigate();
   const show = (chosen: string): void => {
-    const search = chosen === "changes" ? ({ tab: "changes" } as const) : {};
+    const search = chosen === "changes" || chosen === "answers" ? ({ tab: chosen } as const) : {};
     void navigate({ to: "/sessions/$id", params: { id }, search, replace: true, resetScroll: false });
   };
   // The first events, or all, were deleted because of their age or size.
@@ -95,12 +96,16 @@ function Session({ session }: { session: SessionDetail }) {
         <Tabs.List aria-label="Session" className="flex gap-1 border-b border-line">
           <Tab value="conversation">Conversation</Tab>
           <Tab value="changes">Changes</Tab>
+          <Tab value="answers">Answers</Tab>
         </Tabs.List>
         <Tabs.Content value="conversation">
           <Conversation session={session} live={live} onSent={onNews} />
         </Tabs.Content>
         <Tabs.Content value="changes">
           <Changes id={id} />
+        </Tabs.Content>
+        <Tabs.Content value="answers">
+          <Answers id={id} />
         </Tabs.Content>
       </Tabs.Root>
     </div>
@@ -165,6 +170,7 @@ function Head({ session }: { session: SessionDetail }) {
           />
         </Fact>
         {session.targetBranch !== null && <Fact name="Into">{session.targetBranch}</Fact>}
+        {session.pullRequestsTogether && <Fact name="Pull requests">together, or none</Fact>}
         {session.agent !== null && <Fact name="Agent">{session.agent}</Fact>}
         {session.requestedBy !== null && <Fact name="Asked by">{session.requestedBy.name}</Fact>}
         {session.automationId !== null && (
@@ -198,7 +204,7 @@ function Head({ session }: { session: SessionDetail }) {
           </a>
         ))}
         {/* A key of its own: a run that begins again is not being cancelled. */}
-        <Actions key={String(isFinal(session.status))} session={session} />
+        <SessionActions key={String(isFinal(session.status))} session={session} />
       </div>
     </div>
   );
@@ -210,79 +216,6 @@ function ahead({ queuePosition, estimatedWaitSeconds }: SessionDetail): string {
   if (estimatedWaitSeconds === null) return place;
   const minutes = Math.round(estimatedWaitSeconds / 60);
   return `${place}, ${minutes === 0 ? "less than a minute" : `about ${minutes} min`}`;
-}
-
-function Actions({ session: { id, status, retry, pullRequests } }: { session: SessionDetail }) {
-  const queries = useQueryClient();
-  const change = useMutation({
-    mutationFn: (verb: "cancel" | "queue" | "resolveConflicts") => client.session[verb](id),
-    onSuccess: (session) => queries.setQueryData(["session", id], session),
-  });
-  const navigate = useNavigate();
-  const remove = useMutation({
-    mutationFn: () => client.session.delete(id),
-    onSuccess: async () => {
-      await navigate({ to: "/" });
-      queries.removeQueries({ queryKey: ["session", id] });
-      await queries.invalidateQueries({ queryKey: ["sessions"] });
-    },
-  });
-  const verb =
-    status === "failed" || status === "cancelled"
-      ? "Retry"
-      : status === "draft"
-        ? "Start"
-        : retry !== null
-          ? "Try again now"
-          : null;
-  const isConflicted = pullRequests.some(({ state, mergeable }) => state === "open" && mergeable === false);
-  // A running attempt ends a moment after the request.
-  const isCancelling = change.variables === "cancel" && change.error === null && !change.isIdle;
-  return (
-    <>
-      {verb !== null && (
-        <button
-          type="button"
-          className={`button ${status === "draft" ? "button-primary" : ""}`}
-          disabled={change.isPending}
-          onClick={() => change.mutate("queue")}
-        >
-          {verb}
-        </button>
-      )}
-      {isFinal(status) && isConflicted && (
-        <button
-          type="button"
-          className="button"
-          disabled={change.isPending}
-          onClick={() => change.mutate("resolveConflicts")}
-        >
-          Resolve conflicts
-        </button>
-      )}
-      {!isFinal(status) && (
-        <button
-          type="button"
-          className="button"
-          disabled={change.isPending || isCancelling}
-          onClick={() => change.mutate("cancel")}
-        >
-          {isCancelling ? "Cancelling …" : "Cancel"}
-        </button>
-      )}
-      {(isFinal(status) || status === "draft") && (
-        <ConfirmButton
-          button="Delete"
-          disabled={change.isPending || remove.isPending}
-          question="Delete the session?"
-          onConfirm={() => remove.mutate()}
-        >
-          Its conversation and changes are gone then. Its branch and pull request stay.
-        </ConfirmButton>
-      )}
-      <ErrorText error={change.error ?? remove.error} />
-    </>
-  );
 }
 
 function Banner({ tone, title, children }: { tone: "warn" | "bad"; title: string; children: ReactNode }) {

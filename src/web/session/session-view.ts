@@ -103,6 +103,8 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
       return applyStep(view, event);
     case "setup.output":
       return addOutput(view, event);
+    case "gate.decided":
+      return add(view, { kind: "tool", tool: gateCall(event.data), ...place(event) });
     case "agent.started": {
       const { provider, model, resumed } = event.data;
       const noted = note(
@@ -263,6 +265,20 @@ function addOutput(view: SessionView, event: Extract<SessionEvent, { type: "setu
   };
   if (before === undefined || content === undefined) return add(view, { kind: "tool", tool, ...place(event) });
   return replace(view, view.items.indexOf(before), { ...before, kind: "tool", tool });
+}
+
+/** A gate's end, shown as a tool call. */
+function gateCall({ outcome, output, log }: DataOf<"gate.decided">): ToolCall {
+  const words = { passed: "Gate: passed", filtered: "Gate: filtered the run", failed: "Gate: failed" };
+  const text = [output, log].filter((part) => part !== "").join("\n");
+  return {
+    toolCallId: "gate",
+    title: words[outcome],
+    kind: "execute",
+    status: outcome === "failed" ? "failed" : "completed",
+    locations: [],
+    content: text === "" ? [] : [{ type: "text", text }],
+  };
 }
 
 function putTool(view: SessionView, event: Extract<SessionEvent, { type: "agent.tool" }>): SessionView {

@@ -6,6 +6,7 @@ const labels: Record<StepName, string> = {
   prepare: "Prepare",
   setup: "Set up",
   restore: "Restore",
+  gate: "Gate",
   agent: "Agent",
   commit: "Commit",
   push: "Push",

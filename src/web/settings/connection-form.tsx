@@ -11,15 +11,24 @@ import { forgeKinds, type ForgeKind } from "../../domain/repositories/repository
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { client } from "../query.ts";
+import { AddressField } from "./address-field.tsx";
 
 type MadeConnection = z.infer<typeof connectionWithSecretSchema>;
 
 /** Names of the kinds of forges. */
 const kindNames: Readonly<Record<ForgeKind, string>> = {
+  azure: "Azure DevOps",
   github: "GitHub",
   gitlab: "GitLab",
   gitea: "Gitea or Forgejo",
+  bitbucket: "Bitbucket Cloud",
+  bitbucketDataCenter: "Bitbucket Data Center",
   git: "Plain git",
+};
+
+/** What an address must have, of kinds with more than a server or an owner in it. */
+const addressHints: Partial<Readonly<Record<ForgeKind, string>>> = {
+  azure: "With the organization, https://dev.azure.com/acme, or with the collection of a server.",
 };
 
 /** A credential, or that an App is to be registered, which becomes one. */
@@ -85,48 +94,26 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
           </select>
         )}
       </Field>
-      <Field
+      <AddressField
         label="Address"
         hint={
           usualAddresses[kind].webUrl === null
-            ? "Of the server, or of one owner on it."
+            ? (addressHints[kind] ?? "Of the server, or of one owner on it.")
             : `Of the server, or of one owner on it. Empty for ${usualAddresses[kind].webUrl}`
         }
         error={wrong === "webUrl" ? create.error : null}
-      >
-        {(attributes) => (
-          <input
-            {...attributes}
-            inputMode="url"
-            autoComplete="off"
-            autoCapitalize="none"
-            spellCheck={false}
-            className="field"
-            placeholder={usualAddresses[kind].webUrl ?? "https://git.example.com"}
-            value={webUrl}
-            onChange={({ target }) => setWebUrl(target.value)}
-          />
-        )}
-      </Field>
+        placeholder={usualAddresses[kind].webUrl ?? "https://git.example.com"}
+        value={webUrl}
+        onChange={setWebUrl}
+      />
       {kind !== "git" && (
-        <Field
+        <AddressField
           label="API address"
           hint={`Empty for ${usualAddresses[kind].apiUrl(exampleOrigin(kind, webUrl)) ?? ""}. Of a server below a path, with that path.`}
           error={wrong === "apiUrl" ? create.error : null}
-        >
-          {(attributes) => (
-            <input
-              {...attributes}
-              inputMode="url"
-              autoComplete="off"
-              autoCapitalize="none"
-              spellCheck={false}
-              className="field"
-              value={apiUrl}
-              onChange={({ target }) => setApiUrl(target.value)}
-            />
-          )}
-        </Field>
+          value={apiUrl}
+          onChange={setApiUrl}
+        />
       )}
       <Field label="Name" hint="Empty for its host." error={wrong === "name" ? create.error : null}>
         {(attributes) => (
@@ -158,7 +145,7 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
 /** The origin of the address so far, or of the kind's public server. */
 function exampleOrigin(kind: ForgeKind, webUrl: string): string {
   const written = webUrl.trim();
-  return URL.canParse(written) ? new URL(written).origin : (usualAddresses[kind].webUrl ?? "https://git.example.com");
+  return URL.parse(written)?.origin ?? usualAddresses[kind].webUrl ?? "https://git.example.com";
 }
 
 /** Another credential of a connection. */
@@ -249,9 +236,22 @@ function CredentialFields({
           {(attributes) => <input {...attributes} autoComplete="off" className="field" {...field("account")} />}
         </Field>
       )}
-      {type === "token" && kind === "git" && (
-        <Field label="User name" hint="Empty for git.">
+      {type === "token" && (kind === "git" || kind === "bitbucketDataCenter") && (
+        <Field
+          label="User name"
+          hint={kind === "git" ? "Empty for git." : "Whose the token is. Empty for a token of a project or repository."}
+        >
           {(attributes) => <input {...attributes} autoComplete="off" className="field" {...field("username")} />}
+        </Field>
+      )}
+      {type === "token" && kind === "bitbucket" && (
+        <Field
+          label="E-mail address"
+          hint="Of the account that has the API token. Empty for an access token of a repository, project or workspace."
+        >
+          {(attributes) => (
+            <input {...attributes} inputMode="email" autoComplete="off" className="field" {...field("username")} />
+          )}
         </Field>
       )}
       {type === "token" && (

@@ -2,14 +2,15 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Connection } from "../../domain/repositories/connection.ts";
-import { Badge, type Tone } from "../elements/badge.tsx";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
+import { CallingForm } from "./calling-form.tsx";
 import { ConnectionForm, CredentialForm } from "./connection-form.tsx";
+import { HealthBadge, HealthProblems } from "./health.tsx";
 
 /** A webhook's secret that is shown once, with where it goes. */
 interface Shown {
@@ -74,12 +75,6 @@ export function Connections() {
   );
 }
 
-const tones: Readonly<Record<Connection["health"]["state"], { readonly tone: Tone; readonly label: string }>> = {
-  ok: { tone: "good", label: "Works" },
-  degraded: { tone: "warn", label: "Degraded" },
-  broken: { tone: "bad", label: "Broken" },
-};
-
 const credentials: Readonly<Record<Connection["credential"], string>> = {
   token: "token",
   app: "GitHub App",
@@ -95,7 +90,7 @@ function Row({
   reload: () => Promise<void>;
   onSecret: (shown: Shown) => void;
 }) {
-  const { id, name, webUrl, credential, account, health, installUrl } = connection;
+  const { id, name, webUrl, credential, account, health, installUrl, mention, allowedBots } = connection;
   return (
     <li className="space-y-2 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -104,19 +99,13 @@ function Row({
           <p className="wrap-anywhere text-muted">
             {webUrl} · {credentials[credential]}
             {account !== null && ` of ${account}`} · checked <Ago at={health.checkedAt} />
+            {mention !== null && ` · called @${mention}`}
+            {allowedBots !== null && ` · steered by ${allowedBots.length === 0 ? "no bot" : allowedBots.join(", ")}`}
           </p>
         </div>
-        <Badge {...tones[health.state]} />
+        <HealthBadge health={health} />
       </div>
-      {health.problems.length > 0 && (
-        <ul aria-label={`What ${name} lacks`} className="space-y-1">
-          {health.problems.map(({ missing, why, remedy }) => (
-            <li key={missing} className="wrap-anywhere">
-              <span className="font-medium">{missing}</span>: {why} <span className="text-muted">{remedy}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <HealthProblems health={health} of={name} />
       {installUrl !== null && (
         <p>
           <a href={installUrl} target="_blank" rel="noreferrer" className="underline">
@@ -163,6 +152,17 @@ function Actions({
       <ButtonDialog button="Replace the credential" title={`New credential of ${name}`}>
         {(close) => (
           <CredentialForm
+            connection={connection}
+            onSaved={() => {
+              close();
+              void reload();
+            }}
+          />
+        )}
+      </ButtonDialog>
+      <ButtonDialog button="Who calls" title={`Who calls Offstage in ${name}`}>
+        {(close) => (
+          <CallingForm
             connection={connection}
             onSaved={() => {
               close();

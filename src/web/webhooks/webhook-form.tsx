@@ -8,7 +8,7 @@ import { ErrorText } from "../layout.tsx";
 /** Values of the form. */
 export interface WebhookInput {
   readonly url: string;
-  readonly events: Webhook["events"];
+  readonly events: (typeof webhookEvents)[number][];
 }
 
 const groups = [
@@ -35,7 +35,8 @@ export function WebhookForm({
     mutationFn: async () => {
       // For the API an empty list means all events.
       if (!everything && chosen.length === 0) throw new NothingChosen();
-      await save({ url: url.trim(), events: everything ? [] : chosen });
+      // One that a newer server stored is refused by one that does not know it: what is not shown here is not dropped either.
+      await save({ url: url.trim(), events: everything ? [] : (chosen as WebhookInput["events"]) });
     },
   });
   const { error } = saving;

@@ -118,6 +118,8 @@ export interface Attempt {
   readonly registries: readonly OpenedRegistry[];
   /** Masks the server's secrets and the session's. */
   readonly mask: Mask;
+  /** What looks like a secret and was found in the session's work so far: its diffs don't show it. */
+  readonly found: Set<string>;
   /** Masks each line with the same. */
   readonly logger: Logger;
   /** Masks an event, then stores it. @throws LeaseLostError if another worker holds the session */
@@ -138,7 +140,8 @@ export function beginAttempt(
 ): Attempt {
   const mask = serverMask.with([...secrets.map(({ value }) => value), ...registries.map(({ token }) => token)]);
   const emit = (event: NewEvent): Promise<void> => appendClaimEvents(database, session, [mask.event(event)]);
-  return { session, signal, secrets, registries, mask, logger: maskErrors(logger, mask.text), emit };
+  const masked = maskErrors(logger, mask.text);
+  return { session, signal, secrets, registries, mask, found: new Set(), logger: masked, emit };
 }
 
 /** A logger that adds the session, organization, attempt and, if given, trace to each line. */

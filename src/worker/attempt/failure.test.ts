@@ -30,6 +30,12 @@ test("what a program could not write on a full disk is the disk's failure, for w
   expect(await failed(broken, true)).toMatchObject({ code: "disk_full", retryable: true });
 });
 
+test("a ref of the server's own that could not be written is the disk's failure, though it has room again", async () => {
+  const refused =
+    "git update-ref failed: fatal: update_ref failed for ref 'refs/a': cannot update ref 'refs/a': couldn't write '/data/m.git/./refs/a.lock'";
+  expect(await failed(new Error(refused), false)).toMatchObject({ code: "disk_full", passing: true });
+});
+
 test("a failure that has nothing to do with a full disk keeps its own reason, masked", async () => {
   expect(await failed(broken, false)).toMatchObject({
     code: "workspace_broken",

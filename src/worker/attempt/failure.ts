@@ -31,7 +31,7 @@ export async function failureOf(
     };
   }
   // A program that fails because the disk is full does not always say so.
-  if (isDiskFull(error) || (mayComeOfDisk(error) && (await diskIsFull()))) {
+  if (isDiskFull(error) || isUnwrittenRef(error) || (mayComeOfDisk(error) && (await diskIsFull()))) {
     logger.error({ err: error }, "the disk of this worker is full");
     return {
       code: "disk_full",
@@ -57,4 +57,14 @@ export async function failureOf(
 /** Errors that a full disk may have caused: unexpected ones, and a workspace found broken. */
 function mayComeOfDisk(error: unknown): boolean {
   return !(error instanceof SessionError) || error.code === "workspace_broken";
+}
+
+/**
+ * Whether git could not write a ref of the server's own. It does not say why (`write_ref_to_lockfile` in refs/files-backend.c); nothing but
+ * the disk keeps it from that, which may have room again by now.
+ */
+function isUnwrittenRef(error: unknown): boolean {
+  return (
+    error instanceof Error && !(error instanceof SessionError) && /couldn't write '[^']+\.lock'/u.test(error.message)
+  );
 }

@@ -27,7 +27,7 @@ export async function withOwnForges<Services extends Pick<AttemptServices, "forg
 }
 
 /** Methods that answer at once. */
-const immediate: ReadonlySet<string> = new Set(["serves", "issuedTokens"] satisfies (keyof Forge)[]);
+const immediate: ReadonlySet<string> = new Set(["serves", "issuedTokens", "pullRequestRef"] satisfies (keyof Forge)[]);
 
 /** The methods, also of objects in it, each called of what `now` gives after a refresh. */
 function refreshed<Methods extends object>(refresh: () => Promise<void>, now: () => Methods): Methods {

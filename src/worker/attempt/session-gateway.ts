@@ -4,6 +4,7 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { recordingName } from "../../domain/sessions/recording.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import type { CallTool, ToolDescription } from "../../gateway/tools.ts";
 import { admitAll } from "../../gateway/models/admission.ts";
 import type { GatewayTask } from "../../gateway/process/messages.ts";
 import type { GatewayLostError, GatewayServices } from "../../gateway/process/process.ts";
@@ -31,17 +32,17 @@ export type GatewayServicesOfAttempt = BudgetServices &
 type Emitting = Pick<Attempt, "session" | "registries" | "mask" | "logger" | "emit">;
 
 /**
- * Opens the gateway of a sandbox in which one repository is set up: no models, and the hosts on the lists of the server, the
- * organization and that repository.
+ * Opens the gateway of a sandbox in which repositories are set up, or a gate decides: no models, and the hosts on the lists of the
+ * server, the organization and those repositories.
  * @param onLost called if the gateway's process ends unexpectedly
  */
 export async function openSetupGateway(
   attempt: Emitting,
   services: Omit<GatewayServicesOfAttempt, "database" | "recordingsDirectory">,
-  repository: SessionRepository,
+  repositories: readonly SessionRepository[],
   onLost: (error: SessionError) => void,
 ): Promise<Gateway> {
-  const task = { ...taskOf(attempt, services, [repository]), models: {}, recording: null };
+  const task = { ...taskOf(attempt, services, repositories), models: {}, recording: null };
   const gateway = await services.gateways.open(task, { ...listenersOf(attempt, services, onLost), admit: admitAll });
   // It took the process that was started ahead for the agent.
   services.gateways.prepare();
@@ -51,12 +52,14 @@ export async function openSetupGateway(
 /**
  * Opens the gateway of an agent's sandbox: hosts on the lists, and allowed models as long as the budgets last. Closing it waits
  * until all costs are stored.
+ * @param tools of the service that the agent may call
  * @param onOver called with the reason why the turn can't go on: the budget is used up, or the gateway's process ended
  *   unexpectedly
  */
 export async function openSessionGateway(
   attempt: Emitting,
   services: GatewayServicesOfAttempt,
+  tools: { readonly list: readonly ToolDescription[]; readonly call: CallTool },
   onOver: (reason: BudgetUsedUp | SessionError) => void,
 ): Promise<Gateway> {
   const { models, recordingsDirectory, gateways } = services;
@@ -68,8 +71,8 @@ export async function openSessionGateway(
     recordingsDirectory === null
       ? null
       : { file: join(recordingsDirectory, recordingName(session.sessionId)), secrets: mask.secrets };
-  const task = { ...taskOf(attempt, services, session.repositories), models, recording };
-  const gateway = await gateways.open(task, { ...listenersOf(attempt, services, onOver), admit });
+  const task = { ...taskOf(attempt, services, session.repositories), models, recording, tools: tools.list };
+  const gateway = await gateways.open(task, { ...listenersOf(attempt, services, onOver), admit, callTool: tools.call });
   return {
     ...gateway,
     async close() {
@@ -146,7 +149,7 @@ function listenersOf(
   attempt: Emitting,
   { metrics }: Pick<AttemptServices, "metrics">,
   onLost: (error: SessionError) => void,
-): Omit<GatewayServices, "admit"> {
+): Omit<GatewayServices, "admit" | "callTool"> {
   const { logger } = attempt;
   return {
     onRequests(counts) {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { isConnectionError } from "../../database/connection-errors.ts";
+import { isConflictOfTransactions, isConnectionError } from "../../database/connection-errors.ts";
 import { backoffMs } from "../../domain/time/backoff.ts";
 import type { Attempt } from "./attempt.ts";
 
@@ -8,9 +8,10 @@ const retrying = { fromMs: 250, toMs: 2_000, jitter: 0.5 };
 const limitMs = 10_000;
 
 /**
- * Writes how an attempt ended, again and again if the database can't be reached: else the session would wait for its lease to
- * expire, and count as one whose worker died.
- * @throws the connection's error after ten seconds; any other error at once
+ * Writes how an attempt ended, again and again if the database can't be reached, or rolled it back because of others' transactions:
+ * else the session would wait for its lease to expire, and count as one whose worker died, or fail although its work is pushed.
+ * @param write is atomic and can be repeated
+ * @throws that error after ten seconds; any other error at once
  */
 export async function untilStored<T>({ logger }: Pick<Attempt, "logger">, write: () => Promise<T>): Promise<T> {
   const begunAt = performance.now();
@@ -18,7 +19,8 @@ export async function untilStored<T>({ logger }: Pick<Attempt, "logger">, write:
     try {
       return await write();
     } catch (error) {
-      if (!isConnectionError(error) || performance.now() - begunAt > limitMs) throw error;
+      const mayPass = isConnectionError(error) || isConflictOfTransactions(error);
+      if (!mayPass || performance.now() - begunAt > limitMs) throw error;
       logger.warn({ err: error }, "could not store how an attempt ended; will retry for ten seconds");
       await pause(backoffMs(failures, retrying));
     }

@@ -4,7 +4,7 @@ import type { ForgeConnection } from "../../forges/organization-forges.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
-import { claimDueConnections, saveConnectionHealth } from "../../store/secrets/forge-connections.ts";
+import { claimDueConnections, saveConnectionHealth } from "../../store/secrets/opened-connections.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 
 const everyMs = 60_000;

@@ -1,10 +1,9 @@
-import { request as requestHttp, type RequestOptions } from "node:http";
+import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { retryAfterMs } from "../../domain/time/retry-after.ts";
-import { addressesOf, isKnownPrivate, isPublicAddress } from "../../gateway/egress/addresses.ts";
+import { addressesOf, connectsTo, isKnownPrivate, isPublicAddress } from "../../gateway/egress/addresses.ts";
 import { noProxies, proxyOfUrl, type Proxies } from "../../outbound/proxies.ts";
 
 /** The result of one request. */
@@ -111,18 +110,6 @@ function post(
     });
     sent.end(body);
   });
-}
-
-/** Options that connect to the checked address, whatever the name resolves to by now, and through no proxy. */
-function connectsTo(address: string): Pick<RequestOptions, "agent" | "lookup"> {
-  return {
-    agent: false,
-    lookup: (_host, options, done) => {
-      const family = isIP(address);
-      if (options.all === true) done(null, [{ address, family }]);
-      else done(null, address, family);
-    },
-  };
 }
 
 /** The beginning of an answer's body, which may be endless. */

@@ -1,7 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import type { Logger } from "../../observability.ts";
 import { whileEnded } from "../../store/prune.ts";
-import { removeSession } from "../clones/clones.ts";
+import { removeForgotten, removeSession } from "../clones/clones.ts";
 import { forgottenPrefix, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 
@@ -35,7 +35,8 @@ export async function pruneWorkspaces(
       const isOver = isForgotten ? true : await whileEnded(database, name, days, () => folders.forget(name));
       // The folder of a replay has no session: another process may be using it.
       if (isOver === false || (isOver === null && !(await folders.isUntouchedFor(name, untouchedMs)))) continue;
-      await removeSession(services, sessionId);
+      // What was forgotten may be of a session that works here again since, in folders of the same name.
+      await (isOver === true ? removeForgotten : removeSession)(services, sessionId);
       count += 1;
     } catch (error) {
       logger.warn({ err: error, sessionId: name }, "could not remove a session's folders; will retry");

@@ -7,6 +7,7 @@ import type { Logger } from "../../observability.ts";
 import {
   claimOpenPullRequests,
   closePullRequest,
+  reopenPullRequest,
   saveMergeable,
   type OpenPullRequest,
 } from "../../store/repositories/pull-requests.ts";
@@ -33,8 +34,8 @@ export interface PullRequestPollOptions {
 }
 
 /**
- * Regularly asks the forges for the state of open pull requests, and records those that were merged or closed, and whether the
- * others can be merged.
+ * Regularly asks the forges for the state of open pull requests, and of those that were closed lately, and records those that were
+ * merged, closed or opened again, and whether the open ones can be merged.
  */
 export function createPullRequestPolling(options: PullRequestPollOptions): Service {
   if (options.minutes === 0) return joinServices([]);
@@ -47,7 +48,7 @@ export function createPullRequestPolling(options: PullRequestPollOptions): Servi
 }
 
 /**
- * One round over the pull requests that are due, at most 20. A forge's error is logged. A host that does not answer holds nobody up: a
+ * One round over the pull requests that are due, at most 20 open ones and 5 that were closed lately. A forge's error is logged. A host that does not answer holds nobody up: a
  * few hosts are asked at once, and one that took too long is left out for the rest of the round.
  * @param stopping ends the round, and its request under way; pull requests that it leaves out are due in the next interval
  * @returns how many were due
@@ -91,6 +92,7 @@ async function pollPullRequest(
   const forge = await forgeOf(address, pullRequest.organizationId);
   if (!forge.opensPullRequests) return;
   const { state, mergeable } = await forge.readPullRequest(address, pullRequest.number, signal);
-  if (state === "open") await saveMergeable(database, pullRequest, mergeable);
+  if (state === "open" && pullRequest.state === "closed") await reopenPullRequest(database, pullRequest);
+  else if (state === "open") await saveMergeable(database, pullRequest, mergeable);
   else await closePullRequest(database, pullRequest, state);
 }

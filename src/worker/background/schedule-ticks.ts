@@ -23,7 +23,7 @@ const concurrency = 4;
 export interface ScheduleTickOptions {
   readonly database: Database;
   readonly logger: Logger;
-  readonly templates: Pick<Templates, "evaluate">;
+  readonly templates: Pick<Templates, "evaluateOne">;
   /** A clock instead of the database's. */
   readonly now?: () => Date;
 }
@@ -85,14 +85,8 @@ async function decideOne(
   { database, logger, templates }: ScheduleTickOptions,
   schedule: DueSchedule,
 ): Promise<boolean> {
-  const evaluate: EvaluateTick = async ({ id, organizationId, trigger }, event) => {
-    const [verdict] = await templates.evaluate(
-      [expressionOf(trigger)],
-      { event, repository: null },
-      { organizationId, id },
-    );
-    return verdict ?? { passes: true, key: null };
-  };
+  const evaluate: EvaluateTick = ({ id, organizationId, trigger }, event) =>
+    templates.evaluateOne(expressionOf(trigger), { event, repository: null }, { organizationId, id });
   try {
     return await tickSchedule(database, schedule, evaluate);
   } catch (error) {

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import type { Database } from "../../database/database.ts";
 import { retryPauseMs } from "../../domain/webhooks/webhook.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
-import { createService, type Service } from "../../lifecycle/service.ts";
+import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
+import type { Service } from "../../lifecycle/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
 import type { Proxies } from "../../outbound/proxies.ts";
@@ -45,39 +45,18 @@ const gone = 410;
  */
 export function createWebhookSender(options: WebhookSenderOptions): Service {
   const { database, logger } = options;
-  const underWay = new Map<Promise<void>, string>();
-  const looks = createPeriodic({
-    round: claimDue,
+  return createClaimLoop<ClaimedDelivery>({
+    atOnce: concurrency,
     everyMs: pollEveryMs,
-    onFailure: (error) => logger.warn({ err: error }, "could not claim webhook deliveries; will retry"),
-  });
-
-  async function claimDue(stopping: AbortSignal): Promise<void> {
-    while (!stopping.aborted && underWay.size < concurrency) {
-      const counts = Map.groupBy(underWay.values(), (id) => id);
+    claim: (underWay) => {
+      const counts = Map.groupBy(underWay, ({ webhookId }) => webhookId);
       const busy = [...counts].filter(([, all]) => all.length >= concurrencyOfOne).map(([id]) => id);
-      const claimed = await claimDeliveries(database, { limit: concurrencyOfOne, leaseMs, busy });
-      if (claimed.length === 0) return;
-      for (const delivery of claimed) deliver(delivery, stopping);
-    }
-  }
-
-  function deliver(delivery: ClaimedDelivery, stopping: AbortSignal): void {
-    const sent: Promise<void> = send(options, delivery, stopping)
-      .catch((error: unknown) => logger.warn({ err: error, deliveryId: delivery.id }, "could not deliver a webhook"))
-      .finally(() => {
-        underWay.delete(sent);
-        looks.now();
-      });
-    underWay.set(sent, delivery.webhookId);
-  }
-
-  return createService({
-    start: () => looks.start(),
-    async stop() {
-      await looks.stop();
-      await Promise.all(underWay.keys());
+      return claimDeliveries(database, { limit: concurrencyOfOne, leaseMs, busy });
     },
+    work: (delivery, hurry) => send(options, delivery, hurry),
+    graceMs: 0,
+    onClaimFailure: (error) => logger.warn({ err: error }, "could not claim webhook deliveries; will retry"),
+    onWorkFailure: (error, { id }) => logger.warn({ err: error, deliveryId: id }, "could not deliver a webhook"),
   });
 }
 

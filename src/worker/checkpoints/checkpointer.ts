@@ -6,7 +6,7 @@ import { endOf, isFailure } from "../attempt/end.ts";
 import type { Clone } from "../clones/clone.ts";
 import { listed } from "../lfs/pointers.ts";
 import { measured } from "./measure.ts";
-import { takeCheckpoint, type CheckpointServices, type Harness, type Last } from "./take-checkpoint.ts";
+import { takeCheckpoint, workOf, type CheckpointServices, type Harness, type Last } from "./take-checkpoint.ts";
 
 /** Longest time between two checkpoints while an agent works. */
 const everyMs = 30_000;
@@ -39,6 +39,8 @@ export interface Checkpointer {
    *   attempt's signal if it has aborted. Other failures are logged, and noticed on the session once
    */
   take(): Promise<boolean>;
+  /** What the last checkpoint has of the session's files and commits, as a digest; null if the last try stored none. */
+  work(): string | null;
   /**
    * Stops, then takes one more checkpoint of an attempt that `error` ended, for the worker that continues. None is taken if the
    * lease was lost or the session cancelled. To be called when no process of the attempt runs any longer; never rejects.
@@ -62,6 +64,7 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
   let timer: NodeJS.Timeout | undefined;
   let last: Last = { repositories: [], files: null, state: null };
   const unheld = new Set<string>();
+  let isStored = false;
   let noticed = false;
   /** Names of contents in LFS of which the session was told that they are too large. */
   const told = new Set<string>();
@@ -80,6 +83,11 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
   }
 
   async function takeOne(started: readonly Clone[]): Promise<boolean> {
+    isStored = await tryOne(started);
+    return isStored;
+  }
+
+  async function tryOne(started: readonly Clone[]): Promise<boolean> {
     if (failures >= failureLimit || performance.now() - storeFailedAt < storePauseMs) return false;
     const overtime = AbortSignal.timeout(limitMs);
     const bounded = { ...attempt, signal: AbortSignal.any([signal, overtime]) };
@@ -143,6 +151,7 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
       if (event.data.status === "completed" || event.data.status === "failed") takeSoon();
     },
     take,
+    work: () => (isStored ? workOf(last) : null),
     async takeLast(error) {
       await stop();
       const { why } = endOf(error, signal);

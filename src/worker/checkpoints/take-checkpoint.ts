@@ -76,7 +76,6 @@ export async function takeCheckpoint(
     // A join by hand that has begun or is done may have changed no file.
     if (fresh.size === 0 && isDeepStrictEqual(repositories, last.repositories)) return last;
     const { workspace, home } = await folders.seenAt(session.sessionId);
-    const trees = repositories.map(({ packed: { directory, head, tree } }) => [directory, head, tree]);
     const checkpoint: Checkpoint = {
       madeAt: { workspace, home },
       repositories: repositories.map(({ packed, lfsPieces }) => ({
@@ -84,9 +83,7 @@ export async function takeCheckpoint(
         ...(lfsPieces.length > 0 && { lfs: lfsPieces.map(({ piece }) => piece) }),
       })),
       files: files?.piece ?? null,
-      state: createHash("sha256")
-        .update(JSON.stringify([trees, files?.digest]))
-        .digest("hex"),
+      state: workOf({ repositories, files }),
       harness: state === null ? null : { provider: state.provider, piece: state.piece },
     };
     const bytes = await sizeOf(fresh.values());
@@ -96,6 +93,14 @@ export async function takeCheckpoint(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** A digest of the files and commits that a checkpoint has: equal for those of the same. */
+export function workOf({ repositories, files }: Pick<Last, "repositories" | "files">): string {
+  const trees = repositories.map(({ packed: { directory, head, tree } }) => [directory, head, tree]);
+  return createHash("sha256")
+    .update(JSON.stringify([trees, files?.digest]))
+    .digest("hex");
 }
 
 /** A checkpoint that is being taken. Its pieces are the files that it consists of: packs and archives. */

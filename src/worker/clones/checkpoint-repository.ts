@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { mustGit } from "../git/git.ts";
 import { formatIn } from "../git/object-format.ts";
 import type { Clone } from "./clone.ts";
-import { importPack } from "./export-repository.ts";
+import { importPack } from "./import-pack.ts";
 
 /**
  * A bare repository with the objects of a session's checkpoints, beside its folders and out of the agent's reach. It borrows

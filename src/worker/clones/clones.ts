@@ -10,8 +10,9 @@ import type { Mirrors } from "../git/mirrors.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
 import { startOf, type Clone, type CloneSource } from "./clone.ts";
-import { theirsRef } from "./export-repository.ts";
+import { theirsRef } from "./exported-refs.ts";
 import { bringKnown } from "./held-commits.ts";
+import { addPullRequest } from "./pull-request-refs.ts";
 import { addSubmodules } from "./submodules.ts";
 import { createClone, fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
@@ -171,6 +172,7 @@ async function makeClone(
   const start = continues ? { ...work.start, trusted: await trustedSince(mirror, work.start, heads, signal) } : heads;
   const made = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);
   const lfsProblem = await createClone(mirror, made.folder, remote, start, room, signal, progress);
+  await addPullRequest(mirror, made.folder, sessionId, remote, made.targetBranch, signal);
   const submodules = await addSubmodules({ ...made, mirrors, room, progress, signal });
   const clone = { ...made, submodules, lfsProblem };
   if (!continues) return { clone, pending: null };
@@ -270,10 +272,27 @@ export async function removeSession(
   sessionId: string,
 ): Promise<void> {
   await folders.remove(sessionId);
-  for (const name of await namesIn(mirrors.directory)) {
-    const mirror = join(mirrors.directory, name);
-    if (name.endsWith(".git")) await mirrors.use.whileUsed(mirror, () => unpin(mirror, sessionId));
-  }
+  for (const mirror of await mirrorsIn(mirrors)) await mirrors.use.whileUsed(mirror, () => unpin(mirror, sessionId));
+}
+
+/**
+ * Removes what was forgotten of a session, and its pins in mirrors that nobody uses, unless it has folders again. Pins that stay are
+ * removed with the maintenance of their mirrors.
+ */
+export async function removeForgotten(
+  { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,
+  sessionId: string,
+): Promise<void> {
+  await folders.removeForgotten(sessionId);
+  for (const mirror of await mirrorsIn(mirrors))
+    await mirrors.use.whileUnused(mirror, async () => {
+      // A session makes its folder before it pins.
+      if (!folders.isKept(sessionId)) await unpin(mirror, sessionId);
+    });
+}
+
+async function mirrorsIn({ directory }: Pick<Mirrors, "directory">): Promise<string[]> {
+  return (await namesIn(directory)).filter((name) => name.endsWith(".git")).map((name) => join(directory, name));
 }
 
 async function giveToAgent({ sandbox }: Pick<CloneServices, "sandbox">, { workspace, home }: MadeAt): Promise<void> {

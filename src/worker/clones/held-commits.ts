@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
-import { importPack } from "./export-repository.ts";
+import { importPack } from "./import-pack.ts";
 import { git, hasCommit, mustGit, type GitOptions } from "../git/git.ts";
 import { fetchCommit, type Mirror } from "../git/mirror.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";

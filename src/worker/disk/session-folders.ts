@@ -80,6 +80,8 @@ export interface SessionFolders {
    * once.
    */
   forget(sessionId: string): Promise<void>;
+  /** Deletes what was forgotten of the session, and nothing of the folders that it has since. */
+  removeForgotten(sessionId: string): Promise<void>;
   /** Deletes the session's folders, forgotten or not. */
   remove(sessionId: string): Promise<void>;
 }
@@ -118,14 +120,23 @@ export function createSessionFolders(
     await giveBack(folder);
   }
 
+  /** In one step, so that nobody who removes the folder can meet the next one of its name. */
+  async function setAside(sessionId: string): Promise<void> {
+    if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
+    await disks.remove(sessionId, root(sessionId));
+    await rename(root(sessionId), forgotten(sessionId)).catch(ignoreMissing);
+    await giveBack(root(sessionId));
+  }
+
   return {
     pathsOf,
     diskOf: root,
     checkpointPath: (sessionId, directory) => join(root(sessionId), "kept", `${directory}.git`),
     checkpointHome: (sessionId) => join(root(sessionId), "checkpoint-home"),
     async begin(sessionId) {
-      await disks.remove(sessionId, root(sessionId));
-      await removeMade(root(sessionId));
+      // A server that was killed may have left a process that still removes the last one.
+      await setAside(sessionId);
+      if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
       const paths = pathsOf(sessionId);
       await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
       await disks.make(sessionId, root(sessionId));
@@ -176,12 +187,8 @@ export function createSessionFolders(
       );
       return Date.now() - Math.max(...times) > ms;
     },
-    async forget(sessionId) {
-      await removeFolder(forgotten(sessionId));
-      await disks.remove(sessionId, root(sessionId));
-      await rename(root(sessionId), forgotten(sessionId)).catch(ignoreMissing);
-      await giveBack(root(sessionId));
-    },
+    forget: setAside,
+    removeForgotten: (sessionId) => removeFolder(forgotten(sessionId)),
     async remove(sessionId) {
       await disks.remove(sessionId, root(sessionId));
       await removeFolder(forgotten(sessionId));

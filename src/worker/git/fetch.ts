@@ -3,7 +3,8 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
-import { git, remoteError, tooSlow, wantedMemory, withinMs, type GitOptions } from "./git.ts";
+import { git, tooSlow, wantedMemory, withinMs, type GitOptions } from "./git.ts";
+import { remoteError } from "./remote-error.ts";
 
 /** Limits of one fetch from a repository's host. */
 export interface FetchLimits {

@@ -7,7 +7,7 @@ import type { GitCredentials } from "../../forges/forge.ts";
 import { startProcess } from "../../sandboxes/process/process.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { PinnedHost } from "./remote-address.ts";
-import { sshError, sshVariables, usersSsh } from "./ssh.ts";
+import { sshVariables, usersSsh } from "./ssh.ts";
 import type { GitTransport } from "./transport.ts";
 
 /** How one git process runs. */
@@ -210,43 +210,6 @@ function tooMuchMemory(command: string, { memoryBytes = looksWithBytes }: GitOpt
   });
 }
 
-/** The first version of git with `http.curloptResolve`, which pins a host to an address; older ones ignore the setting. */
-const firstHeld = [2, 37] as const;
-
-/** Whether git can pin an HTTP host to an address. @param version output of `git --version` */
-export function canBeHeld(version: string): boolean {
-  return isSince(version, firstHeld);
-}
-
-/** The first version of git that merges without a working tree (`git merge-tree --write-tree`). */
-const firstMerging = [2, 38] as const;
-
-/** Whether git can merge what others commit to a work branch. @param version output of `git --version` */
-export function canMerge(version: string): boolean {
-  return isSince(version, firstMerging);
-}
-
-function isSince(version: string, first: readonly [number, number]): boolean {
-  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/u.exec(version) ?? []).slice(1).map(Number);
-  return major > first[0] || (major === first[0] && minor >= first[1]);
-}
-
-/**
- * Requires a git that pins an HTTP host to the checked address; an older one would resolve the name again and contact whatever
- * it points to by then.
- * @throws SessionError repository_unreachable if git is older than 2.37
- */
-export async function requireHeldGit(options: GitOptions): Promise<void> {
-  const version = await mustGit(["--version"], options);
-  if (canBeHeld(version)) return;
-  throw new SessionError({
-    code: "repository_unreachable",
-    reason: `The repository's host is not in OFFSTAGE_FORGES, and this worker's git is too old to pin its address (${version}).`,
-    retryable: false,
-    remedy: "Install git 2.37 or newer on the worker, or add the host to OFFSTAGE_FORGES (docs/forges.md).",
-  });
-}
-
 /** Passes on one byte more than the limit, so that the caller can tell that output was cut off; drains the rest. */
 async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Buffer> {
   let passed = 0;
@@ -336,60 +299,4 @@ export function authorVariables(author: Identity, committer: Identity = author) 
     GIT_COMMITTER_NAME: committer.name,
     GIT_COMMITTER_EMAIL: committer.email,
   };
-}
-
-/**
- * Turns git's error about a remote into a failure that tells the user what to do.
- * @param stderr of git
- */
-export function remoteError(url: string, stderr: string): SessionError {
-  const bySsh = sshError(url, stderr);
-  if (bySsh !== null) return bySsh;
-  const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
-  if (/not found|does not exist|does not appear to be a git repository|returned error: 404/iu.test(stderr)) {
-    return new SessionError({
-      code: "repository_not_found",
-      reason: `The repository ${url} was not found, or the configured token may not see it.`,
-      retryable: false,
-      remedy: "Check the address; for a private repository give the server a token that can read it.",
-    });
-  }
-  if (/returned error: 30[1278]/u.test(stderr)) {
-    return new SessionError({
-      code: "repository_not_found",
-      reason: `The repository ${url} has moved: its server answered with a redirect, which is not followed.`,
-      retryable: false,
-      remedy:
-        "Start a session with the repository's new address: it was moved or renamed, or its address begins with https://.",
-    });
-  }
-  if (
-    /authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(
-      stderr,
-    )
-  ) {
-    return new SessionError({
-      code: "repository_access_denied",
-      reason: `The repository ${url} refused access.`,
-      retryable: false,
-      remedy: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
-    });
-  }
-  const refused = /returned error: (?:400|413|422)[^\n]*/iu.exec(stderr)?.[0];
-  if (refused !== undefined) {
-    return new SessionError({
-      code: "push_rejected",
-      reason: `The server of ${url} refused what git sent: the request ${refused.trim()}`,
-      retryable: false,
-      remedy: "For 413, raise the size of requests that the server, or the proxy before it, takes; then retry.",
-    });
-  }
-  return new SessionError({
-    code: "repository_unreachable",
-    reason: `The repository ${url} could not be reached: ${lastLines}`,
-    retryable: true,
-    // A host that nobody vouches for stays so until somebody does something.
-    passing: !/certificate/iu.test(stderr),
-    remedy: "Check the host's name and that the server can reach it, then retry.",
-  });
 }

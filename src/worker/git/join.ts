@@ -1,5 +1,6 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { canMerge, git, mustGit, withinMs, type GitOptions, type Identity } from "./git.ts";
+import { git, mustGit, withinMs, type GitOptions, type Identity } from "./git.ts";
+import { canMerge } from "./git-version.ts";
 import { signCommits } from "./sign-commits.ts";
 import type { Signer } from "./signer.ts";
 

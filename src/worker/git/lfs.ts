@@ -6,7 +6,8 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
-import { git, mustGit, remoteError, tooSlow, withinMs, type GitOptions, type GitResult } from "./git.ts";
+import { git, mustGit, tooSlow, withinMs, type GitOptions, type GitResult } from "./git.ts";
+import { remoteError } from "./remote-error.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 import { sparseCommit } from "./sparse-checkout.ts";
 

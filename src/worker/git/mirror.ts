@@ -7,17 +7,9 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { GitCredentials } from "../../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { clashingPatterns, requireRoomFor, targetNotFound } from "./branch-refusals.ts";
-import {
-  git,
-  hasCommit,
-  looksWithBytes,
-  mustGit,
-  remoteError,
-  requireHeldGit,
-  tooSlow,
-  withinMs,
-  type GitOptions,
-} from "./git.ts";
+import { git, hasCommit, looksWithBytes, mustGit, tooSlow, withinMs, type GitOptions } from "./git.ts";
+import { requireHeldGit } from "./git-version.ts";
+import { remoteError } from "./remote-error.ts";
 import { formatOf, type ObjectFormat } from "./object-format.ts";
 import { pinPublicHost } from "./remote-address.ts";
 import type { TrustedCommit } from "./remote-repository.ts";
@@ -288,8 +280,34 @@ export async function fetchBranch(
 }
 
 /**
- * Finds which commits of a clone are the remote's: those at which it has a branch, and what leads to the tip of one branch, which
- * is fetched and pinned.
+ * Fetches refs of the remote into the mirror as they are now, without pinning them.
+ * @param refs full names
+ * @returns their commits, by their names; those that the remote does not have are left out
+ * @throws SessionError resources_exhausted, repository_*
+ */
+export async function fetchRefs(
+  mirror: Mirror,
+  refs: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const options = await remoteOptions(mirror, signal);
+  const { shaOf } = await askRemote(mirror, refs, options);
+  const found = new Map<string, string>();
+  for (const ref of refs) {
+    const sha = shaOf(ref);
+    if (sha === null) continue;
+    if (!(await hasCommit(sha, { cwd: mirror.path, signal }))) {
+      await fetchObjects({ ...fetchFrom(mirror), ref, options });
+      if (!(await hasCommit(sha, { cwd: mirror.path, signal }))) throw replaced(mirror, ref);
+    }
+    found.set(ref, sha);
+  }
+  return found;
+}
+
+/**
+ * Finds which commits of a clone are the remote's, if its server can't say it of any commit (see `knownToRemote`): those at which
+ * it has a branch, and what leads to the tip of one branch, which is fetched and pinned.
  * @param sought.branch the branch that the clone's work is for
  * @param sought.pin full name of the ref below which its tip is pinned
  * @returns commits of the remote

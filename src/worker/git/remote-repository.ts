@@ -26,6 +26,17 @@ export interface RemoteRepository {
   readonly submodule?: (url: string) => Promise<SubmoduleAccess | { readonly problem: string }>;
   /** Folders that a new clone has; everything, if omitted or empty. */
   readonly sparse?: readonly string[];
+  /** The pull request whose commits a new clone has beside its branches; omitted: none. */
+  readonly pullRequest?: WantedPullRequest;
+}
+
+/** A pull request that a session is about, whoever opened it. */
+export interface WantedPullRequest {
+  readonly number: number;
+  /** Full name of the remote's ref that has its newest commit; null: the remote has none. */
+  readonly ref: string | null;
+  /** The branch that it is to be merged into; null: that is not known. */
+  readonly target: string | null;
 }
 
 /** How the server reaches a submodule's repository. */

@@ -14,26 +14,35 @@ export interface UnsignedWork {
   readonly known: readonly string[];
   /** Committer of the signed commits: the signature is its word, whoever the author is. */
   readonly committer: Identity;
+  /**
+   * Committers of the session's commits. One of another committer is a stranger's, and stays as it is, unless it builds on one of
+   * the session's, which nobody else has. Omitted: all are the session's.
+   */
+  readonly own?: readonly Identity[];
 }
 
 /**
- * Makes new commits with the same files, messages, authors and dates, each with a signature. Signatures that an agent wrote are
+ * Makes the session's new commits again with the same files, messages, authors and dates, each with a signature. Signatures that an agent wrote are
  * left out. With most keys of ssh the same commits come out each time; with GnuPG others do.
  * @param options of the repository that has the commits
- * @returns the new commit for each old one; none for those that are known
+ * @returns the new commit for each old one; none for those that are known, or are strangers'
  * @throws SessionError resources_exhausted if there are too many; Error if the key can't sign any more
  */
 export async function signCommits(
   signer: Signer,
-  { head, known, committer }: UnsignedWork,
+  { head, known, committer, own }: UnsignedWork,
   options: GitOptions,
 ): Promise<ReadonlyMap<string, string>> {
   const range = ["rev-list", "--reverse", "--topo-order", `--max-count=${mostCommits + 1}`, head, "--not", ...known];
   const listed = (await mustGit(range, options)).split("\n").filter((sha) => sha !== "");
   if (listed.length > mostCommits) throw tooMany();
   const signed = new Map<string, string>();
+  const emails = own === undefined ? null : new Set(own.map(({ email }) => writtenEmail(email)));
   for (const sha of listed) {
-    const content = unsigned(await readCommit(sha, options), signed, committer);
+    const commit = parse(await readCommit(sha, options));
+    if (emails !== null && !emails.has(commit.committer) && !commit.parents.some((parent) => signed.has(parent)))
+      continue;
+    const content = unsigned(commit, signed, committer);
     const signature = await signer.sign(content, options.signal);
     const made = withSignature(content, signature, sha.length === 64 ? "gpgsig-sha256" : "gpgsig");
     const write = ["hash-object", "-t", "commit", "-w", "--stdin"];
@@ -52,11 +61,38 @@ async function readCommit(sha: string, options: GitOptions): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** A commit's content as it is signed. Read as latin1, in which every byte is a character: names may be in any encoding. */
-function unsigned(content: Buffer, signed: ReadonlyMap<string, string>, { name, email }: Identity): Buffer {
+/** A commit's content. Read as latin1, in which every byte is a character: names may be in any encoding. */
+interface Commit {
+  readonly headers: readonly string[];
+  readonly parents: readonly string[];
+  /** Address of its committer. */
+  readonly committer: string;
+  /** Its message, with the empty line before it. */
+  readonly message: string;
+}
+
+function parse(content: Buffer): Commit {
   const text = content.toString("latin1");
   const end = text.indexOf("\n\n");
   const headers = (end === -1 ? text : text.slice(0, end)).split(/\n(?! )/u);
+  const committers = headers.map((header) => /^committer [^<]*<([^>]*)>/u.exec(header)?.[1]);
+  return {
+    headers,
+    parents: headers.flatMap((header) => /^parent ([0-9a-f]+)$/u.exec(header)?.[1] ?? []),
+    committer: committers.find((email) => email !== undefined) ?? "",
+    message: end === -1 ? "" : text.slice(end),
+  };
+}
+
+/** An address as git writes it into a commit, without what it leaves out at the ends, and read as latin1. */
+function writtenEmail(email: string): string {
+  const left = email.replaceAll(/^[\p{Cc} .,:;<>"\\']+|[\p{Cc} .,:;<>"\\']+$/gu, "");
+  return Buffer.from(left).toString("latin1");
+}
+
+/** A commit's content as it is signed. */
+function unsigned({ headers, message }: Commit, signed: ReadonlyMap<string, string>, committer: Identity): Buffer {
+  const { name, email } = committer;
   const kept = headers.flatMap((header) => {
     if (/^gpgsig(?:-sha256)? /u.test(header)) return [];
     const parent = /^parent ([0-9a-f]+)$/u.exec(header)?.[1];
@@ -65,7 +101,7 @@ function unsigned(content: Buffer, signed: ReadonlyMap<string, string>, { name, 
     if (when === undefined) return [header];
     return [`committer ${Buffer.from(`${name} <${email}>`).toString("latin1")} ${when}`];
   });
-  return Buffer.from(`${kept.join("\n")}${end === -1 ? "" : text.slice(end)}`, "latin1");
+  return Buffer.from(`${kept.join("\n")}${message}`, "latin1");
 }
 
 /** The signature is the last header; each of its further lines begins with a space (gitformat-signature(5)). */

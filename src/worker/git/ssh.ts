@@ -61,9 +61,9 @@ const nameOf = ({ host, port }: PinnedHost): string => (port === 22 ? host : `[$
 function placeOf(url: string): { readonly host: string; readonly port: number } | null {
   if (/^https?:|^\/|^file:/u.test(url)) return null;
   const written = url.includes("://") ? url : `ssh://${url.slice(0, url.indexOf(":"))}/`;
-  if (!URL.canParse(written)) return null;
-  const { hostname, port } = new URL(written);
-  return { host: hostname.toLowerCase().replace(/^\[|\]$/gu, ""), port: Number(port) || 22 };
+  const parsed = URL.parse(written);
+  if (parsed === null) return null;
+  return { host: parsed.hostname.toLowerCase().replace(/^\[|\]$/gu, ""), port: Number(parsed.port) || 22 };
 }
 
 /**

@@ -26,21 +26,20 @@ export function registrySettings(
 ): RegistrySettings {
   const { authoritiesFile } = gateway;
   const parts = registries.map((registry) => settingsOf(registry, gateway, `${home}/${folder}`));
-  const npmrc = registries.flatMap(({ kind, scope, url }) =>
-    kind === "npm" ? [`${scope === null ? "" : `${scope}:`}registry=${url}\n`] : [],
-  );
+  const npm = registries.filter(({ kind }) => kind === "npm");
+  const npmrc = npm.map(({ scope, url }) => `${scope === null ? "" : `${scope}:`}registry=${url}\n`).join("");
   return {
     environment: Object.assign(
       {},
       authoritiesFile === null ? {} : trustVariables(authoritiesFile),
-      npmrc.length === 0 ? {} : { NPM_CONFIG_GLOBALCONFIG: `${home}/${folder}/npmrc` },
+      npmrc === "" ? {} : { NPM_CONFIG_GLOBALCONFIG: `${home}/${folder}/npmrc` },
       ...parts.map(({ environment }) => environment),
     ) as Record<string, string>,
     readOnly: authoritiesFile === null ? [] : [authoritiesFile],
     files: Object.assign(
       {},
       removed,
-      npmrc.length === 0 ? {} : { [`${folder}/npmrc`]: npmSettings(npmrc.join("")) },
+      npmrc === "" ? {} : { [`${folder}/npmrc`]: npmSettings(npmrc), ...yarnSettings(npm) },
       ...parts.map(({ files }) => files),
     ) as HomeFiles,
   };
@@ -48,10 +47,9 @@ export function registrySettings(
 
 /** Parts of a person's files, which a registry leaves in a home if it is deleted. */
 const removed: HomeFiles = Object.fromEntries(
-  [".cargo/config.toml", ".config/go/env", ".config/pip/pip.conf", ".config/uv/uv.toml"].map((path) => [
-    path,
-    { part: "", unless: "^", ...(path === ".cargo/config.toml" && { instead: ".cargo/config" }) },
-  ]),
+  [".cargo/config.toml", ".config/go/env", ".config/pip/pip.conf", ".config/uv/uv.toml", ".yarnrc", ".yarnrc.yml"].map(
+    (path) => [path, { part: "", unless: "^", ...(path === ".cargo/config.toml" && { instead: ".cargo/config" }) }],
+  ),
 );
 
 type Settings = Pick<RegistrySettings, "environment" | "files">;
@@ -64,7 +62,8 @@ function settingsOf(
   const bare = url.replace(/\/$/u, "");
   switch (kind) {
     case "npm":
-      return { environment: scope === null ? { YARN_NPM_REGISTRY_SERVER: bare } : {}, files: {} };
+      // All of them together are in files of their own: see `npmSettings` and `yarnSettings`.
+      return { environment: {}, files: {} };
     case "pypi":
       return { environment: {}, files: pythonSettings(url) };
     case "go":
@@ -106,6 +105,29 @@ function npmSettings(lines: string): FileOver {
 }
 
 /**
+ * Yarn's files in a home, which count less than all of a repository's own: that of Yarn 1, and that of later ones
+ * (https://yarnpkg.com/configuration/yarnrc). Yarn does not read npm's global file; pnpm does.
+ */
+function yarnSettings(registries: readonly Pick<OpenedRegistry, "url" | "scope">[]): HomeFiles {
+  const classic = registries.map(
+    ({ url, scope }) => `${scope === null ? "registry" : `"${scope}:registry"`} "${url}"\n`,
+  );
+  const server = ({ url }: Pick<OpenedRegistry, "url">): string =>
+    `npmRegistryServer: ${JSON.stringify(url.replace(/\/$/u, ""))}\n`;
+  const scoped = registries.flatMap(({ url, scope }) =>
+    scope === null ? [] : [`  ${JSON.stringify(scope.slice(1))}:\n    ${server({ url })}`],
+  );
+  const later = [
+    ...registries.filter(({ scope }) => scope === null).map(server),
+    ...(scoped.length === 0 ? [] : ["npmScopes:\n", ...scoped]),
+  ];
+  return {
+    ".yarnrc": { part: classic.join(""), unless: String.raw`^\s*"?(?:@[^\s":]+:)?registry"?\s` },
+    ".yarnrc.yml": { part: later.join(""), unless: String.raw`^["']?(?:npmRegistryServer|npmScopes)["']?\s*:` },
+  };
+}
+
+/**
  * Python's tools. A variable would go before their files, so it is a person's own file: the one that also programs read to
  * which no variables are passed on, such as those of tox.
  */
@@ -141,7 +163,7 @@ function goSettings(proxy: string, scope: string | null): FilePart {
 
 /**
  * Ruby's tools. Of several files that GEMRC names, the last that says something counts, so a person's and the image's own come
- * after ours; they count less where the variable does not name them. Bundler asks a mirror of an address before one of a host.
+ * after ours; they count less if the variable does not name them. Bundler asks a mirror of an address before one of a host.
  */
 function rubySettings(url: string, ours: string): Settings {
   const home = ours.slice(0, -folder.length - 1);

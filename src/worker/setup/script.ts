@@ -51,7 +51,7 @@ interface ScriptRun {
  */
 export async function runRepositoryScript(attempt: Attempt, services: Services, run: ScriptRun): Promise<SetupResult> {
   const lost = new AbortController();
-  const gateway = await openSetupGateway(attempt, services, run.repository, (error) => lost.abort(error));
+  const gateway = await openSetupGateway(attempt, services, [run.repository], (error) => lost.abort(error));
   try {
     return await runWithGateway(attempt, services, { gateway, lost: lost.signal }, run);
   } finally {

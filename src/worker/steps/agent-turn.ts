@@ -10,6 +10,7 @@ import type { MadeAt } from "../disk/session-folders.ts";
 import { authorVariables } from "../git/git.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { registrySettings, type RegistrySettings } from "../setup/registry-settings.ts";
+import type { ToolServer } from "../tools/session-tools.ts";
 import { secretsFor, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 
 /** What one turn of an agent needs. */
@@ -19,6 +20,8 @@ export interface AgentTurn {
   readonly model: string | null;
   readonly reasoning: string | null;
   readonly gateway: Gateway;
+  /** Programs that offer the agent tools, which its harness starts. */
+  readonly toolServers: readonly ToolServer[];
   /** Environment variables from the repositories' settings and secrets. */
   readonly variables: Readonly<Record<string, string>>;
   /** Root file system of the agent's sandbox; null: the server's own. */
@@ -77,6 +80,7 @@ async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: Agen
     launch,
     start: (requested, ended) => startHarness(services, requested, { ...turn, folders, installs, ended }),
     workingDirectory: folders.workingDirectory,
+    toolServers: turn.toolServers,
     resume: turn.resume,
     message: turn.message,
     transcript: turn.transcript,
@@ -105,7 +109,11 @@ export function variablesOf(
 
 type TurnFolders = Awaited<ReturnType<typeof turnFoldersOf>>;
 
-async function turnFoldersOf(
+/**
+ * The session's folders as its agent sees them.
+ * @param seenAt paths at which it sees them; undefined: those recorded for the session
+ */
+export async function turnFoldersOf(
   { session }: Pick<Attempt, "session">,
   services: Pick<AttemptServices, "folders" | "mirrors">,
   seenAt: MadeAt | undefined,

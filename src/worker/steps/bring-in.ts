@@ -2,7 +2,7 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
-import { exportedRef } from "../clones/export-repository.ts";
+import { exportedRef } from "../clones/exported-refs.ts";
 import { takeIn } from "../clones/take-in.ts";
 import { mustGit } from "../git/git.ts";
 import type { Collision } from "../git/join.ts";

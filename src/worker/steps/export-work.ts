@@ -1,3 +1,4 @@
+import type { RefusedRepository } from "../../domain/errors/refused-repositories.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import { requesterOf } from "../../store/queue/claims.ts";
 import {
@@ -7,7 +8,7 @@ import {
   saveDiffOfEnded,
   saveRepository,
   type RecordedWork,
-} from "../../store/queue/progress.ts";
+} from "../../store/queue/recorded-work.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { cloneSource, commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
@@ -17,6 +18,7 @@ import type { LfsFile } from "../lfs/pointers.ts";
 import { takeLfsFiles } from "./lfs-files.ts";
 import { maskSlices } from "./mask-slices.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
+import { refusalOf } from "./undelivered.ts";
 import { whatToPush } from "./what-to-push.ts";
 
 /** A repository's exported work. */
@@ -26,6 +28,8 @@ export interface ClonedWork extends ExportedWork {
   readonly recorded: RecordedWork;
   /** Whether to push it and to open its pull request. */
   readonly isChanged: boolean;
+  /** Why it may not be pushed, which holds back no other repository; null if it may, or has nothing to push. */
+  readonly refused: RefusedRepository | null;
   /** Files in LFS that are to be uploaded before the push, with their contents in the mirror's store. */
   readonly lfs: readonly LfsFile[];
 }
@@ -50,18 +54,24 @@ export type Exporting = Pick<
 
 /**
  * Commits what the agent left uncommitted, exports the commits from the sandbox as objects, checks that they hold no secret,
- * and saves the diff on the session.
+ * and saves the diff on the session. What may not be pushed of one of several repositories is left out, unless the session opens
+ * its pull requests together.
+ * @param unfinished folders of clones in which the agent has still to finish a merge, also if it looks resolved; omitted: none
  * @throws SessionError workspace_broken, secret_in_work, token_in_work, resources_exhausted, sandbox_unavailable
  */
 export async function exportWork(
   attempt: Attempt,
   services: Exporting & Pick<AttemptServices, "forgeOf">,
   clones: readonly Clone[],
+  unfinished: ReadonlySet<string> = new Set(),
 ): Promise<ClonedWork[]> {
   const { database, forgeOf } = services;
   const { session } = attempt;
-  const exported = await exportClones(attempt, services, clones);
-  await saveDiffs(attempt, services, exported, saveRepository);
+  const isInterrupted = ({ remote }: Clone): boolean => unfinished.has(remote.directory);
+  const exported = await exportClones(attempt, services, clones, { isInterrupted });
+  for (const { position, diff } of await diffsOf(attempt, exported)) {
+    await saveRepository(database, session, position, diff);
+  }
   for (const { clone, work } of exported) await reportSubmodules(attempt, clone, work);
   await recordCommits(attempt, services, exported);
   const recorded = await recordedWork(database, session);
@@ -77,12 +87,27 @@ export async function exportWork(
       hasOwnCommits: known.commits.size > 0,
       opensPullRequests: forgeOf(clone.address).opensPullRequests,
     });
-    const isChanged = decision === "publish";
-    const lfs = isChanged ? await takeLfsFiles(attempt, services, clone, work.headSha) : [];
-    if (isChanged) await requireNoSecret(attempt, services, clone, work, lfs);
-    works.push({ ...work, clone, recorded: known, isChanged, lfs });
+    const checked = decision === "publish" ? await check(attempt, services, clone, work) : nothingToPush;
+    works.push({ ...work, clone, recorded: known, ...checked });
   }
   return works;
+}
+
+type Checked = Pick<ClonedWork, "isChanged" | "lfs" | "refused">;
+
+const nothingToPush: Checked = { isChanged: false, lfs: [], refused: null };
+
+/** Looks whether a repository's work may be pushed. @throws SessionError if it may not, and that holds back everything */
+async function check(attempt: Attempt, services: Exporting, clone: Clone, work: ExportedWork): Promise<Checked> {
+  const { repositories, pullRequestsTogether } = attempt.session;
+  try {
+    const lfs = await takeLfsFiles(attempt, services, clone, work.headSha);
+    await requireNoSecret(attempt, services, clone, work, lfs);
+    return { isChanged: true, lfs, refused: null };
+  } catch (error) {
+    if (repositories.length === 1 || pullRequestsTogether) throw error;
+    return { ...nothingToPush, refused: refusalOf(error, clone, attempt) };
+  }
 }
 
 /** What earlier exports and pushes recorded of a clone's work. @throws Error if the session has no row for its repository */
@@ -109,23 +134,32 @@ async function reportSubmodules(
 
 /** Records the exported commits, with an event for each that is new. @throws LeaseLostError */
 export async function recordCommits(
-  { session, mask }: Pick<Attempt, "session" | "mask">,
+  attempt: Pick<Attempt, "session" | "mask">,
   { database }: Pick<Exporting, "database">,
   exported: readonly ExportedClone[],
-  save: typeof saveCommits = saveCommits,
 ): Promise<void> {
-  for (const { clone, work } of exported) {
+  for (const { position, commits } of commitsOf(attempt, exported)) {
+    await saveCommits(database, attempt.session, position, commits);
+  }
+}
+
+/** The exported commits of each repository, by its position in the session, with secrets masked. */
+function commitsOf(
+  { mask }: Pick<Attempt, "mask">,
+  exported: readonly ExportedClone[],
+): { readonly position: number; readonly commits: Parameters<typeof saveCommits>[3] }[] {
+  return exported.map(({ clone, work }) => {
     const { id: repositoryId, position } = clone.repository;
     const commits = work.commits.map((commit) => ({ repositoryId, ...commit, subject: mask.text(commit.subject) }));
-    await save(database, session, position, commits);
-  }
+    return { position, commits };
+  });
 }
 
 /**
  * Takes the work of each clone out of the sandbox, in the order given.
  * @param how.coAuthored whether its commit names who asked; a replay's does not. True if omitted
- * @param how.isInterrupted whether the agent's turn did not end by itself: a merge that is under way then stays so. False if
- *   omitted
+ * @param how.isInterrupted whether the agent did not end what it does in a clone by itself: a merge that is under way then stays so.
+ *   Omitted: it did in all
  * @throws SessionError see `exportWork`
  */
 export async function exportClones(
@@ -134,36 +168,40 @@ export async function exportClones(
   clones: readonly Clone[],
   {
     coAuthored = true,
-    isInterrupted = false,
-  }: { readonly coAuthored?: boolean; readonly isInterrupted?: boolean } = {},
+    isInterrupted = () => false,
+  }: { readonly coAuthored?: boolean; readonly isInterrupted?: (clone: Clone) => boolean } = {},
 ): Promise<ExportedClone[]> {
   const request = {
     sessionId: session.sessionId,
     message: session.title,
     coAuthor: coAuthored ? await requesterOf(services.database, session.sessionId) : null,
     patchLimit: Math.floor(patchLimit / clones.length),
-    isInterrupted,
     signal,
   };
   const exported = [];
   for (const clone of clones) {
     const folders = { ...commandFoldersOf(session, services, clone.remote.directory), readOnly: [clone.mirror.path] };
-    exported.push({ clone, work: await exportClone(services, clone, { ...request, folders }) });
+    exported.push({
+      clone,
+      work: await exportClone(services, clone, { ...request, isInterrupted: isInterrupted(clone), folders }),
+    });
   }
   return exported;
 }
 
-async function saveDiffs(
-  { session, mask }: Pick<Attempt, "session" | "mask">,
-  { database }: Pick<Exporting, "database">,
+/** The exported diff of each repository, by its position in the session, with secrets masked. */
+async function diffsOf(
+  { mask: known, found }: Pick<Attempt, "mask" | "found">,
   exported: readonly ExportedClone[],
-  save: typeof saveDiffOfEnded,
-): Promise<void> {
+): Promise<{ readonly position: number; readonly diff: Parameters<typeof saveDiffOfEnded>[3] }[]> {
+  const mask = found.size === 0 ? known : known.with([...found]);
+  const diffs = [];
   for (const { clone, work } of exported) {
     const { headSha, patch, patchTruncated } = work;
-    const shown = await maskSlices(mask, patch);
-    await save(database, session, clone.repository.position, { headSha, patch: shown, patchTruncated });
+    const diff = { headSha, patch: await maskSlices(mask, patch), patchTruncated };
+    diffs.push({ position: clone.repository.position, diff });
   }
+  return diffs;
 }
 
 /**
@@ -172,7 +210,7 @@ async function saveDiffs(
  * @param signal bounds it, instead of the attempt's
  */
 export async function salvage(
-  attempt: Pick<Attempt, "session" | "mask" | "logger" | "emit">,
+  attempt: Pick<Attempt, "session" | "mask" | "found" | "logger" | "emit">,
   services: Exporting & Pick<AttemptServices, "forgeOf">,
   signal: AbortSignal,
 ): Promise<void> {
@@ -181,9 +219,13 @@ export async function salvage(
     const sources = session.repositories.map((repository) => cloneSource({ session, signal }, services, repository));
     const clones = await readClones(services, { sessionId: session.sessionId, sources });
     if (clones === null) return;
-    const exported = await exportClones({ session, signal }, services, clones, { isInterrupted: true });
-    await saveDiffs(attempt, services, exported, saveDiffOfEnded);
-    await recordCommits(attempt, services, exported, saveCommitsOfEnded);
+    const exported = await exportClones({ session, signal }, services, clones, { isInterrupted: () => true });
+    for (const { position, diff } of await diffsOf(attempt, exported)) {
+      await saveDiffOfEnded(services.database, session, position, diff);
+    }
+    for (const { position, commits } of commitsOf(attempt, exported)) {
+      await saveCommitsOfEnded(services.database, session, position, commits);
+    }
     await noticeUnfinished(attempt, exported);
   } catch (error) {
     logger.warn({ err: error }, "could not save the diff of an attempt that did not complete");

@@ -1,9 +1,9 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { recordedWork, saveRepository, type RecordedWork } from "../../store/queue/progress.ts";
+import { recordedWork, saveRepository, type RecordedWork } from "../../store/queue/recorded-work.ts";
 import type { Attempt } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { completeClones, withClone } from "../clones/clones.ts";
-import { exportedHead, exportedRef, theirsRef } from "../clones/export-repository.ts";
+import { exportedHead, exportedRef, theirsRef } from "../clones/exported-refs.ts";
 import { git } from "../git/git.ts";
 import { isWithin, joinCommits, type Join } from "../git/join.ts";
 import { askRemote, fetchBranch, remoteOptions, type Mirror } from "../git/mirror.ts";

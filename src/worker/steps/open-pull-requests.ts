@@ -1,39 +1,68 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { sectionText } from "../../domain/conversations/section.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
+import type { RefusedRepository } from "../../domain/errors/refused-repositories.ts";
+import type { PullRequestSettings } from "../../domain/repositories/pull-request-settings.ts";
 import {
   pullRequestTemplatePaths,
   pullRequestText,
   withFurtherTurn,
 } from "../../domain/repositories/pull-request-text.ts";
-import type { Forge } from "../../forges/forge.ts";
-import { saveAsked } from "../../store/queue/progress.ts";
+import type { Forge, PullRequestOpener } from "../../forges/forge.ts";
+import { readPullRequestSettings, saveAsked } from "../../store/queue/recorded-work.ts";
+import { beginEditing, endEditing, otherPullRequests } from "../../store/repositories/pull-request-sections.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readCommittedFile } from "../clones/commit-contents.ts";
 import { git } from "../git/git.ts";
 import { knownOf } from "../git/remote-repository.ts";
+import { noticeApproval, readApproval } from "./approval.ts";
 import type { PushedWork } from "./push.ts";
+import { applyPullRequestSettings } from "./pull-request-settings.ts";
 import { recordPullRequest } from "./record-pull-request.ts";
+import { requesterFor, type Requester } from "./requester-opener.ts";
+import { refusalOf, undelivered } from "./undelivered.ts";
 
 const templateLimit = 20_000;
 /** Bytes of the list of commits, and columns of each subject in it. */
 const logLimit = 1024 ** 2;
 const subjectLength = 500;
+/** How long nobody else edits the text of a pull request, and how often it is looked whether somebody still does, in ms. */
+const editingMs = 120_000;
+const editingPauseMs = 250;
 
-type Services = Pick<AttemptServices, "database" | "traces" | "forgeOf" | "publicUrl">;
+type Services = Pick<AttemptServices, "database" | "vault" | "traces" | "forgeOf" | "publicUrl">;
 
 /**
  * Opens a pull request for each pushed branch, or finds the one that was opened for it; if Offstage has no API for the forge, a
- * notice says so.
+ * notice says so. It is opened in the name of the person who asked for the session, if an account of theirs allows it. A forge that
+ * refuses one does not hold back the others, unless the session opens its pull requests together.
  * @param finalMessage of the agent, the body's main part
- * @throws SessionError if the forge refuses, can't be reached, or does not know the pushed branch in time
+ * @param refused what could not be pushed; omitted: everything could
+ * @throws SessionError if a forge refuses, can't be reached, or does not know the pushed branch in time, or if something could not be
+ *   pushed
  */
 export async function openPullRequests(
   attempt: Attempt,
   services: Services,
   pushed: readonly PushedWork[],
   finalMessage: string,
+  refused: readonly RefusedRepository[] = [],
 ): Promise<void> {
-  for (const work of pushed) await openPullRequest(attempt, services, work, finalMessage);
+  const delivered: string[] = [];
+  const notOpened: RefusedRepository[] = [];
+  for (const work of pushed) {
+    if (attempt.session.pullRequestsTogether && notOpened.length > 0) break;
+    try {
+      await openPullRequest(attempt, services, work, finalMessage);
+      delivered.push(work.clone.repository.name);
+    } catch (error) {
+      notOpened.push(refusalOf(error, work.clone, attempt));
+    }
+  }
+  const all = [...refused, ...notOpened];
+  const names = pushed.map(({ clone }) => clone.repository.name);
+  if (all.length > 0) throw undelivered(attempt, all, { pushed: names, delivered });
 }
 
 async function openPullRequest(
@@ -43,7 +72,7 @@ async function openPullRequest(
   finalMessage: string,
 ): Promise<void> {
   const { session, mask, signal, emit } = attempt;
-  const { database, traces, forgeOf, publicUrl } = services;
+  const { database, traces, forgeOf } = services;
   const { clone, recorded, headSha: exportedSha, pushedSha, fork } = work;
   const { repository, address, targetBranch: target } = clone;
   const head = session.branchName;
@@ -56,30 +85,70 @@ async function openPullRequest(
   const { title, body } = pullRequestText({
     title: session.title,
     finalMessage,
-    sessionUrl: `${publicUrl()}/sessions/${session.sessionId}`,
+    section: await firstSection(attempt, services, repository.id),
     template: await templateIn(clone, exportedSha, signal),
     headSha: pushedSha,
     commits: await ownCommits(work, signal),
   });
+  const settings = await readPullRequestSettings(database, session);
+  const { requester, whyNot } = await requesterFor(attempt, services, forge, clone);
   const request = {
     head,
     target,
     from: fork,
     title: mask.text(title),
     body: mask.text(body),
+    ...(settings?.draft === true && { draft: true }),
     work: {
       sessionId: session.sessionId,
       sha: pushedSha,
       askedMsAgo: recorded.askedMsAgo,
-      beforeAsking: () => saveAsked(database, session, repository.position, pushedSha),
+      beforeAsking: (opener: PullRequestOpener | null) =>
+        saveAsked(database, session, repository.position, {
+          sha: pushedSha,
+          by: opener === null ? null : (requester?.userId ?? null),
+        }),
     },
+    opener: requester?.opener,
   };
   const attributes = { "offstage.repository.id": repository.id, "offstage.forge": forge.kind };
   const opened = await traces.span("pullRequest", { kind: "client", attributes }, () =>
     forge.openPullRequest(address, request, signal),
   );
-  if (!opened.created && opened.state === "open") await tellOfTurn(attempt, forge, work, opened.number, finalMessage);
-  await recordPullRequest(attempt, services, { ...opened, clone, headSha: pushedSha });
+  if (!opened.created && opened.state === "open") {
+    await tellOfTurn(attempt, services, { forge, number: opened.number }, work, finalMessage);
+  }
+  const approval = opened.created && opened.state === "open" ? await readApproval(attempt, forge, clone) : null;
+  const { openedBy } = await recordPullRequest(attempt, services, { ...opened, clone, headSha: pushedSha, approval });
+  if (opened.created && openedBy === null && whyNot !== null) {
+    await emit({ type: "notice", data: { level: "info", text: mask.text(whyNot) } });
+  }
+  if (approval !== null)
+    await noticeApproval(attempt, { forge, name: repository.name, approval, isRequesters: openedBy !== null });
+  const author = openedBy === null ? null : requester;
+  if (settings !== null)
+    await applyPullRequestSettings(attempt, database, {
+      opened,
+      repository,
+      settings: withoutAuthor(settings, author),
+    });
+}
+
+/** Nobody can be asked to review what they opened: forges refuse it together with all who are named beside. */
+function withoutAuthor(settings: PullRequestSettings, author: Requester | null): PullRequestSettings {
+  if (author === null) return settings;
+  const own = author.accountName.toLowerCase();
+  return { ...settings, reviewers: settings.reviewers.filter((name) => name.toLowerCase() !== own) };
+}
+
+/** What our section says at first; what changes later, a task of the worker's follows: conversations/section-sweep.ts. */
+async function firstSection(
+  { session: { sessionId } }: Attempt,
+  { database, publicUrl }: Services,
+  repositoryId: string,
+): Promise<string> {
+  const others = await otherPullRequests(database.pool, { sessionId, repositoryId });
+  return sectionText({ sessionUrl: `${publicUrl()}/sessions/${sessionId}`, others, approval: null, loop: null });
 }
 
 /** Most commits that the text of a pull request lists. */
@@ -105,16 +174,22 @@ async function ownCommits(
 
 /** Adds what the agent says of a further turn to the text of a pull request that was open before. */
 async function tellOfTurn(
-  { mask, signal, emit }: Attempt,
-  forge: Forge,
+  { session: { organizationId }, mask, signal, emit }: Attempt,
+  { database }: Services,
+  { forge, number }: { readonly forge: Forge; readonly number: number },
   { clone: { address, repository }, pushedSha: headSha, commits }: PushedWork,
-  number: number,
   finalMessage: string,
 ): Promise<void> {
+  const place = { organizationId, repositoryId: repository.id, number };
   const edit = (current: string): string | null => {
     const further = withFurtherTurn(current, { headSha, finalMessage, commits });
     return further === null ? null : mask.text(further);
   };
+  let editing = await beginEditing(database, place, editingMs);
+  while (editing === null) {
+    await pause(editingPauseMs, undefined, { signal });
+    editing = await beginEditing(database, place, editingMs);
+  }
   try {
     await forge.editPullRequest(address, number, edit, signal);
   } catch (error) {
@@ -122,6 +197,8 @@ async function tellOfTurn(
     // The work is there, and the pull request is open: that its text is older is no reason to fail.
     const text = `The text of the pull request of ${repository.name} does not tell of this turn: ${error.message}`;
     await emit({ type: "notice", data: { level: "warning", text: mask.text(text) } });
+  } finally {
+    await endEditing(database, editing);
   }
 }
 

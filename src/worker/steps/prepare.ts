@@ -4,7 +4,7 @@ import { firstOf } from "../../domain/fields/text.ts";
 import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
-import { saveRepository } from "../../store/queue/progress.ts";
+import { saveRepository } from "../../store/queue/recorded-work.ts";
 import { openTargets } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { cloneSource } from "../attempt/session-repositories.ts";
@@ -22,6 +22,7 @@ import { missingFolders } from "../git/sparse-checkout.ts";
 import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { requireWritable, warnOfWorkflows } from "./require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
+import { readToldEvent, readToldFacts, wantedPullRequest, type ToldEvent, type ToldFacts } from "./told-event.ts";
 
 /** A session's folders, ready to be set up. */
 export interface Workspace {
@@ -32,6 +33,8 @@ export interface Workspace {
   readonly checkpoint: RestorableCheckpoint | null;
   /** How each clone is set up. */
   readonly environments: readonly RepositoryEnvironment[];
+  /** What the agent is told of the event that a forge told; null: nothing did, or it knows. */
+  readonly told: ToldFacts | null;
   /** Those whose setup script was not run for this session yet. */
   readonly missingSetups: readonly RepositoryEnvironment[];
 }
@@ -55,7 +58,8 @@ export async function prepareWorkspace(attempt: Attempt, services: Services): Pr
   await requireAllowed(attempt, services);
   const access = await requireWritable(attempt, services);
   await forgetOutdated(attempt, services);
-  const request = await cloneRequest(attempt, services);
+  const told = await readToldEvent(attempt, services);
+  const request = await cloneRequest(attempt, services, told);
   const existing = await openClones(services, request);
   const made: Made =
     existing === null
@@ -69,7 +73,8 @@ export async function prepareWorkspace(attempt: Attempt, services: Services): Pr
   }
   await warnOfWorkflows(attempt, access, made.clones);
   const environments = await readEnvironments(attempt, services, made.clones);
-  return { ...made, environments, missingSetups: await withoutSetup(attempt, services, environments) };
+  const missingSetups = await withoutSetup(attempt, services, environments);
+  return { ...made, environments, missingSetups, told: await readToldFacts(attempt, services, told, made.clones) };
 }
 
 /** Forgets the folders here if another worker had the session since: they are outdated. */
@@ -187,6 +192,7 @@ async function requireAllowed(
 async function cloneRequest(
   attempt: Attempt,
   services: Pick<Services, "database" | "forgeOf" | "repositoryKeyOf">,
+  told: ToldEvent | null,
 ): Promise<CloneRequest> {
   const { sessionId, branchName, targetBranch, repositories } = attempt.session;
   const repositoryIds = repositories.map(({ id }) => id);
@@ -199,7 +205,9 @@ async function cloneRequest(
     sessionId,
     sources: repositories.map((repository) => {
       const source = cloneSource(attempt, services, repository, targets.get(repository.id) ?? null);
-      return { ...source, remote: { ...source.remote, submodule: submoduleAccess(attempt, services, source.address) } };
+      const submodule = submoduleAccess(attempt, services, source.address);
+      const pullRequest = wantedPullRequest(told, repository, services);
+      return { ...source, remote: { ...source.remote, submodule, ...(pullRequest !== undefined && { pullRequest }) } };
     }),
     progress: createProgress(attempt),
     signal: attempt.signal,

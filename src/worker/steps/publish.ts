@@ -1,4 +1,5 @@
 import { SessionError } from "../../domain/errors/errors.ts";
+import type { RefusedRepository } from "../../domain/errors/refused-repositories.ts";
 import type { Attempt } from "../attempt/attempt.ts";
 import { isFailure } from "../attempt/end.ts";
 import type { RunStep } from "../attempt/named-step.ts";
@@ -9,7 +10,6 @@ import { exportWork, type ClonedWork } from "./export-work.ts";
 import { joinBranches } from "./join-branches.ts";
 import { beginJoin, endJoins, resumeJoins } from "./joins-by-hand.ts";
 import { push, type CollidedWork, type PushedWork, type PushServices } from "./push.ts";
-import { requireWorkflowRight } from "./require-writable.ts";
 import {
   noticeConflicts,
   resolveLimit,
@@ -18,6 +18,7 @@ import {
   type Turns,
   type TurnsTaken,
 } from "./take-turns.ts";
+import { undelivered } from "./undelivered.ts";
 
 /** The work of an attempt after it was exported and pushed. */
 export interface PublishedWork {
@@ -25,14 +26,15 @@ export interface PublishedWork {
   readonly works: readonly ClonedWork[];
   /** What is on the remote now; null if there was nothing to push. */
   readonly pushed: readonly PushedWork[] | null;
+  /** What is not, though the rest is. */
+  readonly refused: readonly RefusedRepository[];
 }
 
 /** What publishing needs of the worker. */
 export type PublishServices = AgentServices & PushServices;
 
-/** What keeps work from being pushed. */
-interface Unresolved {
-  readonly clones: readonly Clone[];
+/** What the agent is to resolve before its work can be pushed. */
+interface Open {
   /** Merges under way that the agent was to finish. */
   readonly conflicts: readonly Conflict[];
   /** Work that the push collided with. */
@@ -40,10 +42,19 @@ interface Unresolved {
   readonly left: readonly LeftConflict[];
 }
 
+/** What keeps work from being pushed. */
+interface Unresolved extends Open {
+  readonly clones: readonly Clone[];
+  /** What the last push brought to the remote of the other repositories; null if they are held back as well. */
+  readonly others: PublishedWork | null;
+}
+
 /**
  * Exports the work and pushes it. If it collides with what others committed, or the agent left that unresolved, the agent gets a
  * further turn to resolve it, twice at most. Each attempt that follows a crash does the same from the start: the merge under way
- * is in the folders and in the checkpoint, and the record says that it is not done.
+ * is in the folders and in the checkpoint, and the record says that it is not done. What is unresolved, or may not be pushed, of one
+ * repository does not hold back the others, unless the session opens its pull requests together: they are pushed before the agent's
+ * further turn.
  * @throws SessionError branch_diverged if the conflict is still there; those of the export, the push and a turn
  */
 export async function publish(
@@ -53,16 +64,20 @@ export async function publish(
   turns: Turns,
   taken: TurnsTaken,
 ): Promise<PublishedWork> {
+  const { repositories, pullRequestsTogether } = attempt.session;
+  const hasOthers = repositories.length > 1 && !pullRequestsTogether;
   let { clones, conflicts, harness } = taken;
   for (let turnsLeft = resolveLimit; ; turnsLeft -= 1) {
-    const end =
-      conflicts.length > 0
-        ? { clones, conflicts, collided: [], left: [] }
-        : await exportAndPush(attempt, services, step, turns, clones);
+    const end: PublishedWork | Unresolved =
+      conflicts.length > 0 && !hasOthers
+        ? { clones, conflicts, collided: [], left: [], others: null }
+        : await exportAndPush(attempt, services, step, turns, { clones, conflicts });
     if ("works" in end) return end;
-    if (turnsLeft === 0) throw unresolved(end);
+    if (turnsLeft === 0) return withoutUnresolved(attempt, end);
     const last = harness;
-    ({ clones, conflicts, harness } = await step("agent", () => resolve(attempt, services, turns, last, end)));
+    const resolved = await step("agent", () => resolve(attempt, services, turns, last, end));
+    if (resolved === null) return withoutUnresolved(attempt, end);
+    ({ clones, conflicts, harness } = resolved);
   }
 }
 
@@ -71,47 +86,105 @@ async function exportAndPush(
   services: PublishServices,
   step: RunStep,
   turns: Turns,
-  taken: readonly Clone[],
+  { clones: taken, conflicts }: Pick<TurnsTaken, "clones" | "conflicts">,
 ): Promise<PublishedWork | Unresolved> {
-  const { works, clones, changes, left } = await step("commit", () => exportAll(attempt, services, taken));
+  const { works, clones, changes, left, refused } = await step("commit", () =>
+    exportAll(attempt, services, taken, conflicts),
+  );
   turns.checkpointer.start(clones);
   // With this checkpoint another worker that takes over pushes the same commits.
   await turns.checkpointer.take();
-  if (left.length > 0) return { clones, conflicts: [], collided: [], left };
-  if (changes.length === 0) return { works, pushed: null };
-  const { pushed, collided } = await step("push", async () => {
-    await requireWorkflowRight(attempt, services, changes);
-    return push(attempt, services, changes);
-  });
-  if (collided.length > 0) return { clones, conflicts: [], collided, left: [] };
+  const open = { clones, conflicts, left };
+  const isMore = conflicts.length + left.length > 0;
+  if (isMore && attempt.session.pullRequestsTogether) return { ...open, collided: [], others: null };
+  if (changes.length === 0 && isMore) return { ...open, collided: [], others: { works, pushed: null, refused } };
+  if (changes.length === 0 && refused.length > 0) throw undelivered(attempt, refused, { pushed: [], delivered: [] });
+  if (changes.length === 0) return { works, pushed: null, refused: [] };
+  const pushes = await step("push", () => push(attempt, services, changes, { refused, isMore }));
+  const { pushed, collided } = pushes;
+  if (isMore || collided.length > 0) return { ...open, collided, others: { works, pushed, refused: pushes.refused } };
   await followPush(attempt, services, turns, clones, pushed);
-  return { works, pushed };
+  return { works, pushed, refused: pushes.refused };
 }
 
 /**
- * @returns the clones' work, the clones as they are recorded now, what is to be pushed, and what is left that keeps it from that
+ * What was pushed of the other repositories, if what is unresolved does not hold them back.
+ * @throws SessionError branch_diverged if there is nothing, or the session opens its pull requests together
  */
-async function exportAll(attempt: Attempt, services: PublishServices, taken: readonly Clone[]) {
-  const works = await exportWork(attempt, services, taken);
-  const clones = await endJoins(attempt, services, works);
-  const changes = works.filter(({ isChanged }) => isChanged);
-  return { works, clones, changes, left: [...leftUnderWay(works), ...(await leftMarkers(attempt, changes))] };
+function withoutUnresolved(attempt: Pick<Attempt, "session">, end: Unresolved): PublishedWork {
+  const { session } = attempt;
+  const { others } = end;
+  if (others === null || session.pullRequestsTogether) throw unresolved(end);
+  const open = session.repositories.flatMap(({ directory, name }) => {
+    const own = others.refused.some((each) => each.name === name) ? null : unresolvedIn(end, directory);
+    return own === null ? [] : [{ name, error: unresolved(own) }];
+  });
+  const refused = [...others.refused, ...open];
+  if ((others.pushed ?? []).length === 0) {
+    if (refused.length === 1) throw unresolved(end);
+    throw undelivered(attempt, refused, { pushed: [], delivered: [] });
+  }
+  return { ...others, refused };
 }
 
-/** A further turn of the agent, in which it resolves what keeps its work from being pushed. */
+/** What is unresolved in one repository; null if nothing is. */
+function unresolvedIn({ conflicts, collided, left }: Unresolved, directory: string): Open | null {
+  const own = {
+    conflicts: conflicts.filter((each) => each.directory === directory),
+    collided: collided.filter(({ work }) => work.clone.remote.directory === directory),
+    left: left.filter((each) => each.directory === directory),
+  };
+  return Object.values(own).every(({ length }) => length === 0) ? null : own;
+}
+
+/**
+ * Exports everything, and tells of what may not be pushed.
+ * @param conflicts merges that the agent is to finish
+ * @returns the clones' work, the clones as they are recorded now, what is to be pushed, what else is left that keeps work from that,
+ *   and what may not be pushed
+ */
+async function exportAll(
+  attempt: Attempt,
+  services: PublishServices,
+  taken: readonly Clone[],
+  conflicts: readonly Conflict[],
+) {
+  const told = new Set(conflicts.map(({ directory }) => directory));
+  const works = await exportWork(attempt, services, taken, told);
+  const clones = await endJoins(attempt, services, works);
+  const changes = works.filter(({ isChanged }) => isChanged);
+  const all = [...leftUnderWay(works), ...(await leftMarkers(attempt, changes))];
+  const left = all.filter(({ directory }) => !told.has(directory));
+  const held = new Set([...told, ...left.map(({ directory }) => directory)]);
+  const free = changes.filter(({ clone }) => !held.has(clone.remote.directory));
+  const refused = works.flatMap((work) => work.refused ?? []);
+  await noticeHeldBack(attempt, refused);
+  return { works, clones, changes: free, left, refused };
+}
+
+async function noticeHeldBack({ mask, emit }: Attempt, refused: readonly RefusedRepository[]): Promise<void> {
+  for (const { name, error } of refused) {
+    const text = `The work on ${name} may not be pushed, which holds back no other repository: ${mask.text(error.message)}`;
+    await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000).toWellFormed() } });
+  }
+}
+
+/**
+ * A further turn of the agent, in which it resolves what keeps its work from being pushed.
+ * @returns null if there is nothing to ask it for: no clone could be brought into the merge
+ */
 async function resolve(
   attempt: Attempt,
   services: PublishServices,
   turns: Turns,
   last: TurnsTaken["harness"],
   open: Unresolved,
-): Promise<TurnsTaken> {
+): Promise<TurnsTaken | null> {
   const begun = await beginMerges(attempt, services, open);
   turns.checkpointer.start(begun.clones);
   const conflicts = [...open.conflicts, ...begun.conflicts];
   await noticeConflicts(attempt, conflicts);
-  // Nothing to ask the agent for: the clone could not be brought into the merge.
-  if (conflicts.length + open.left.length === 0) throw unresolved(open);
+  if (conflicts.length + open.left.length === 0) return null;
   turns.safePoints.enter();
   const { harness } = await resolveTurn(attempt, services, turns, last, conflicts, open.left);
   turns.safePoints.leave();
@@ -186,7 +259,7 @@ async function beginMerges(
   return { clones: current, conflicts };
 }
 
-function unresolved({ conflicts, collided, left }: Unresolved): SessionError {
+function unresolved({ conflicts, collided, left }: Open): SessionError {
   const collisions = collided.map(({ work, collision }) => ({ branch: work.clone.remote.branch, ...collision }));
   const [first] = [...conflicts, ...collisions];
   const [marked] = left;

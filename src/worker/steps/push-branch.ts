@@ -1,8 +1,9 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { holdClaim } from "../../store/queue/lease.ts";
+import { noteCommit } from "../../store/queue/recorded-work.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import { theirsRef } from "../clones/export-repository.ts";
+import { theirsRef } from "../clones/exported-refs.ts";
 import { isWithin, type Collision } from "../git/join.ts";
 import { remoteOptions, type Mirror } from "../git/mirror.ts";
 import { findTip, joinWithTip, pushCommit } from "../git/push.ts";
@@ -53,7 +54,11 @@ export async function pushBranch(
     if (typeof joined !== "string") return { kind: "collided", ...joined };
     if (joined === tip) return { kind: "pushed", sha: joined };
     if (joined !== work.headSha && tip !== null) await requireClean(attempt, services, work, { joined, tip });
-    await database.transaction((transaction) => holdClaim(transaction, session));
+    await database.transaction(async (transaction) => {
+      await holdClaim(transaction, session);
+      // Before it is pushed: the forge may tell of the push before its end is recorded, and it is nobody else's.
+      await noteCommit(transaction, session, { position: work.recorded.position, sha: joined });
+    });
     if ((await pushCommit(mirror, { branch, sha: joined }, options)) === "pushed")
       return { kind: "pushed", sha: joined };
   }

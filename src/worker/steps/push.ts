@@ -1,10 +1,13 @@
+import type { RefusedRepository } from "../../domain/errors/refused-repositories.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { saveRepository } from "../../store/queue/progress.ts";
+import { saveRepository } from "../../store/queue/recorded-work.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Collision } from "../git/join.ts";
 import { uploadContents } from "../git/lfs.ts";
 import type { ClonedWork } from "./export-work.ts";
 import { pushBranch, type BranchServices, type PushEnd } from "./push-branch.ts";
+import { requireWorkflowRight } from "./require-writable.ts";
+import { refusalOf, undelivered } from "./undelivered.ts";
 import { whereToPush, type PushTarget } from "./where-to-push.ts";
 
 /** Work whose branch is on the remote. */
@@ -24,26 +27,80 @@ export interface CollidedWork {
 /** What pushing needs of the worker. */
 export type PushServices = BranchServices & Pick<AttemptServices, "traces" | "forks">;
 
+/** How the pushes of a session's repositories ended. */
+export interface Pushes {
+  readonly pushed: PushedWork[];
+  readonly collided: CollidedWork[];
+  /** What was refused, and holds back no other repository. */
+  readonly refused: RefusedRepository[];
+}
+
 /**
  * Pushes each changed repository's work branch from the mirror, joined with what others committed to it. A branch that is at the
- * commit already is not pushed again; one that was deleted when its pull request ended is not made again.
- * @throws SessionError see `pushBranch`; LeaseLostError
+ * commit already is not pushed again; one that was deleted when its pull request ended is not made again. A refused push does not
+ * hold back the others, unless the session opens its pull requests together.
+ * @param held.refused what was refused before
+ * @param held.isMore whether the agent has something to resolve in further repositories
+ * @throws SessionError if nothing could be pushed, and there is no more, or something was refused of what belongs together; see
+ *   `pushBranch` and `requireWorkflowRight`; LeaseLostError
  */
 export async function push(
   attempt: Attempt,
   services: PushServices,
   changes: readonly ClonedWork[],
-): Promise<{ readonly pushed: PushedWork[]; readonly collided: CollidedWork[] }> {
-  const pushed: PushedWork[] = [];
-  const collided: CollidedWork[] = [];
-  for (const work of changes) {
-    const target = await whereToPush(attempt, services, work.clone);
-    const end = await pushWork(attempt, services, work, target);
-    if (end.kind === "collided") collided.push({ work, collision: end });
-    if (end.kind === "pushed")
-      pushed.push(await recordPush(attempt, services, work, { sha: end.sha, fork: target.fork }));
+  held: { readonly refused?: readonly RefusedRepository[]; readonly isMore?: boolean } = {},
+): Promise<Pushes> {
+  const { pullRequestsTogether } = attempt.session;
+  const { refused: before = [], isMore = false } = held;
+  const pushes: Pushes = { pushed: [], collided: [], refused: [...before] };
+  // Before anything is pushed, if all of it is held together.
+  if (pullRequestsTogether) {
+    for (const work of changes)
+      await attemptPush(attempt, pushes, work, () => requireWorkflowRight(attempt, services, work));
   }
-  return { pushed, collided };
+  for (const work of changes) {
+    if (pullRequestsTogether && pushes.refused.length > 0) break;
+    await attemptPush(attempt, pushes, work, async () => {
+      if (!pullRequestsTogether) await requireWorkflowRight(attempt, services, work);
+      await pushInto(attempt, services, work, pushes);
+    });
+  }
+  const { pushed, collided, refused } = pushes;
+  if (refused.length === 0) return pushes;
+  const names = pushed.map(({ clone }) => clone.repository.name);
+  if (pullRequestsTogether || (pushed.length + collided.length === 0 && !isMore))
+    throw undelivered(attempt, refused, { pushed: names, delivered: [] });
+  await noticeRefused(attempt, refused.slice(before.length));
+  return pushes;
+}
+
+/** Keeps what a repository refuses. @throws whatever is no refusal */
+async function attemptPush(
+  attempt: Pick<Attempt, "signal">,
+  { refused }: Pushes,
+  { clone }: ClonedWork,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    refused.push(refusalOf(error, clone, attempt));
+  }
+}
+
+async function noticeRefused({ mask, emit }: Attempt, refused: readonly RefusedRepository[]): Promise<void> {
+  for (const { name, error } of refused) {
+    const text = `${name} did not take the work, which holds back no other repository: ${mask.text(error.message)}`;
+    await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000).toWellFormed() } });
+  }
+}
+
+async function pushInto(attempt: Attempt, services: PushServices, work: ClonedWork, pushes: Pushes): Promise<void> {
+  const target = await whereToPush(attempt, services, work.clone);
+  const end = await pushWork(attempt, services, work, target);
+  if (end.kind === "collided") pushes.collided.push({ work, collision: end });
+  if (end.kind === "pushed")
+    pushes.pushed.push(await recordPush(attempt, services, work, { sha: end.sha, fork: target.fork }));
 }
 
 async function pushWork(
@@ -68,7 +125,8 @@ async function recordPush(
 ): Promise<PushedWork> {
   const { repository } = work.clone;
   await saveRepository(database, session, repository.position, { headSha: sha, pushedSha: sha });
-  await emit({ type: "branch.pushed", data: { repositoryId: repository.id, branch: session.branchName, sha } });
+  if (work.recorded.pushedSha !== sha)
+    await emit({ type: "branch.pushed", data: { repositoryId: repository.id, branch: session.branchName, sha } });
   if (sha !== work.headSha) {
     const text = `Others had committed to ${session.branchName} of ${repository.name} meanwhile: the branch has their commits and the session's work.`;
     await emit({ type: "notice", data: { level: "info", text } });

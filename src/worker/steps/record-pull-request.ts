@@ -1,5 +1,6 @@
+import type { ApprovalRules } from "../../domain/repositories/approval.ts";
 import type { ForgePullRequest } from "../../forges/forge.ts";
-import { savePullRequest } from "../../store/queue/progress.ts";
+import { savePullRequest } from "../../store/queue/recorded-work.ts";
 import { closePullRequest } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
@@ -11,22 +12,26 @@ export interface FoundPullRequest extends Pick<ForgePullRequest, "number" | "url
   readonly headSha: string;
   /** Whether it was opened by this attempt, for the event that shows it; omitted: there is no event. */
   readonly created?: boolean;
+  /** Who may approve it; null or omitted: the forge does not say, or was not asked. */
+  readonly approval?: ApprovalRules | null;
 }
 
 /**
  * Saves a pull request on the session, and how it ended if it did so meanwhile.
+ * @returns the name of the person in whose name it was opened; null: nobody's
  * @throws LeaseLostError
  */
 export async function recordPullRequest(
   { session, emit }: Pick<Attempt, "session" | "emit">,
   { database }: Pick<AttemptServices, "database">,
-  { clone, headSha, number, url, state, created }: FoundPullRequest,
-): Promise<void> {
+  { clone, headSha, number, url, state, created, approval }: FoundPullRequest,
+): Promise<{ readonly openedBy: string | null }> {
   const { sessionId, organizationId, branchName: head } = session;
   const { id: repositoryId } = clone.repository;
-  const saved = { repositoryId, head, target: clone.targetBranch, headSha, number, url, state };
-  const { id } = await savePullRequest(database, session, saved);
+  const saved = { repositoryId, head, target: clone.targetBranch, headSha, number, url, state, approval, created };
+  const { id, openedBy } = await savePullRequest(database, session, saved);
   if (created !== undefined) await emit({ type: "pullRequest.opened", data: { repositoryId, number, url, created } });
-  if (state === "open") return;
-  await closePullRequest(database, { id, organizationId, sessionId, repositoryId, number }, state);
+  if (state !== "open")
+    await closePullRequest(database, { id, organizationId, sessionId, repositoryId, number }, state);
+  return { openedBy };
 }

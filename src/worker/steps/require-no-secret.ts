@@ -1,8 +1,8 @@
 import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import { notReadRule, type AllowedFinding } from "../../domain/repositories/finding.ts";
-import { saveRepository } from "../../store/queue/progress.ts";
-import { getAllowedFindings } from "../../store/repositories/repositories.ts";
+import { saveRepository } from "../../store/queue/recorded-work.ts";
+import { getAllowedFindings } from "../../store/repositories/repository-settings.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
 import type { ExportedWork } from "../clones/export.ts";
@@ -21,7 +21,7 @@ const namedLimit = 5;
  * @throws SessionError secret_in_work, token_in_work, resources_exhausted
  */
 export async function requireNoSecret(
-  attempt: Pick<Attempt, "session" | "mask" | "secrets" | "signal">,
+  attempt: Pick<Attempt, "session" | "mask" | "found" | "secrets" | "signal">,
   { database }: Pick<AttemptServices, "database">,
   clone: Clone,
   work: ExportedWork,
@@ -35,7 +35,8 @@ export async function requireNoSecret(
   if (found.known.length > 0) throw secretInWork(attempt, found.known);
   if (found.shapes.length > 0) {
     const { headSha, patch, patchTruncated } = work;
-    const shown = mask.with(found.shapes.map(valueOf)).text(patch);
+    for (const shape of found.shapes) attempt.found.add(valueOf(shape));
+    const shown = mask.with([...attempt.found]).text(patch);
     // Saved again with the findings masked.
     await saveRepository(database, session, repository.position, { headSha, patch: shown, patchTruncated });
     throw tokenInWork(repository, found.shapes);

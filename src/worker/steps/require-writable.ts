@@ -124,21 +124,19 @@ export async function warnOfWorkflows(
 export async function requireWorkflowRight(
   attempt: Looking,
   services: Pick<Services, "forgeOf">,
-  changes: readonly ClonedWork[],
+  work: ClonedWork,
 ): Promise<void> {
-  for (const work of changes) {
-    if (!(await changesWorkflows(attempt, work))) continue;
-    const { repository } = work.clone;
-    const { access } = await accessOf(attempt, services, repository);
-    if (access?.mayChangeWorkflows !== false) continue;
-    throw new SessionError({
-      code: "repository_access_denied",
-      reason: `The work changes files in ${workflows} of ${repository.name}, and the configured token may not.`,
-      retryable: false,
-      remedy:
-        "Give the token the scope `workflow` (an App: the permission Workflows, read and write), then retry: the work is kept.",
-    });
-  }
+  if (!(await changesWorkflows(attempt, work))) return;
+  const { repository } = work.clone;
+  const { access } = await accessOf(attempt, services, repository);
+  if (access?.mayChangeWorkflows !== false) return;
+  throw new SessionError({
+    code: "repository_access_denied",
+    reason: `The work changes files in ${workflows} of ${repository.name}, and the configured token may not.`,
+    retryable: false,
+    remedy:
+      "Give the token the scope `workflow` (an App: the permission Workflows, read and write), then retry: the work is kept.",
+  });
 }
 
 async function changesWorkflows({ signal }: Looking, { clone, headSha, recorded }: ClonedWork): Promise<boolean> {

@@ -19,6 +19,7 @@ import type { Checkpointer } from "../checkpoints/checkpointer.ts";
 import type { RestoredFrom } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
+import { offeredTools, toolServer } from "../tools/session-tools.ts";
 import { agentTurn, variablesOf, type TurnServices } from "./agent-turn.ts";
 import { chooseAgent } from "./choose-agent.ts";
 import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
@@ -26,14 +27,17 @@ import type { JoinServices } from "./bring-in.ts";
 import { joinBranches } from "./join-branches.ts";
 import { resumeJoins } from "./joins-by-hand.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
+import type { ToldFacts } from "./told-event.ts";
 
 /** What the turns of an attempt share. */
 export interface Turns {
   readonly clones: readonly Clone[];
   readonly environments: readonly RepositoryEnvironment[];
+  /** What the agent is told of the event that a forge told; null or omitted: nothing. */
+  readonly told?: ToldFacts | null;
   /** Where the work so far comes from, for the prompt after an interruption. */
   readonly origin: "disk" | RestoredFrom;
-  readonly checkpointer: Pick<Checkpointer, "start" | "follow" | "observe" | "take">;
+  readonly checkpointer: Pick<Checkpointer, "start" | "follow" | "observe" | "take" | "work">;
   readonly safePoints: SafePoints;
 }
 
@@ -91,14 +95,18 @@ export async function takeTurns(
     const { position, interrupted } = message;
     const asked = interrupted ? interruptedPrompt(message.text, turns.origin) : message.text;
     const text = withOthersWork(asked, joined);
+    // Only between two turns of this attempt it is known without another checkpoint what the folders had.
+    const before = taken.hasEnded && joined.takenIn.length === 0 && !interrupted ? checkpointer.work() : null;
     const turn = await takeTurn(attempt, services, turns, { isFirst: position === 1, text, harness: taken.harness });
     taken = { ...taken, harness: turn.harness, hasEnded: true };
     answer = turn.result.finalMessage;
     // Store the harness's memory first: a completed turn is never repeated.
     const isKept = await checkpointer.take();
+    const after = isKept ? checkpointer.work() : null;
+    const hasChanged = before === null || after === null ? null : before !== after;
     const isRepeated = repeated > 0;
     repeated -= 1;
-    await completeMessage(database, session, message.id, { answer: mask.text(answer), isKept, isRepeated });
+    await completeMessage(database, session, message.id, { answer: mask.text(answer), isKept, isRepeated, hasChanged });
   }
   // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
@@ -198,7 +206,7 @@ interface Message {
 async function takeTurn(
   attempt: Attempt,
   services: AgentServices,
-  { clones, environments, checkpointer, safePoints }: Turns,
+  { clones, environments, told, checkpointer, safePoints }: Turns,
   message: Message,
 ): Promise<{ readonly result: TurnResult; readonly harness: Harness }> {
   const { database } = services;
@@ -206,7 +214,8 @@ async function takeTurn(
   await requireSandbox(services);
   const { provider, model, reasoning } = await chooseAgent(attempt, services);
   const over = new AbortController();
-  const gateway = await openSessionGateway(attempt, services, (reason) => over.abort(reason));
+  const tools = offeredTools(attempt, services);
+  const gateway = await openSessionGateway(attempt, services, tools, (reason) => over.abort(reason));
   checkpointer.follow(provider);
   const emit = async (event: NewEvent): Promise<void> => {
     await attempt.emit(event);
@@ -220,10 +229,11 @@ async function takeTurn(
       model,
       reasoning,
       gateway,
+      toolServers: tools.list.length === 0 ? [] : [toolServer(gateway)],
       variables: variablesOf(attempt, environments),
       image: environments[0]?.image ?? null,
       // The first message may have been cancelled before an agent got it.
-      message: message.isFirst || harness === null ? firstPrompt(session, message.text, clones) : message.text,
+      message: message.isFirst || harness === null ? firstPrompt(session, message.text, clones, told) : message.text,
       transcript: transcriptText(await transcript(database, session)),
       // Another provider can't load this session.
       resume: harness?.provider === provider.id ? harness.sessionId : null,

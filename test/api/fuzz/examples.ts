@@ -19,6 +19,8 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     },
     updateAutomation: { name: word, instructions: "Fix {{ event.x | default: 2 }}", targetBranch: "dev" },
     previewAutomation: { event: { x: 1, list: [{ a: "b" }], text: "c" } },
+    previewDraft: { instructions: "Fix {{ event.x | default: 1 }}", event: { x: [1, { a: "b" }] } },
+    updateAutomationState: { set: { seen: { last: 7 } }, remove: ["old"], versions: { old: 0 } },
     triggerAutomation: { x: { y: [1, "2", null] } },
     triggerAgent: { x: 1 },
     createRepository: { url: `https://git.example.com/new/${word}`, branch: "main", description: "a repository" },
@@ -27,6 +29,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     allowEgress: { host: "files.example.com" },
     updateEnvironment: { setupScript: "npm ci", variables: { CI: "true" } },
     setLimits: { maxRunningSessions: 3 },
+    setAutomationFiles: { enabled: true },
     // A list that allows no repository would have most other requests refused.
     updateOrganization: { name: word, repositories: null },
     // The name of none, so that the others still find their organization.
@@ -46,6 +49,8 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
       webUrl: `https://${word}.example`,
       credential: { type: "token", token: "a-secret-token" },
     },
+    createAccount: { webUrl: `https://${word}.example`, token: "a-secret-token" },
+    updateAccount: { token: "another-secret-token" },
     startGitHubApp: { webUrl: `https://app-${word}.example`, account: "acme" },
     updateConnection: { name: word, credential: { type: "token", token: "another-secret-token" } },
     updateSecret: { value: "another secret value" },

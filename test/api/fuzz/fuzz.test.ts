@@ -107,6 +107,8 @@ async function fill(
   const job = await create("job", `/automation/${automationId}/trigger`, { x: 1 });
   add("ledger", job);
   await pool.query("update job set status = 'failed', error = $2 where id = $1", [job, word]);
+  // One that has not begun, and so can be cancelled.
+  await create("job", `/automation/${automationId}/trigger`, { x: 2 });
   const webhook = await create("webhook", "/webhook/create", { url: `https://hooks.example.com/${word}` });
   const { body: delivery } = await testApp.post(`/webhook/${webhook}/test`, {}, { key });
   add("delivery", delivery.id);
@@ -130,6 +132,14 @@ async function fill(
     [user, organizationId, word, user],
   );
   add("user", user);
+  // Whose the key is, and an account: nobody disables or erases this one, with whom the key would end.
+  const owner = crypto.randomUUID();
+  await pool.query(
+    "insert into user_account (id, organization_id, issuer, subject, name, role) values ($1, $2, 'https://id.example.com', $4, $3, 'member')",
+    [owner, organizationId, word, owner],
+  );
+  await pool.query("update api_key set user_id = $2 where hash = sha256(convert_to($1, 'UTF8'))", [key, owner]);
+  await create("account", "/account/create", { webUrl: `https://${word}-${name}.example`, token: word });
 }
 
 /**

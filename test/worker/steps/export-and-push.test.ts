@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { recordedWork } from "../../../src/store/queue/progress.ts";
+import { recordedWork } from "../../../src/store/queue/recorded-work.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { exportWork, salvage, type ClonedWork } from "../../../src/worker/steps/export-work.ts";
@@ -164,6 +165,18 @@ test("new work after a push is pushed again, to the same pull request", async ()
   const { rows } = await world.database.pool.query("select head_sha from pull_request");
   expect(rows).toEqual([{ head_sha: world.git("rev-parse", attempt.session.branchName) }]);
   expect(second[0]?.pushedSha).not.toBe(first[0]?.pushedSha);
+});
+
+test("what looked like a secret stays masked in the diff that is saved after a later failure", async () => {
+  const { attempt, clones } = await begin();
+  const token = `ghp_${randomBytes(27).toString("base64").replaceAll(/[+/=]/gu, "x").slice(0, 36)}`;
+  await work(clones[0], "one.txt", `${token}\n`);
+  await expect(exportWork(attempt, services, clones)).rejects.toMatchObject({ code: "token_in_work" });
+  await work(clones[0], "two.txt", "two\n", false);
+  await salvage(attempt, services, attempt.signal);
+  const { rows } = await world.database.pool.query<{ patch: string }>("select patch from session_repository");
+  expect(rows[0]?.patch).toContain("+two");
+  expect(rows[0]?.patch).not.toContain(token);
 });
 
 test("after a failure the diff of what is there is saved, and nothing if no clone was completed", async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { recordedWork } from "../../../src/store/queue/progress.ts";
+import { recordedWork } from "../../../src/store/queue/recorded-work.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
 import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
@@ -82,7 +82,9 @@ test("a clone that could not be brought there is joined when it is pushed", asyn
   expect((await publish(attempt, one, joined.clones)).pushed).toHaveLength(1);
   const files = world.git("ls-tree", "--name-only", attempt.session.branchName);
   expect(files).toBe("README.md\nmore.txt\ntheir.txt\nwork.txt");
-  expect(await ownCommits(attempt)).toEqual(["change more.txt", "change work.txt"]);
+  // The join is the session's own, too: a forge that tells of its push tells of nobody else's.
+  const joinCommit = expect.stringMatching(/^Merge what others committed to offstage\//u) as string;
+  expect(await ownCommits(attempt)).toEqual([joinCommit, "change more.txt", "change work.txt"]);
 });
 
 test("a clone whose work can't be taken out stays as it is, for the turn that may mend it", async () => {

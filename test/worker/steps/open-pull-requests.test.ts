@@ -32,8 +32,8 @@ async function publish(attempt: Attempt, file: string | null): Promise<boolean> 
   if (file !== null) await work(clones[0], file);
   const works = await exportWork(attempt, services, clones);
   const changes = works.filter(({ isChanged }) => isChanged);
-  const { pushed } = await push(attempt, services, changes);
-  await openPullRequests(attempt, services, pushed, "Did it.");
+  const { pushed, refused } = await push(attempt, services, changes);
+  await openPullRequests(attempt, services, pushed, "Did it.", refused);
   return changes.length > 0;
 }
 
@@ -104,4 +104,86 @@ test("a body has the session's mark at its end", async () => {
   const [pull] = await pulls();
   const sha = world.git("rev-parse", attempt.session.branchName);
   expect(pull?.body.endsWith(`<!-- offstage session=${attempt.session.sessionId} commit=${sha} -->`)).toBe(true);
+});
+
+const settings = { draft: true, labels: ["bug"], reviewers: ["ada", "acme/core"], assignees: [] };
+const openAs = (attempt: Attempt) =>
+  world.database.pool.query("update session set pull_request = $2 where id = $1", [
+    attempt.session.sessionId,
+    JSON.stringify(settings),
+  ]);
+const queued = async () =>
+  (
+    await world.database.pool.query<{ action: unknown }>(
+      "select action from answer where action ->> 'kind' = 'settings' order by number",
+    )
+  ).rows.map(({ action }) => action);
+const subject = { kind: "pullRequest", number: 1 };
+
+test("a pull request is opened as it is set, and gets its labels and reviewers once, whoever dies and however often it is published", async () => {
+  const attempt = await world.begin();
+  await openAs(attempt);
+  await publish(attempt, "one.txt");
+  expect(await pulls()).toMatchObject([{ draft: true }]);
+  const wanted = [
+    { kind: "settings", subject, field: "labels", names: ["bug"] },
+    { kind: "settings", subject, field: "reviewers", names: ["ada", "acme/core"] },
+  ];
+  expect(await queued()).toEqual(wanted);
+  // A worker that died before it queued them, and its row.
+  await world.database.pool.query("delete from answer");
+  await forgetRow();
+  const next = await world.again(attempt, "one");
+  await publish(next, null);
+  expect(await queued()).toEqual(wanted);
+  await publish(await world.again(next, "one"), "two.txt");
+  expect(await queued()).toEqual(wanted);
+  expect(await pulls()).toHaveLength(1);
+});
+
+test("a pull request that somebody else opened for the branch stays as it is", async () => {
+  const attempt = await world.begin();
+  await openAs(attempt);
+  world.git("branch", attempt.session.branchName, "main");
+  await world.forge.commit("acme", "app", attempt.session.branchName, { "theirs.txt": "theirs\n" });
+  await fetch(`${world.forge.apiUrl}/repos/acme/app/pulls`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${world.forge.token}` },
+    body: JSON.stringify({ head: attempt.session.branchName, base: "main", title: "Theirs", body: "" }),
+  });
+  await publish(attempt, "one.txt");
+  expect(await pulls()).toMatchObject([{ title: "Theirs", draft: false }]);
+  expect(await queued()).toEqual([]);
+});
+
+test("that a repository has no drafts is told", async () => {
+  world.forge.describe("acme", "app", { hasDrafts: false });
+  const attempt = await world.begin();
+  await openAs(attempt);
+  await publish(attempt, "one.txt");
+  expect(await pulls()).toMatchObject([{ draft: false, state: "open" }]);
+  const { rows: notices } = await world.database.pool.query<{ text: string }>(
+    "select data ->> 'text' as text from event where type = 'notice'",
+  );
+  expect(notices.map(({ text }) => text).join()).toContain("is no draft");
+});
+
+test("who may approve is said once, and kept for the text", async () => {
+  world.forge.describe("acme", "app", { approvals: { excludesPusher: true, pushDismisses: true } });
+  const attempt = await world.begin();
+  await publish(attempt, "one.txt");
+  const approving = async (): Promise<string[]> =>
+    (await world.events(attempt)).filter((event) => event.includes("does not count"));
+  expect(await approving()).toEqual([
+    expect.stringMatching(
+      /^notice On .*, for the pull request of acme\/app: an approval by the account that pushed last does not count/u,
+    ),
+  ]);
+  const kept = await world.database.pool.query("select approval from pull_request");
+  expect(kept.rows).toEqual([
+    { approval: { excludesPusher: true, excludesAuthor: null, excludesEveryAuthor: true, pushDismisses: true } },
+  ]);
+  await publish(await world.again(attempt, "one"), "two.txt");
+  expect(await approving()).toHaveLength(1);
+  expect((await world.database.pool.query("select approval from pull_request")).rows).toEqual(kept.rows);
 });

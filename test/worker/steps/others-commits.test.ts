@@ -57,7 +57,11 @@ describe.skipIf(!ssh)("where commits are signed", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("what the agent fetched and merged keeps its hashes, and the agent's own commits are signed", async () => {
+  test.each([
+    ["whose git can be asked for any commit", false],
+    ["whose git speaks an older protocol", true],
+  ])("what the agent fetched and merged from a server %s keeps its hashes, and its own is signed", async (_, isOld) => {
+    if (isOld) world.forge.speakOldGit();
     const services = { ...one, signer };
     const attempt = await world.begin();
     const { clones } = await prepareWorkspace(attempt, services);
@@ -67,7 +71,13 @@ describe.skipIf(!ssh)("where commits are signed", () => {
     await world.forge.commit("acme", "app", "main", { "target.txt": "t\n" });
     const onTarget = world.git("rev-parse", "main");
     world.git("branch", "feature", "main~1");
-    await world.forge.commit("acme", "app", "feature", { "feature.txt": "f\n" });
+    // Of another session, whose committer is the same.
+    const tree = world.git("rev-parse", "feature^{tree}");
+    world.git(
+      "update-ref",
+      "refs/heads/feature",
+      world.git(...identity, "commit-tree", tree, "-p", "feature", "-m", "f"),
+    );
     const onFeature = world.git("rev-parse", "feature");
     gitIn(clones, "fetch", "--quiet", world.forge.pathOf("acme", "app"), "main", "feature");
     gitIn(clones, "merge", "--quiet", "--no-edit", onTarget);
@@ -81,6 +91,112 @@ describe.skipIf(!ssh)("where commits are signed", () => {
     const own = world.git("rev-list", branch, "--not", "main", "feature").split("\n");
     expect(own).toHaveLength(4);
     for (const sha of own) expect(world.git("cat-file", "commit", sha)).toContain("gpgsig ");
+  });
+
+  const isSigned = (sha: string): boolean => world.git("cat-file", "commit", sha).includes("gpgsig ");
+
+  test("what the agent fetched of a branch that then moved on keeps its hashes, another session's too", async () => {
+    const services = { ...one, signer };
+    const attempt = await world.begin();
+    const { clones } = await prepareWorkspace(attempt, services);
+    const bare = world.forge.pathOf("acme", "app");
+    world.git("branch", "reviewers");
+    await world.forge.commit("acme", "app", "reviewers", { "review.txt": "r\n" });
+    // Of another session, from before the server had a key: its committer is the same, and nothing else tells that it is not ours.
+    const tree = world.git("rev-parse", "main^{tree}");
+    const session = world.git(...identity, "commit-tree", tree, "-p", "main", "-m", "another session's");
+    world.git("update-ref", "refs/heads/offstage/other", session);
+    gitIn(clones, "fetch", "--quiet", bare, "offstage/other");
+    gitIn(clones, "merge", "--quiet", "--ff-only", "FETCH_HEAD");
+    await commit(clones, "first.txt");
+    gitIn(clones, "fetch", "--quiet", bare, "reviewers");
+    const review = gitIn(clones, "rev-parse", "FETCH_HEAD");
+    gitIn(clones, "merge", "--quiet", "--no-edit", review);
+    await world.forge.commit("acme", "app", "reviewers", { "later.txt": "l\n" });
+    await world.forge.commit("acme", "app", "offstage/other", { "more.txt": "m\n" });
+    await publish(attempt, services, clones);
+    const pushed = world.git("rev-list", attempt.session.branchName).split("\n");
+    expect(pushed).toContain(session);
+    expect(pushed).toContain(review);
+    expect([session, review].map(isSigned)).toEqual([false, false]);
+    const own = world.git("rev-list", attempt.session.branchName, "--not", session, review).split("\n");
+    expect(own.map(isSigned)).toEqual([true, true]);
+  });
+
+  test("what the agent merged keeps its hashes, also if the other branch has had many commits since", async () => {
+    const services = { ...one, signer };
+    const tree = world.git("rev-parse", "main^{tree}");
+    const made = (parent: string, message: string, daysAgo: number): string => {
+      const date = `@${Math.floor(Date.now() / 1_000 - daysAgo * 86_400)} +0000`;
+      const env = { ...process.env, GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
+      const at = ["-C", world.forge.pathOf("acme", "app"), ...identity];
+      const written = execFileSync("git", [...at, "commit-tree", tree, "-p", parent, "-m", message], { env });
+      return written.toString().trim();
+    };
+    const base = world.git("rev-parse", "main");
+    const session = made(base, "another session's", 50);
+    world.git("update-ref", "refs/heads/offstage/other", session);
+    let tip = base;
+    for (let index = 0; index < 40; index += 1) tip = made(tip, "on the target", 40 - index);
+    world.git("update-ref", "refs/heads/main", tip);
+    const attempt = await world.begin();
+    const { clones } = await prepareWorkspace(attempt, services);
+    await commit(clones, "first.txt");
+    gitIn(clones, "fetch", "--quiet", world.forge.pathOf("acme", "app"), "offstage/other");
+    gitIn(clones, "merge", "--quiet", "--no-edit", "FETCH_HEAD");
+    world.git("update-ref", "-d", "refs/heads/offstage/other");
+    world.git("update-ref", "refs/kept/other", session);
+    await publish(attempt, services, clones);
+    const pushed = world.git("rev-list", attempt.session.branchName).split("\n");
+    expect(pushed).toContain(session);
+    const own = world.git("rev-list", attempt.session.branchName, "--not", "main", session).split("\n");
+    expect(own.map(isSigned)).toEqual([true, true]);
+  });
+
+  test("a stranger's commits of a fork keep their hashes, and what the agent commits on top of its own is its own", async () => {
+    const services = { ...one, signer };
+    const attempt = await world.begin();
+    const { clones } = await prepareWorkspace(attempt, services);
+    const fork = join(folder, "fork.git");
+    world.git("clone", "--quiet", "--bare", ".", fork);
+    const stranger = ["-c", "user.name=Stranger", "-c", "user.email=stranger@example.org"];
+    const made = ["commit-tree", "main^{tree}", "-p", "main", "-m", "a stranger's"];
+    const theirs = execFileSync("git", ["-C", fork, ...stranger, ...made], { encoding: "utf8" }).trim();
+    execFileSync("git", ["-C", fork, "update-ref", "refs/heads/work", theirs]);
+    gitIn(clones, "fetch", "--quiet", fork, "work");
+    gitIn(clones, "merge", "--quiet", "--ff-only", "FETCH_HEAD");
+    await commit(clones, "first.txt");
+    // In another's name, as an agent may try: nobody else has the commit before it.
+    gitIn(clones, ...stranger, "commit", "--quiet", "--allow-empty", "--message", "not a stranger's");
+    await publish(attempt, services, clones);
+    const branch = attempt.session.branchName;
+    expect(world.git("log", "--reverse", "--format=%cn: %s", branch, "--not", "main").split("\n")).toEqual([
+      "Stranger: a stranger's",
+      "Offstage: add first.txt",
+      "Offstage: not a stranger's",
+    ]);
+    const [first, ...own] = world.git("rev-list", "--reverse", branch, "--not", "main").split("\n");
+    expect(first).toBe(theirs);
+    expect(isSigned(theirs)).toBe(false);
+    expect(own.map(isSigned)).toEqual([true, true]);
+  });
+
+  test("the commits of a pull request that is in the clone are its author's", async () => {
+    const services = { ...one, signer };
+    const attempt = await world.begin();
+    const { clones } = await prepareWorkspace(attempt, services);
+    const [clone] = clones;
+    if (clone === undefined) throw new Error("there is no clone");
+    const options = { encoding: "utf8", env: { ...process.env } } as const;
+    const inMirror = (...parameters: string[]): string =>
+      execFileSync("git", ["-C", clone.mirror.path, ...identity, ...parameters], options).trim();
+    const theirs = inMirror("commit-tree", `${clone.baseSha}^{tree}`, "-p", clone.baseSha, "-m", "of the pull request");
+    const pin = `refs/offstage/${attempt.session.sessionId}/${clone.remote.directory}/pull-request/head`;
+    inMirror("update-ref", pin, theirs);
+    gitIn(clones, "merge", "--quiet", "--ff-only", theirs);
+    await commit(clones, "first.txt");
+    await publish(attempt, services, clones);
+    expect(world.git("rev-list", attempt.session.branchName)).toContain(theirs);
   });
 });
 

@@ -71,6 +71,7 @@ function exported(headSha: string, { own = [], pushed = null, configuredBranch }
     clone: { ...clone, remote: { ...clone.remote, configuredBranch: configuredBranch ?? null } },
     recorded: { position, commits: new Set(own), pushedSha: pushed, hasPullRequest: false, askedMsAgo: null },
     isChanged: true,
+    refused: null,
     lfs: [],
   };
 }

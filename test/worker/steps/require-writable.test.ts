@@ -83,7 +83,9 @@ test.each<[string, string | null, string]>([
   const { clones } = await prepareWorkspace(attempt, services);
   await mkdir(join(folderOf(clones), ".github/workflows"), { recursive: true });
   await writeFile(join(folderOf(clones), ".github/workflows/a.yml"), "on: push\n");
-  const checking = requireWorkflowRight(attempt, services, await exportWork(attempt, services, clones));
+  const [work] = await exportWork(attempt, services, clones);
+  if (work === undefined) throw new Error("there is no work");
+  const checking = requireWorkflowRight(attempt, services, work);
   expect(
     await checking.then(
       () => "passed",

@@ -23,13 +23,13 @@ export function gitIn(clones: readonly Clone[], ...parameters: string[]): string
 /** Takes the work out, pushes it, and opens its pull request. */
 export async function publish(attempt: Attempt, services: StepServices, clones: readonly Clone[]) {
   const works = await exportWork(attempt, services, clones);
-  const { pushed, collided } = await push(
+  const pushes = await push(
     attempt,
     services,
     works.filter(({ isChanged }) => isChanged),
   );
-  await openPullRequests(attempt, services, pushed, "");
-  return { works, pushed, collided };
+  await openPullRequests(attempt, services, pushes.pushed, "", pushes.refused);
+  return { works, ...pushes };
 }
 
 /** A worker's services with what the turns need besides; no agent can run on it. */

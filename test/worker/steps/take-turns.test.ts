@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { completeMessage, nextMessage, saveRepository } from "../../../src/store/queue/progress.ts";
+import { completeMessage, nextMessage } from "../../../src/store/queue/progress.ts";
+import { saveRepository } from "../../../src/store/queue/recorded-work.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createSafePoints } from "../../../src/worker/attempt/safe-points.ts";
 import { WorkerDraining } from "../../../src/worker/attempt/stop-reasons.ts";

@@ -317,6 +317,9 @@ describe("commits that a checkpoint builds on, and the remote has lost", () => {
   /** As a reviewer who takes them back, on a server that has collected its garbage since. */
   function lose(branch: string): void {
     world.git("update-ref", `refs/heads/${branch}`, `${branch}~1`);
+    // What a forge keeps of a pull request's commits, it loses as well.
+    const kept = world.git("for-each-ref", "--format=%(refname)", "refs/pull*/**", "refs/merge-requests");
+    for (const ref of kept.split("\n").filter((name) => name !== "")) world.git("update-ref", "-d", ref);
     world.git("-c", "gc.reflogExpire=now", "-c", "gc.reflogExpireUnreachable=now", "gc", "--quiet", "--prune=now");
   }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { egressRuleSchema } from "../../../domain/environments/egress.ts";
-import { allowEgress, getEgress, setEgress } from "../../../store/repositories/repositories.ts";
+import { allowEgress, getEgress, setEgress } from "../../../store/repositories/repository-settings.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";

@@ -1,5 +1,5 @@
 import { environmentSchema, updateEnvironmentSchema } from "../../../domain/environments/environment.ts";
-import { getEnvironment, updateEnvironment } from "../../../store/repositories/repositories.ts";
+import { getEnvironment, updateEnvironment } from "../../../store/repositories/repository-settings.ts";
 import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";

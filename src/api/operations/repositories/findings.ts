@@ -1,6 +1,10 @@
 import { z } from "zod";
 import { allowedFindingSchema, allowedFindingsSchema } from "../../../domain/repositories/finding.ts";
-import { allowFinding, getAllowedFindings, setAllowedFindings } from "../../../store/repositories/repositories.ts";
+import {
+  allowFinding,
+  getAllowedFindings,
+  setAllowedFindings,
+} from "../../../store/repositories/repository-settings.ts";
 import { principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";

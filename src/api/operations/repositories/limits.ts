@@ -1,5 +1,5 @@
 import { repositoryLimitsSchema } from "../../../domain/repositories/repository.ts";
-import { getLimits, setLimits } from "../../../store/repositories/repositories.ts";
+import { getLimits, setLimits } from "../../../store/repositories/repository-settings.ts";
 import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";

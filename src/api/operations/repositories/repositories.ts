@@ -96,7 +96,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
         tags,
         operationId: "deleteRepository",
         summary:
-          "Disconnect a repository: its secrets are deleted, its other settings are there when it is connected again",
+          "Disconnect a repository: its secrets and the automations of its files are deleted, its other settings are there when it is connected again",
         params: idParameters,
         response: answers(repositorySchema),
       },

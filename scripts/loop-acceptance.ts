@@ -1,0 +1,161 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { createClient } from "../src/client.ts";
+import { commentMarkKey } from "../src/domain/repositories/comment-mark.ts";
+import type { SessionDetail } from "../src/domain/sessions/session.ts";
+import {
+  begin,
+  closePullRequest,
+  expecting,
+  same,
+  unless,
+  type Expectation,
+  type Subject,
+} from "./forge-acceptance.ts";
+import { createLoopForge } from "./loop-forge.ts";
+
+/** A running Offstage that the forge delivers to. */
+export interface LoopSubject extends Subject {
+  readonly offstage: {
+    readonly url: string;
+    readonly key: string;
+    /** The word that calls it, without `@`. */
+    readonly mention: string;
+    /** How long one turn may take, in ms. */
+    readonly turnMs: number;
+  };
+}
+
+/** What a whole file is to say: an order that a model understands, and the scripted one of the tests. */
+const order = (file: string, content: string): string =>
+  `write ${file}: ${content}\n\n(Make the file ${file} say just that, and change nothing else.)`;
+
+/**
+ * Tries the feedback loop of a running Offstage on a real forge: a session opens a pull request, a comment calls Offstage, and
+ * what comes of it is looked for on the forge: the reaction, the commit, one answer, and the end. The pull request stays, closed.
+ * @param report called with each expectation as it is known; after one that is not met, those that need it are not tried
+ * @returns whether all are met
+ * @throws Error if the trial can't begin
+ */
+export async function acceptLoop(subject: LoopSubject, report: (met: Expectation) => void): Promise<boolean> {
+  const { offstage, repositoryUrl } = subject;
+  const loop = createLoopForge(subject);
+  const { trial, end } = await begin(subject);
+  const { forge, address, signal, target } = trial;
+  const client = createClient({ baseUrl: offstage.url, key: offstage.key });
+  const { expect, isMet } = expecting(report);
+  const file = `offstage-acceptance-${randomBytes(6).toString("hex")}.txt`;
+  let session: SessionDetail | null = null;
+  let comment = "";
+  let headSha = "";
+  let number = 0;
+  const answers = async () => (await loop.comments(number)).filter(({ body }) => commentMarkKey(body) !== null);
+  const readSession = async (): Promise<SessionDetail> => client.session.get(session?.id ?? "");
+  const turns = async (): Promise<number> => {
+    const { events } = await client.session.events(session?.id ?? "", { limit: 1_000 });
+    return events.filter(({ type }) => type === "agent.started").length;
+  };
+
+  const steps: readonly (readonly [string, () => Promise<void>])[] = [
+    [
+      "a session opens a pull request",
+      async () => {
+        session = await client.session
+          .create({ prompt: order(file, "one"), repositories: [repositoryUrl] })
+          .then(({ id }) => client.session.get(id));
+        session = await until(offstage.turnMs, readSession, ({ status }) => isOver(status));
+        same([session.status, session.pullRequests.length], ["completed", 1], "how it ended, and its pull requests");
+        number = session.pullRequests[0]?.number ?? 0;
+        headSha = (await forge.readPullRequest(address, number, signal)).headSha ?? "";
+      },
+    ],
+    [
+      "somebody comments on it, and calls Offstage",
+      async () => void (comment = await loop.comment(number, `@${offstage.mention}\n${order(file, "two")}`)),
+    ],
+    [
+      "a reaction shows that it was seen",
+      async () => {
+        const limitMs = Math.max(subject.lagMs, 10_000);
+        await until(
+          limitMs,
+          () => loop.reactions(number, comment),
+          (found) => found.includes("eyes"),
+        );
+      },
+    ],
+    [
+      "a commit follows on the same pull request",
+      async () => {
+        const read = () => forge.readPullRequest(address, number, signal);
+        const { headSha: after } = await until(offstage.turnMs, read, ({ headSha: now }) => now !== headSha);
+        headSha = after ?? "";
+        same((await readSession()).pullRequests.length, 1, "how many pull requests the session has");
+      },
+    ],
+    [
+      "the comment is answered once, with the commit",
+      async () => {
+        await until(offstage.turnMs, readSession, ({ status }) => isOver(status));
+        const found = await until(subject.lagMs + 30_000, answers, ({ length }) => length > 0);
+        same(found.length, 1, "how many answers there are");
+        unless(found[0]?.body.includes(headSha.slice(0, 10)) !== true, `it does not name ${headSha.slice(0, 10)}`);
+      },
+    ],
+    [
+      "its own answer and commit start nothing",
+      async () => {
+        // By then the forge has told of them.
+        await pause(Math.min(subject.lagMs, 10_000));
+        same([(await readSession()).status, await turns()], ["completed", 2], "its status and turns");
+        same((await answers()).length, 1, "how many answers there are");
+      },
+    ],
+    [
+      "the pull request's end is heard of",
+      async () => {
+        await closePullRequest(subject, address, number);
+        const state = async () => (await readSession()).pullRequests[0]?.state;
+        // A forge that does not tell is asked once a minute.
+        await until(subject.lagMs + 90_000, state, (now) => now === "closed");
+      },
+    ],
+    [
+      "who calls Offstage after that is told so, and nothing is started",
+      async () => {
+        await loop.comment(number, `@${offstage.mention}\n${order(file, "three")}`);
+        const told = await until(subject.lagMs + 30_000, answers, ({ length }) => length > 1);
+        unless(!told.some(({ body }) => body.includes("closed")), "no answer says that it is closed");
+        same(await turns(), 2, "its turns");
+      },
+    ],
+  ];
+  try {
+    for (const [name, act] of steps) {
+      await expect(name, act);
+      if (!isMet()) break;
+    }
+  } finally {
+    const branch = (session as SessionDetail | null)?.branchName;
+    if (number !== 0 && !isMet()) await closePullRequest(subject, address, number).catch(() => undefined);
+    await expect("the branch is deleted", async () => {
+      if (branch !== undefined && branch !== target) await trial.remove([branch]);
+    });
+    await end();
+  }
+  return isMet();
+}
+
+const isOver = (status: string): boolean => ["completed", "failed", "cancelled"].includes(status);
+
+/** Asks until it is so. @throws Error after so many ms, with the last answer */
+async function until<Found>(limitMs: number, ask: () => Promise<Found>, isSo: (found: Found) => boolean) {
+  const limit = performance.now() + limitMs;
+  for (;;) {
+    const found = await ask();
+    if (isSo(found)) return found;
+    if (performance.now() > limit)
+      throw new Error(`after ${Math.round(limitMs / 1_000)} s it was still ${JSON.stringify(found)?.slice(0, 500)}`);
+    await pause(250);
+  }
+}

@@ -1,0 +1,27 @@
+import { keepTemplates, readTemplates } from "../../../automation-files/templates.ts";
+import { automationTemplatesSchema } from "../../../domain/automations/automation-file.ts";
+import type { App } from "../../http/context.ts";
+import { answers } from "../../http/shapes.ts";
+
+/** Adds the operation that lists the automations to start from. */
+export function addAutomationTemplateOperations(app: App): void {
+  keepTemplates();
+  app.get(
+    "/automation/template/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags: ["Automations"],
+        operationId: "listAutomationTemplates",
+        summary: "List automations to start from",
+        response: answers(automationTemplatesSchema),
+      },
+    },
+    async () => ({
+      templates: (await readTemplates()).map(({ samples, ...template }) => ({
+        ...template,
+        samples: samples.map(({ name }) => `${template.id}/${name}`),
+      })),
+    }),
+  );
+}

@@ -1,0 +1,234 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { InboundEvent } from "../../../domain/automations/inbound-event.ts";
+import { receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
+import type { ForgeEvent } from "../../../domain/automations/forge-event.ts";
+import { steeringHintOf } from "../../../domain/conversations/happening.ts";
+import { NotFoundError, UnauthenticatedError, UnavailableError } from "../../../domain/errors/errors.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositories/repository.ts";
+import { isUuid } from "../../../domain/fields/uuid.ts";
+import type { Delivery, DeliveryReader } from "../../../inbound/delivery.ts";
+import { readWebhook } from "../../../inbound/webhook.ts";
+import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbound/forges/readers.ts";
+import { consentTo } from "../../../inbound/sources/cloud-events.ts";
+import { askForSync } from "../../../store/automations/file-sync.ts";
+import { createReceivingTriggers, type ReceivingTriggers } from "../../../store/automations/receiving-triggers.ts";
+import { readConnectionForDelivery } from "../../../store/secrets/forge-connections.ts";
+import { createAdmission, type Admission } from "../../http/admission.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { errorSchema } from "../../http/errors.ts";
+import { createRateLimitById } from "../../http/rate-limit.ts";
+import {
+  deliverToTrigger,
+  eventKeys,
+  foremost,
+  handshakeOf,
+  isSignedDelivery,
+  storablePayload,
+  type Handshake,
+} from "./trigger-deliveries.ts";
+
+const tags = ["Hooks"];
+/** Answers of the operations that take deliveries. 200: what a sender asks for to know the address. */
+const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5xx": errorSchema };
+/** What takes deliveries: whether more work may begin, and how many of an address in a minute. */
+interface Intake {
+  readonly triggers: ReceivingTriggers;
+  readonly admit: Admission;
+  readonly takeToken: (address: string, reply: FastifyReply) => void;
+}
+
+/** What a sender is answered: what came of its delivery, or what it asked for to know the address. */
+type Answer = Received | Handshake;
+
+/** Adds the operations that take deliveries. Their bodies are read as bytes: signatures are over these. */
+export async function addHookOperations(app: App, options: ApiOptions): Promise<void> {
+  const intake: Intake = {
+    triggers: createReceivingTriggers(options.database, options.vault),
+    admit: createAdmission(options),
+    takeToken: createRateLimitById(options.rateLimitPerMinute, "the sender of this address"),
+  };
+  await app.register((scope, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, parsed) => parsed(null, body));
+    addTriggerHook(scope, options, intake);
+    addForgeHook(scope, options, intake);
+    done();
+  });
+}
+
+function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
+  app.post(
+    "/hook/:triggerId",
+    {
+      config: { operation: { scope: null, delivers: true } },
+      schema: {
+        tags,
+        operationId: "deliverToTrigger",
+        summary: "Deliver an event to a trigger of type webhook or source",
+        params: z.object({ triggerId: z.string() }),
+        querystring: z.object({ access_token: z.string().optional() }),
+        response: responses,
+      },
+    },
+    async (request, reply) => {
+      const triggerId = request.params.triggerId.toLowerCase();
+      intake.takeToken(triggerId, reply);
+      return send(options, reply, await receiveForTrigger(options, intake, triggerId, request));
+    },
+  );
+  app.options(
+    "/hook/:triggerId",
+    { schema: { hide: true, params: z.object({ triggerId: z.string() }) } },
+    (request, reply) =>
+      reply
+        .status(204)
+        .headers({ ...consentTo(headersOf(request), options.rateLimitPerMinute) })
+        .send(),
+  );
+}
+
+/** A trigger may be changed while a delivery is taken in, so often before its sender is asked to come again. */
+const mostChanges = 5;
+
+async function receiveForTrigger(
+  options: ApiOptions,
+  { triggers, admit }: Intake,
+  triggerId: string,
+  request: FastifyRequest<{ Querystring: { access_token?: string | undefined } }>,
+): Promise<Answer> {
+  const now = Date.now();
+  const delivery = withToken(deliveryOf(request), request.query.access_token);
+  const traceParent = request.span?.traceParent ?? null;
+  const known = isUuid(triggerId) ? await triggers.find(triggerId) : null;
+  let { found, isFresh } = known ?? { found: null, isFresh: true };
+  for (let changes = 0; changes < mostChanges; changes += 1) {
+    if (found === null) throw new NotFoundError(`trigger ${triggerId.slice(0, 100)} was not found`);
+    const { fireable, version, secretsAt } = found;
+    const received = { fireable, version, delivery, secrets: secretsAt(now), now, traceParent };
+    const isSigned = isSignedDelivery(received);
+    // What is kept in memory may serve to take a delivery, which is checked once more when it is written: never to refuse one.
+    const mayBeKept = isSigned && fireable.trigger.type === "webhook";
+    if (isFresh || mayBeKept) {
+      requireSigned(options, isSigned);
+      const handshake = handshakeOf(received);
+      if (handshake !== null) return handshake;
+      if (changes === 0) await admit(fireable.organizationId);
+      const answer = await deliverToTrigger(options, received);
+      if (answer !== null) return answer;
+    }
+    found = await triggers.findFresh(triggerId);
+    isFresh = true;
+  }
+  throw new UnavailableError("the trigger of this address is being changed: send the delivery again", 1);
+}
+
+function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
+  app.post(
+    "/hook/forge/:connectionId",
+    {
+      config: { operation: { scope: null, delivers: true } },
+      schema: {
+        tags,
+        operationId: "deliverToConnection",
+        summary: "Deliver an event of a forge to all triggers that listen to its connection",
+        params: z.object({ connectionId: z.string() }),
+        response: responses,
+      },
+    },
+    async (request, reply) => {
+      const connectionId = request.params.connectionId.toLowerCase();
+      intake.takeToken(connectionId, reply);
+      return send(options, reply, await receiveForConnection(options, intake.admit, connectionId, request));
+    },
+  );
+}
+
+async function receiveForConnection(
+  options: ApiOptions,
+  admit: Admission,
+  connectionId: string,
+  request: FastifyRequest,
+): Promise<Answer> {
+  const { database, vault, inserts } = options;
+  const found = isUuid(connectionId) ? await readConnectionForDelivery(database, vault, connectionId) : null;
+  const reader = found === null ? null : forgeReader(found.kind);
+  if (found === null || reader === null) {
+    throw new NotFoundError(`connection ${connectionId.slice(0, 100)} was not found, or its forge delivers no events`);
+  }
+  const { organizationId, secrets, mention } = found;
+  const delivery = deliveryOf(request);
+  requireSigned(options, reader.verify(delivery, secrets, Date.now()));
+  const handshake = reader.handshake?.(delivery) ?? null;
+  if (handshake !== null) return handshake;
+  await admit(organizationId);
+  const { deliveryId, events } = reader.read(delivery);
+  await askForPushedFiles(options, organizationId, events);
+  const traceParent = request.span?.traceParent ?? null;
+  const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
+  const nothing = { name: null, contentKey: null, subject: null };
+  const told = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
+  const received = told.map(({ name, contentKey, subject, event }, index) => {
+    const keys = eventKeys(deliveryId, contentKey, index);
+    const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
+    const content = { keys, name, subject, payload: storablePayload(event), keepsPayload: index === 0, steering };
+    return { ...shared, ...content, id: randomUUID() };
+  });
+  // Of one turn of the event loop, so they are written together.
+  return foremost(await Promise.all(received.map((each) => inserts.receive(each))));
+}
+
+/** Has automations of files looked at if the delivery tells of a push, also of one that was told before: looking twice does no harm. */
+async function askForPushedFiles(
+  { database, repositoryKeyOf }: ApiOptions,
+  organizationId: string,
+  events: readonly InboundEvent[],
+): Promise<void> {
+  const push = events.find(({ name }) => name === "push");
+  const { url } = (push?.event["repository"] ?? {}) as { readonly url?: unknown };
+  const address = typeof url === "string" ? parseRepositoryUrl(url) : null;
+  if (address === null || isAddressProblem(address) || address.local) return;
+  await askForSync(database, organizationId, await repositoryKeyOf(address, organizationId));
+}
+
+/** Null: the kind of forge, such as plain git, delivers nothing. */
+function forgeReader(kind: string): DeliveryReader | null {
+  const known = deliveringForges.find((each): each is DeliveringForge => each === kind);
+  return known === undefined ? null : readerOf(known);
+}
+
+/** Answers a sender, and counts what came of its delivery. */
+function send({ metrics }: Pick<ApiOptions, "metrics">, reply: FastifyReply, answer: Answer): FastifyReply {
+  if (!("outcome" in answer)) return reply.status(200).type(answer.contentType).send(answer.body);
+  metrics.deliveryReceived(answer.outcome);
+  return reply.status(202).send(answer);
+}
+
+/** @throws UnauthenticatedError, which is counted, if a delivery is not signed as it must be */
+function requireSigned({ metrics }: Pick<ApiOptions, "metrics">, isRight: boolean): void {
+  if (isRight) return;
+  metrics.deliveryReceived("refused");
+  throw new UnauthenticatedError(
+    "the delivery's signature is missing or wrong: send it with the secret of this address",
+  );
+}
+
+/** The request as its sender made it. */
+function deliveryOf(request: FastifyRequest): Delivery {
+  return { headers: headersOf(request), body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0) };
+}
+
+function headersOf({ headers }: FastifyRequest): Delivery["headers"] {
+  const single = Object.entries(headers).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.join(", ") : value,
+  ]);
+  return Object.fromEntries(single) as Delivery["headers"];
+}
+
+/** Some senders can put their token into the address alone (RFC 6750, section 2.3). */
+function withToken(delivery: Delivery, token: string | undefined): Delivery {
+  if (token === undefined || delivery.headers["authorization"] !== undefined) return delivery;
+  return { ...delivery, headers: { ...delivery.headers, authorization: `Bearer ${token}` } };
+}

@@ -1,0 +1,114 @@
+import { z } from "zod";
+import type { EventContext } from "../../../domain/automations/automation.ts";
+import type { ForgeEvent } from "../../../domain/automations/forge-event.ts";
+import { queuedJobSchema, type QueuedJob } from "../../../domain/automations/job.ts";
+import { ledgerEntrySchema, ledgerOutcomes, wholeLedgerEntrySchema } from "../../../domain/automations/ledger.ts";
+import { receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
+import { steeringHintOf } from "../../../domain/conversations/happening.ts";
+import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { createMask } from "../../../domain/masking/mask.ts";
+import { receiveEvent } from "../../../store/automations/inbound-events.ts";
+import { getLedgerEntry, listLedger, readRepeatable } from "../../../store/automations/ledger.ts";
+import { readConnectionOfEvent } from "../../../store/secrets/forge-connections.ts";
+import { openAllSecrets } from "../../../store/secrets/secrets.ts";
+import { organizationOf, principalOfRequest } from "../../http/auth.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { originOf } from "../../http/origin.ts";
+import { answers, idOf, idParameters } from "../../http/shapes.ts";
+import { requireNotPaused } from "../resolve.ts";
+
+const tags = ["Ledger"];
+
+/** Adds the operations on the ledger of accepted triggers: list, show, trigger again. */
+export function addLedgerOperations(app: App, options: ApiOptions): void {
+  const { database } = options;
+  app.get(
+    "/ledger/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listLedger",
+        summary: "List triggers and their outcomes",
+        querystring: pageQuerySchema.extend({
+          automationId: z.uuid().optional(),
+          outcome: z.enum(ledgerOutcomes).optional(),
+        }),
+        response: answers(pageOf("entries", ledgerEntrySchema)),
+      },
+    },
+    async (request) => {
+      const page = await listLedger(database, organizationOf(request), request.query);
+      return { entries: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/ledger/:id",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getLedgerEntry",
+        summary: "Show a trigger and its outcome",
+        params: idParameters,
+        response: answers(wholeLedgerEntrySchema),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const entry = await getLedgerEntry(database, organizationId, idOf(request, "ledger entry"));
+      return { ...entry, payload: await maskPayload(options, organizationId, entry.payload) };
+    },
+  );
+  app.post(
+    "/ledger/:id/replay",
+    {
+      config: { operation: { scope: "write", creates: true, queues: true } },
+      schema: {
+        tags,
+        operationId: "replayLedgerEntry",
+        summary:
+          "Do again what the entry is about: trigger its automation, or have all triggers that listen decide on its event",
+        params: idParameters,
+        response: answers(z.union([queuedJobSchema, receivedSchema])),
+      },
+    },
+    (request) =>
+      replay(options, principalOfRequest(request).organizationId, idOf(request, "ledger entry"), originOf(request)),
+  );
+}
+
+/** Conditions and policies do not count for an automation that somebody starts again by hand. */
+async function replay(
+  { database, inserts, mention }: ApiOptions,
+  organizationId: string,
+  replayOf: string,
+  origin: ReturnType<typeof originOf>,
+): Promise<QueuedJob | Received> {
+  const repeatable = await readRepeatable(database, organizationId, replayOf);
+  if (repeatable.kind === "event") {
+    const { kind: _, ...event } = repeatable;
+    const fresh = { deliveryId: null, scope: origin.id, keys: [], originalId: replayOf };
+    const { name, connectionId, payload } = event;
+    const connection =
+      connectionId === null ? null : await readConnectionOfEvent(database, organizationId, connectionId);
+    const word = connection?.mention ?? mention;
+    const steering =
+      name === null || connectionId === null ? null : steeringHintOf(payload as unknown as ForgeEvent, word);
+    return receiveEvent(database, { ...origin, organizationId, ...event, ...fresh, steering });
+  }
+  const { kind: _, paused, macro, ...job } = repeatable;
+  requireNotPaused({ paused, macro });
+  return inserts.createJob({ ...origin, ...job, organizationId, replayOf });
+}
+
+/** A payload without the organization's secrets, which a sender may have put there. */
+export async function maskPayload(
+  { database, vault }: Pick<ApiOptions, "database" | "vault">,
+  organizationId: string,
+  payload: EventContext | null,
+): Promise<EventContext | null> {
+  if (payload === null) return null;
+  const secrets = await openAllSecrets(database, vault, organizationId);
+  return createMask(secrets).value(payload) as EventContext;
+}

@@ -1,0 +1,175 @@
+import { readFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
+import { join } from "node:path";
+import { styleText } from "node:util";
+import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
+import { runProgram } from "./cli/program.ts";
+import { readConfig, unknownVariables } from "./config/config.ts";
+import { createMask } from "./domain/masking/mask.ts";
+import { createLogger } from "./observability.ts";
+import type { ServerRole } from "./server/offstage.ts";
+import { serverSecrets } from "./server/server-secrets.ts";
+
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as {
+  version: string;
+};
+const stopping = new AbortController();
+/**
+ * Under `npm start` one Ctrl-C arrives twice: from the terminal, and forwarded by npm. A user takes longer to press
+ * it again.
+ */
+const echoMs = 500;
+let askedAt = 0;
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    // The second request ends the process at once. Nothing is lost: the service also survives kill -9.
+    if (stopping.signal.aborted && performance.now() - askedAt > echoMs) process.exit(130);
+    if (!stopping.signal.aborted) askedAt = performance.now();
+    stopping.abort();
+  });
+}
+
+let serves = false;
+// stdout was closed, for example by `| head`: stop a command, but keep a server running.
+process.stdout.on("error", () => {
+  if (!serves) stopping.abort();
+});
+process.stderr.on("error", () => undefined);
+
+const terminal: Terminal = {
+  write: (text) => void process.stdout.write(text),
+  warn: (text) => void process.stderr.write(text),
+  color: process.stdout.isTTY && process.stdout.hasColors(),
+  environment: process.env,
+  workingDirectory: process.cwd(),
+  signal: stopping.signal,
+};
+
+/** Each loads what it needs, and no more: `run` is only a client, and `start` needs nothing of the others. */
+const commands: Commands = {
+  start,
+  async doctor(flags) {
+    const { diagnose } = await import("./admin/doctor.ts");
+    return diagnose(configOf(flags));
+  },
+  async createKey(flags, key) {
+    const { withStore, auditCommand } = await import("./admin/attach.ts");
+    const { createKey } = await import("./store/people/keys.ts");
+    const { findUser } = await import("./store/people/users.ts");
+    return withStore(configOf(flags), async (database, id) => {
+      const userId = key.owner === null ? null : (await findUser(database, id, key.owner)).id;
+      const made = await createKey(database, id, { ...key, userId });
+      await auditCommand(database, id, "keys create", made.record.id);
+      return made;
+    });
+  },
+  async listKeys(flags) {
+    const { withStore } = await import("./admin/attach.ts");
+    const { listEveryKey } = await import("./store/people/keys.ts");
+    return withStore(configOf(flags), listEveryKey);
+  },
+  async revokeKey(flags, key) {
+    const { withStore, auditCommand } = await import("./admin/attach.ts");
+    const { revokeKey } = await import("./store/people/keys.ts");
+    return withStore(configOf(flags), async (database, id) => {
+      const revoked = await revokeKey(database, id, key);
+      await auditCommand(database, id, "keys revoke", revoked.id);
+      return revoked;
+    });
+  },
+  async replay(flags, id, options) {
+    const { replayRecordedSession } = await import("./admin/attach.ts");
+    return replayRecordedSession(configOf(flags), id, options);
+  },
+  async rotateMasterKey(flags) {
+    const { withStore, auditCommand } = await import("./admin/attach.ts");
+    const { rotateMasterKey } = await import("./store/secrets/rotation.ts");
+    const { openVault } = await import("./server/wiring.ts");
+    const config = configOf(flags);
+    return withStore(config, async (database, id) => {
+      const count = await rotateMasterKey(database, openVault(config));
+      await auditCommand(database, id, "secrets rotate", null);
+      return count;
+    });
+  },
+  async backUp(flags, file, signal) {
+    const { backUp } = await import("./admin/backup.ts");
+    return backUp(configOf(flags), file, { version, signal });
+  },
+  async restore(flags, file, signal) {
+    const { restore } = await import("./admin/backup.ts");
+    return restore(configOf(flags), file, signal);
+  },
+  async move(flags, url, signal) {
+    const { move } = await import("./admin/backup.ts");
+    return move(configOf(flags), url, { version, signal });
+  },
+  async exportOrganization(flags, { name, file }, signal) {
+    const { exportToFile } = await import("./admin/organization.ts");
+    return exportToFile(configOf(flags), name, file, signal);
+  },
+  async eraseOrganization(flags, name, signal) {
+    const { eraseByName } = await import("./admin/organization.ts");
+    return eraseByName(configOf(flags), name, signal);
+  },
+  async createLoginLink(flags, link) {
+    const { withStore, auditCommand, lastAddress } = await import("./admin/attach.ts");
+    const { createLoginLink } = await import("./store/people/logins.ts");
+    const config = configOf(flags);
+    return withStore(config, async (database, id) => {
+      const token = await createLoginLink(database, id, link);
+      await auditCommand(database, id, "login-link", null);
+      return `${await lastAddress(config)}/sign-in#${token}`;
+    });
+  },
+};
+
+/** The settings of a command beside `start`. Says which data folder it chose if nobody named one. */
+function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
+  const config = readConfig(process.env, flags);
+  if (!config.dataIsNamed)
+    terminal.warn(
+      `${config.dataReason ?? `The data folder is ${config.data}; --data or OFFSTAGE_DATA names another.`}\n`,
+    );
+  return config;
+}
+
+function warn(sentence: string): void {
+  terminal.warn(`${styleText("yellow", "Warning")}: ${sentence}\n`);
+}
+
+/** Runs the service until the signal, then returns running sessions to the queue. */
+async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole = "all"): Promise<void> {
+  serves = true;
+  const config = readConfig(process.env, flags);
+  for (const name of unknownVariables(process.env)) warn(`${name} is not a setting of Offstage and is ignored.`);
+  if (config.dataReason !== null) terminal.write(`${config.dataReason}\n`);
+  if (config.sandbox === "none") {
+    warn("--sandbox none: agents run with this server's rights and can read all that it can read.");
+  }
+  const { startOffstage } = await import("./server/offstage.ts");
+  const offstage = await startOffstage(
+    config,
+    createLogger(config.logLevel, createMask(serverSecrets(config)).text, config.logFormat),
+    role,
+  );
+  try {
+    terminal.write(role === "worker" ? "The worker is running\n" : `Offstage answers at ${offstage.url}\n`);
+    if (offstage.first !== null) {
+      const { adminKey, loginLink } = offstage.first;
+      if (adminKey !== null) terminal.write(`Admin key, shown only now: ${adminKey}\n`);
+      terminal.write(`Sign in to the web app with this link, which works once: ${loginLink}\n`);
+    }
+    // Otherwise it is written when the process ends, and not at all if it is killed.
+    flushCompileCache();
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  } finally {
+    await offstage.stop();
+  }
+}
+
+// Everything is stopped and written: an open handle must not keep the process alive.
+process.exit(await runProgram(commands, terminal, version, process.argv.slice(2)));

@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { text } from "../fields/text.ts";
+import { automationFields } from "./automation.ts";
+import { fileTriggerSchema, mostTriggers } from "./trigger.ts";
+
+/** Folder of a repository that has its automations. */
+export const automationFolder = ".offstage/automations";
+/** Files of one repository. */
+export const mostAutomationFiles = 50;
+/** Bytes of one file. */
+export const longestAutomationFile = 64 * 1024;
+/** The most urgent that an automation of a file may be: whoever may push must not get ahead of everybody else. */
+const mostUrgentOfFile = 5;
+
+/**
+ * An automation as a file has it. It works on the repository that the file is in, and on no other; unknown fields are errors, so that
+ * a misspelt one is found.
+ */
+export const automationFileSchema = z.strictObject({
+  $schema: z.string().optional().meta({ description: "The address of this schema, for editors." }),
+  name: automationFields.name,
+  macro: automationFields.macro.optional().meta({
+    description: "Its key in addresses, by which it stays the same if the file is renamed; default: the file's name.",
+  }),
+  instructions: automationFields.instructions,
+  title: automationFields.title,
+  agent: automationFields.agent,
+  targetBranch: automationFields.targetBranch,
+  priority: z
+    .int()
+    .min(mostUrgentOfFile, `must be ${mostUrgentOfFile} to 9: a file can't make its runs more urgent than usual`)
+    .max(9)
+    .default(mostUrgentOfFile)
+    .meta({ description: "5 usual, 9 least urgent." }),
+  paused: automationFields.paused.default(false),
+  budgetUsd: automationFields.budgetUsd,
+  pullRequest: automationFields.pullRequest,
+  triggers: z.array(fileTriggerSchema).max(mostTriggers).default([]),
+});
+/** See `automationFileSchema`. */
+export type AutomationFile = z.infer<typeof automationFileSchema>;
+
+/** A file of an automation to start from: with what it is for, and sample events. */
+export const automationTemplateFileSchema = automationFileSchema.extend({
+  description: text(300),
+  /** Whether its triggers tell no repository, so that whoever uses it must name those to work on. */
+  namesRepositories: z.boolean().default(false),
+  samples: z
+    .array(
+      z.union([
+        /** A delivery as the forge sends it. */
+        z.strictObject({
+          name: text(100),
+          forge: z.enum(["github", "gitlab", "gitea"]),
+          headers: z.record(z.string(), z.string()),
+          payload: z.record(z.string(), z.unknown()),
+        }),
+        /** One of the samples that a source has itself. */
+        z.strictObject({ name: text(100), source: z.literal("sentry"), event: text(100) }),
+        /** The event itself: a tick, or one of Offstage's own. */
+        z.strictObject({ name: text(100), event: z.record(z.string(), z.unknown()) }),
+      ]),
+    )
+    .min(1),
+});
+/** A sample event of a template. */
+export type TemplateSample = z.infer<typeof automationTemplateFileSchema>["samples"][number];
+
+/** A template as the API shows it. */
+export const automationTemplateSchema = z.object({
+  id: z.string(),
+  description: z.string(),
+  namesRepositories: z
+    .boolean()
+    .meta({ description: "Whether no trigger tells a repository: name those that it is to work on." }),
+  automation: automationFileSchema
+    .omit({ $schema: true })
+    .extend({ macro: z.string() })
+    .meta({ description: "As `POST /automation/create` takes it." }),
+  samples: z
+    .array(z.string())
+    .meta({ description: "Names of sample events, as `POST /automation/preview` takes them." }),
+});
+/** See `automationTemplateSchema`. */
+export type AutomationTemplate = z.infer<typeof automationTemplateSchema>;
+/** Answer of `GET /automation/template/list`. */
+export const automationTemplatesSchema = z.object({ templates: z.array(automationTemplateSchema) });
+
+/** Body of `POST /repository/{id}/automation-files`. */
+export const setAutomationFilesSchema = z.object({
+  enabled: z.boolean().meta({ description: "Whether whoever may push to the branch may define automations." }),
+});
+
+/** What there is of a repository's automations in files. */
+export const automationFilesSchema = z.object({
+  enabled: z.boolean(),
+  branch: z.string().nullable().meta({ description: "The branch that was read; null: none was." }),
+  commit: z.string().nullable(),
+  syncedAt: z.iso.datetime().nullable(),
+  problem: z.string().nullable().meta({ description: "Why the branch could not be read." }),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      url: z.string().nullable(),
+      automationId: z.uuid().nullable().meta({ description: "What its last good version made." }),
+      problem: z.string().nullable().meta({ description: "Why its newest version does not count." }),
+    }),
+  ),
+});
+/** See `automationFilesSchema`. */
+export type AutomationFiles = z.infer<typeof automationFilesSchema>;

@@ -1,0 +1,60 @@
+import type { RunEnd } from "./answers.ts";
+import type { Conversation, ConversationSubject } from "./conversation.ts";
+
+/** What deciding has to know of the world, as it is in the transaction that decides. */
+export interface Facts {
+  /** Ms since the epoch. */
+  readonly now: number;
+  /** A new id for a run: of its message, session or job. */
+  readonly newId: () => string;
+  readonly subject: ConversationSubject;
+  /** Of a saying: whether it was taken up before. */
+  readonly isTaken: boolean;
+  /** Of a saying: whether this Offstage posted it, under whichever name. */
+  readonly isOwn: boolean;
+  /** Of a saying: whether who said it may write to the repository; null: the forge does not tell. */
+  readonly mayWrite: boolean | null;
+  /** Of a push: whether the session made the commit. */
+  readonly isOwnCommit: boolean;
+  /** State of the session's pull request; null: it is not a session's, or the conversation is an issue's. */
+  readonly pullRequest: "open" | "merged" | "closed" | null;
+  /** The session that works on it; null: there is none, or it is gone. */
+  readonly session: {
+    readonly status: "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+    readonly pushedSha: string | null;
+    /** The commit that it is pushing, or pushed last: known before the push, which is recorded after it. */
+    readonly pushingSha: string | null;
+    /** Whether all its pull requests were merged or closed, and there was one. */
+    readonly isOver: boolean;
+  } | null;
+  /** What all sessions of the conversation have cost, in dollars. */
+  readonly spentUsd: number;
+  /** Whether an automation can be started by this name. */
+  readonly isMacro: (macro: string) => boolean;
+  /** Ends of logs, by the check's id. */
+  readonly logs: ReadonlyMap<string, string>;
+  /** How runs ended, by their ids; those that are missing have not. */
+  readonly ends: ReadonlyMap<string, RunEnd>;
+}
+
+/** What is to be done, in the same transaction. */
+export type Effect =
+  | { readonly type: "react"; readonly key: string; readonly commentId: string | null; readonly isOnLines: boolean }
+  | { readonly type: "answer"; readonly key: string; readonly threadId: string | null; readonly text: string }
+  /** Resolves a thread once its answer is there. @property after the answer's key */
+  | { readonly type: "resolve"; readonly key: string; readonly threadId: string; readonly after: string }
+  | { readonly type: "followUp"; readonly runId: string; readonly text: string; readonly mergesTarget: boolean }
+  | { readonly type: "session"; readonly runId: string; readonly title: string; readonly text: string }
+  | { readonly type: "macro"; readonly runId: string; readonly macro: string };
+
+/** What came of a happening. */
+export interface Decided {
+  readonly conversation: Conversation;
+  readonly effects: readonly Effect[];
+  /** Key that is taken by it, so that it is never taken up again; null: it left nothing. */
+  readonly takes: string | null;
+  /** Keys of what was only kept until now, and is taken with it; omitted: none. */
+  readonly takesKept?: readonly string[];
+  /** Null: something was started, or gathered for what is started soon. */
+  readonly reason: string | null;
+}

@@ -1,0 +1,201 @@
+import type { ForgeEvent } from "../automations/forge-event.ts";
+import { commentMarkKey } from "../repositories/comment-mark.ts";
+import { readMark } from "../repositories/pull-request-mark.ts";
+import type { ConversationSubject, FailedCheck, Speaker } from "./conversation.ts";
+import { findMention } from "./mention.ts";
+
+/** Something that somebody said. */
+export interface Said {
+  readonly type: "said";
+  /** Of this saying alone, however often it is delivered, edited or told by another connection. */
+  readonly key: string;
+  /** Whom the forge names as its author, never who else made the delivery: these words are the instruction. Null: it names nobody. */
+  readonly by: Speaker | null;
+  readonly body: string;
+  /** Null: the issue's or pull request's own text, or a review. */
+  readonly commentId: string | null;
+  readonly isOnLines: boolean;
+  readonly threadId: string | null;
+  readonly path: string | null;
+  readonly line: number | null;
+  readonly hunk: string | null;
+  /** The review that it is, or is of: the forge's id, or whose it is; null: none. */
+  readonly group: string | null;
+  readonly asksForChanges: boolean;
+  /** Whether an Offstage posted it, this one or another: nobody writes the mark by hand. */
+  readonly isMarked: boolean;
+  /** Of the issue or pull request. */
+  readonly state: "open" | "merged" | "closed";
+  /** Whether an Offstage opened the pull request. */
+  readonly isMadeByOffstage: boolean;
+  readonly about: { readonly title: string; readonly body: string; readonly author: string | null };
+}
+
+/** What happens to a pull request or an issue, as far as it may start, change or end something. */
+export type Happening =
+  | Said
+  | {
+      readonly type: "checks";
+      readonly outcome: "failed" | "passed";
+      readonly sha: string;
+      readonly check: FailedCheck;
+    }
+  | { readonly type: "pushed"; readonly sha: string | null; readonly by: Speaker | null }
+  /** It was found that the pull request can't be merged. */
+  | { readonly type: "conflicted" }
+  | { readonly type: "ended"; readonly state: "merged" | "closed" }
+  | { readonly type: "reopened" }
+  /** Time passed, or a run ended. */
+  | { readonly type: "tick" };
+
+/** Which conversation an event belongs to; `commit` and `branch`: that of the pull request that has it. */
+export type Where =
+  | ConversationSubject
+  | {
+      readonly kind: "checks";
+      readonly sha: string;
+      readonly branch: string | null;
+      readonly numbers: readonly number[];
+    }
+  | { readonly kind: "branch"; readonly branch: string };
+
+/** An event as a happening of a conversation; null: no conversation is concerned by its kind. */
+export function happeningOf(event: ForgeEvent): { readonly where: Where; readonly happening: Happening } | null {
+  const { pullRequest, issue, checks, push } = event;
+  switch (event.name) {
+    case "issue.opened":
+      // Whoever opens it again did not write it, and others may have edited it: nobody says its text then.
+      return issue === undefined || event.transition !== "opened" ? null : aboutIssue(event, issue);
+    case "issue.commented":
+      return issue === undefined ? null : aboutIssue(event, issue);
+    case "pullRequest.commented":
+    case "pullRequest.reviewSubmitted":
+      return pullRequest === undefined ? null : aboutPullRequest(event, pullRequest);
+    case "pullRequest.opened":
+      if (pullRequest === undefined || event.transition !== "reopened") return null;
+      return { where: of("pullRequest", pullRequest.number), happening: { type: "reopened" } };
+    case "pullRequest.updated":
+      if (pullRequest?.head == null) return null;
+      return {
+        where: of("pullRequest", pullRequest.number),
+        happening: { type: "pushed", sha: pullRequest.head.sha, by: event.actor },
+      };
+    case "pullRequest.merged":
+    case "pullRequest.closed":
+      if (pullRequest === undefined) return null;
+      return {
+        where: of("pullRequest", pullRequest.number),
+        happening: { type: "ended", state: event.name === "pullRequest.merged" ? "merged" : "closed" },
+      };
+    case "push":
+      if (push === undefined || push.deleted) return null;
+      return {
+        where: { kind: "branch", branch: push.branch },
+        happening: { type: "pushed", sha: push.after, by: event.actor },
+      };
+    case "checks.failed":
+    case "checks.passed": {
+      if (checks === undefined) return null;
+      const { sha, branch, pullRequests: numbers, kind, id, name, url } = checks;
+      const outcome = event.name === "checks.failed" ? "failed" : "passed";
+      return {
+        where: { kind: "checks", sha, branch, numbers },
+        happening: { type: "checks", outcome, sha, check: { kind, id, name, url } },
+      };
+    }
+    default:
+      return null;
+  }
+}
+
+/** What tells cheaply, when an event arrives, that it may steer: see sql/steers.sql. */
+export interface SteeringHint {
+  readonly isCalled: boolean;
+  readonly numbers: readonly number[];
+  readonly branch: string | null;
+  readonly sha: string | null;
+}
+
+/** @param mention the word that calls Offstage. @returns null if the event steers nothing, whatever there is */
+export function steeringHintOf(event: ForgeEvent, mention: string): SteeringHint | null {
+  const read = happeningOf(event);
+  if (read === null) return null;
+  const { where, happening } = read;
+  if (happening.type === "said" && findMention(happening.body, mention) !== null)
+    return { isCalled: true, numbers: [], branch: null, sha: null };
+  const hint = { isCalled: false, numbers: [], branch: null, sha: null };
+  if (where.kind === "branch") return { ...hint, branch: where.branch };
+  if (where.kind === "checks") return { ...hint, numbers: where.numbers, branch: where.branch, sha: where.sha };
+  if (where.kind === "issue") return null;
+  const saysNothing = happening.type === "said" && !happening.asksForChanges && !happening.isOnLines;
+  return saysNothing ? null : { ...hint, numbers: [where.number] };
+}
+
+const of = (kind: ConversationSubject["kind"], number: number): ConversationSubject => ({ kind, number });
+
+const silent = {
+  commentId: null,
+  isOnLines: false,
+  threadId: null,
+  path: null,
+  line: null,
+  hunk: null,
+  group: null,
+  asksForChanges: false,
+} as const;
+
+function aboutIssue({ name, comment }: ForgeEvent, issue: NonNullable<ForgeEvent["issue"]>) {
+  const shared = {
+    ...silent,
+    type: "said",
+    state: issue.state,
+    isMadeByOffstage: false,
+    about: { title: issue.title, body: issue.body, author: issue.author?.login ?? null },
+  } as const;
+  const where = of("issue", issue.number);
+  if (name === "issue.opened") {
+    const body = `${issue.title}\n\n${issue.body}`;
+    const said = { ...shared, key: "text", by: issue.author, body, isMarked: commentMarkKey(issue.body) !== null };
+    return { where, happening: said };
+  }
+  if (comment === undefined) return null;
+  const { id, body, author: by, threadId } = comment;
+  const said = { ...shared, key: `comment:${id}`, by, body, commentId: id, threadId };
+  return { where, happening: { ...said, isMarked: commentMarkKey(body) !== null } };
+}
+
+function aboutPullRequest(
+  { comment, review }: ForgeEvent,
+  pullRequest: NonNullable<ForgeEvent["pullRequest"]>,
+): { where: Where; happening: Happening } | null {
+  const { number, title, body: text, author, state } = pullRequest;
+  const shared = {
+    ...silent,
+    type: "said",
+    state,
+    isMadeByOffstage: readMark(text) !== null,
+    about: { title, body: text, author: author?.login ?? null },
+  } as const;
+  const where = of("pullRequest", number);
+  if (comment !== undefined) {
+    const { id, body, author: by, path, line, hunk, threadId, reviewId = null } = comment;
+    const isOnLines = path !== null;
+    const group = !isOnLines ? null : reviewId === null ? ofPerson(by) : `review:${reviewId}`;
+    const key = `${isOnLines ? "lines" : "comment"}:${id}`;
+    const said = { ...shared, key, by, body, commentId: id, isOnLines, threadId, path, line, hunk, group };
+    return { where, happening: { ...said, isMarked: commentMarkKey(body) !== null } };
+  }
+  if (review === undefined) return null;
+  const { id, body, author: by } = review;
+  // Without an id, the same person's same words on the same commit are the same review.
+  const key = id === null ? `review:${by?.id} ${pullRequest.head?.sha} ${review.state} ${body}` : `review:${id}`;
+  const asksForChanges = review.state === "changesRequested";
+  const group = id === null ? ofPerson(by) : `review:${id}`;
+  const said = { ...shared, key, by, body, group, asksForChanges, isMarked: commentMarkKey(body) !== null };
+  return { where, happening: said };
+}
+
+/** The group of notes on a forge whose comments don't say of which review they are. */
+function ofPerson(by: Speaker | null): string {
+  return `by:${by?.id ?? ""}`;
+}

@@ -1,0 +1,54 @@
+import { markdownParts } from "./markdown-parts.ts";
+
+/** What a text asks of Offstage. */
+export interface Mention {
+  /** The automation that is to be started; null: none is named. */
+  readonly macro: string | null;
+  /** What stands after the macro, to the text's end. */
+  readonly rest: string;
+}
+
+/**
+ * Finds the first mention in a comment's Markdown: `@name` anywhere, `/name` at the beginning of a line. Not in code, quotations and HTML
+ * comments: these show what somebody else wrote, or nothing. Not as part of another word, address or path.
+ * @param name without the `@`
+ */
+export function findMention(markdown: string, name: string): Mention | null {
+  const said = ownWords(markdown);
+  const word = name.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`);
+  // eslint-disable-next-line security/detect-non-literal-regexp -- The name is escaped.
+  const pattern = new RegExp(
+    String.raw`(?:(?<![\p{L}\p{N}_@./\\+-])@|(?<=^[ \t]{0,3})/)${word}(?![\p{L}\p{N}_-]|[./@:][\p{L}\p{N}_])`,
+    "imu",
+  );
+  const found = pattern.exec(said);
+  if (found === null) return null;
+  const after = said.slice(found.index + found[0].length);
+  const [whole = "", macro = null] = /^[ \t]*!([a-z0-9][a-z0-9_-]{0,99})(?![\p{L}\p{N}_-])/iu.exec(after) ?? [];
+  return { macro, rest: macro === null ? "" : after.slice(whole.length).trim() };
+}
+
+/**
+ * What of a comment its author says to a reader: without HTML comments, which nobody sees, and without quotations. What shows a comment in
+ * code shows it.
+ */
+export function instructionOf(markdown: string): { readonly text: string; readonly quoted: string } {
+  const shown = markdownParts(markdown).filter(({ kind }) => kind !== "comment");
+  const pick = (quoted: boolean): string =>
+    shown
+      .filter(({ isQuoted }) => isQuoted === quoted)
+      .map(({ text }) => text)
+      .join("")
+      .trim();
+  return { text: pick(false), quoted: pick(true) };
+}
+
+/** A text without everything that its author does not say: quotations, comments, and code, which leaves a backtick. */
+function ownWords(markdown: string): string {
+  const shown = markdownParts(markdown).filter(({ kind, isQuoted }) => kind !== "comment" && !isQuoted);
+  const text = shown
+    .map((part) => (part.kind === "words" ? part.text : part.text.endsWith("\n") ? "`\n" : "`"))
+    .join("");
+  // An attribute has no `<`, or each of many beginnings would be looked through to the text's end.
+  return text.replaceAll(/<(pre|code)(?=[\s/>])[^<>]*>[^]*?(?:<\/\1\s*>|$)/giu, "`");
+}

@@ -1,0 +1,284 @@
+import { noSuchMacro } from "./answers.ts";
+import { begun, left, sharedBound, told, type Bound } from "./bounds.ts";
+import type { Conversation, ConversationLimits, Note, Run, Speaker } from "./conversation.ts";
+import type { Decided, Effect, Facts } from "./facts.ts";
+import type { Said } from "./happening.ts";
+import { findMention, instructionOf } from "./mention.ts";
+import { reviewPrompt, sayingPrompt } from "./prompts.ts";
+
+/**
+ * Whether somebody's rights have to be known to decide. Nobody is asked of for what starts nothing anyway, so that a stranger's comments
+ * cost no request.
+ */
+export function needsRights(
+  saying: Said,
+  facts: Pick<Facts, "isTaken" | "isOwn" | "pullRequest">,
+  limits: Pick<ConversationLimits, "mention" | "bots">,
+): boolean {
+  if (facts.isTaken || facts.isOwn || saying.isMarked || saying.by === null) return false;
+  if (saying.by.isBot && !isAllowedBot(saying.by, limits)) return false;
+  return findMention(saying.body, limits.mention) !== null || (saying.asksForChanges && facts.pullRequest !== null);
+}
+
+function isAllowedBot({ login }: Speaker, { bots }: Pick<ConversationLimits, "bots">): boolean {
+  return bots.includes(login.toLowerCase());
+}
+
+/** Decides what comes of what somebody said. */
+export function said(conversation: Conversation, saying: Said, facts: Facts, limits: ConversationLimits): Decided {
+  const { by } = saying;
+  const mention = findMention(saying.body, limits.mention);
+  const asks = saying.asksForChanges && facts.pullRequest !== null;
+  if (facts.isTaken) return left(conversation, "it was taken up before");
+  if (facts.isOwn) return left(conversation, "Offstage posted it itself");
+  if (saying.isMarked) return left(conversation, "an Offstage posted it");
+  if (by === null) return left(conversation, "nobody knows who said it");
+  if (by.isBot && !isAllowedBot(by, limits))
+    return left(conversation, `${by.login} is a bot that is not allowed to steer`);
+  if (mention === null && !asks) return noted(conversation, saying, by, facts, limits);
+  if (facts.mayWrite === null) return left(conversation, `the forge does not tell whether ${by.login} may write`);
+  if (!facts.mayWrite) return left(conversation, `${by.login} has no write access`);
+  if (saying.isMadeByOffstage && facts.pullRequest === null)
+    return left(conversation, "the pull request is of another Offstage, or of a session that is gone");
+
+  // The person in charge has spoken: what had stopped by itself may go on.
+  const heard = by.isBot ? conversation : resumed(conversation);
+  const bound = boundOf(heard, saying, facts, limits);
+  if (bound !== null) return told(conversation, bound, limits, saying);
+  const counted = { ...heard, botTurns: heard.botTurns + Number(by.isBot) };
+  if (mention?.macro != null) return macro(counted, saying, mention.macro, facts);
+  const isGathered = saying.group !== null && facts.pullRequest !== null;
+  return isGathered ? asked(counted, saying, by, facts, limits) : started(counted, saying, by, facts);
+}
+
+/** What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn. */
+function resumed(conversation: Conversation): Conversation {
+  const again = new Set<string>(["checks", "conflicts", "pushed"]);
+  return {
+    ...conversation,
+    checkRounds: 0,
+    conflictRounds: 0,
+    isPushedByOthers: false,
+    told: conversation.told.filter((each) => !again.has(each)),
+  };
+}
+
+/** The bound that keeps a saying from starting anything; null: none does. */
+function boundOf(
+  conversation: Conversation,
+  { by, state }: Said,
+  facts: Facts,
+  limits: ConversationLimits,
+): Bound | null {
+  const isIssue = facts.subject.kind === "issue";
+  if (!isIssue && facts.pullRequest === null) return state === "open" ? "foreign" : state;
+  const now = isIssue ? state : facts.pullRequest;
+  if (now !== "open" && now !== null) return now;
+  if (by?.isBot === true && conversation.botTurns >= limits.botTurns) return "botTurns";
+  const startsSession = isIssue && (facts.session === null || facts.session.isOver);
+  if (startsSession && conversation.sessions >= limits.sessions) return "sessions";
+  return sharedBound(conversation, facts, limits);
+}
+
+const seen = ({ key, commentId, isOnLines }: Pick<Said, "key" | "commentId" | "isOnLines">): Effect => ({
+  type: "react",
+  key: `seen:${key}`,
+  commentId,
+  isOnLines,
+});
+
+function macro(conversation: Conversation, saying: Said, name: string, facts: Facts): Decided {
+  const { key: takes, threadId } = saying;
+  if (!facts.isMacro(name)) {
+    const text = noSuchMacro(name);
+    const effects: Effect[] = [{ type: "answer", key: `macro:${takes}`, threadId, text }];
+    // It counts, or a writer's bot could have itself answered for ever.
+    return {
+      conversation: { ...conversation, turns: conversation.turns + 1 },
+      effects,
+      takes,
+      reason: `no automation !${name} can be started`,
+    };
+  }
+  const run: Run = { id: facts.newId(), kind: "macro", threads: [threadId], pushedSha: null };
+  const effects: Effect[] = [seen(saying), { type: "macro", runId: run.id, macro: name }];
+  return { conversation: begun(conversation, run), effects, takes, reason: null };
+}
+
+/** A follow-up of the session that works on it, or a new session for an issue. */
+function started(conversation: Conversation, saying: Said, by: Speaker, facts: Facts): Decided {
+  const { subject, session } = facts;
+  const { key: takes, body, threadId, path, line, hunk, about, commentId } = saying;
+  const isIssue = subject.kind === "issue";
+  const isOpening = isIssue && commentId === null;
+  const where = isIssue
+    ? isOpening
+      ? `issue #${subject.number}`
+      : `a comment on issue #${subject.number}`
+    : path === null
+      ? `a comment on pull request #${subject.number}`
+      : `a comment on lines of pull request #${subject.number}`;
+  const around = {
+    ...(isIssue && !isOpening && { issue: { title: about.title, text: about.body, author: about.author } }),
+    ...(path !== null && { file: path, line, hunk }),
+  };
+  const text = sayingPrompt({ by, body, where, around });
+  const isFollowUp = session !== null && !session.isOver;
+  const id = facts.newId();
+  const run: Run = {
+    id,
+    kind: isFollowUp ? "followUp" : "session",
+    threads: [threadId],
+    pushedSha: isFollowUp ? session.pushedSha : null,
+  };
+  if (isFollowUp) {
+    const effects: Effect[] = [seen(saying), { type: "followUp", runId: id, text, mergesTarget: false }];
+    return { conversation: begun(conversation, run), effects, takes, reason: null };
+  }
+  const title = about.title.trim() === "" ? instructionOf(body).text : about.title;
+  const effects: Effect[] = [seen(saying), { type: "session", runId: id, title, text }];
+  return {
+    conversation: begun(conversation, run, { sessions: conversation.sessions + 1 }),
+    effects,
+    takes,
+    reason: null,
+  };
+}
+
+/** A review, or a comment of one, that asks for something: its other comments are waited for. */
+function asked(
+  conversation: Conversation,
+  saying: Said,
+  by: Speaker,
+  facts: Facts,
+  limits: ConversationLimits,
+): Decided {
+  const { key: takes, body, asksForChanges, commentId } = saying;
+  const isComment = commentId !== null;
+  // Without a review's id, a comment that calls Offstage is asked for alone: the person's others may be of no review.
+  const group = isComment && !(saying.group ?? "").startsWith("review:") ? `only:${takes}` : (saying.group ?? "");
+  const known = conversation.asked.find((each) => each.group === group);
+  const dueAt = facts.now + limits.reviewMs;
+  const next = {
+    group,
+    by,
+    body: isComment ? (known?.body ?? "") : body,
+    isAnswered: (known?.isAnswered ?? false) || (!isComment && body.trim() !== ""),
+    dueAt: known?.dueAt ?? dueAt,
+  };
+  const others = conversation.asked.filter((each) => each !== known);
+  const notes = isComment ? withNote(conversation.notes, saying, by, group) : conversation.notes;
+  const effects = isComment
+    ? [seen(saying)]
+    : asksForChanges
+      ? notes.filter((note) => note.group === group).map((note) => seen({ ...note, isOnLines: true }))
+      : [];
+  return { conversation: { ...conversation, notes, asked: [...others, next] }, effects, takes, reason: null };
+}
+
+/**
+ * Most comments on lines that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may
+ * write them, and nobody is asked whether they may.
+ */
+const mostNotes = { each: { count: 50, characters: 64_000 }, all: { count: 100, characters: 256_000 } };
+const longest = { note: 8_000, hunk: 4_000 };
+/** What is kept of a comment beside its words: paths and names may be long too. */
+const longestName = 1_000;
+const keptReason = "it is kept until its review asks for changes";
+
+/** Keeps a comment on lines that asks for nothing itself: the review that it is of may. */
+function noted(
+  conversation: Conversation,
+  saying: Said,
+  by: Speaker,
+  facts: Facts,
+  limits: ConversationLimits,
+): Decided {
+  const { group, key: takes } = saying;
+  if (group === null || !saying.isOnLines || facts.pullRequest !== "open") {
+    return left(conversation, `it does not mention ${limits.mention}`);
+  }
+  if (conversation.notes.some((note) => note.key === takes)) return left(conversation, keptReason);
+  const notes = withNote(conversation.notes, saying, by, group);
+  const waiting = conversation.asked.find((each) => each.group === group && each.by.id === by.id);
+  if (waiting !== undefined)
+    return { conversation: { ...conversation, notes }, effects: [seen(saying)], takes, reason: null };
+  if (conversation.reviewed.includes(`${group} ${by.id}`)) {
+    const bound = boundOf(conversation, saying, facts, limits);
+    if (bound !== null) return told(conversation, bound, limits, saying);
+    const late = { group, by, body: "", isAnswered: false, dueAt: facts.now + limits.reviewMs };
+    const botTurns = conversation.botTurns + Number(by.isBot);
+    const next = { ...conversation, botTurns, notes, asked: [...conversation.asked, late] };
+    return { conversation: next, effects: [seen(saying)], takes, reason: null };
+  }
+  // It takes nothing yet: a stranger's comments would leave a row each.
+  return left({ ...conversation, notes }, keptReason);
+}
+
+/** Of too many, whoever has most loses the oldest: nobody can crowd out another's. */
+function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string): Note[] {
+  const { key, body, path, line, hunk, threadId, commentId } = saying;
+  const cut = {
+    body: body.slice(0, longest.note),
+    hunk: hunk?.slice(-longest.hunk) ?? null,
+    path: path?.slice(0, longestName) ?? null,
+  };
+  let kept: Note[] = [...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut }];
+  for (;;) {
+    const of = [...Map.groupBy(kept, (note) => note.by.id).values()].toSorted(
+      (a, b) => charactersOf(b) - charactersOf(a),
+    );
+    const tooMany =
+      of.find((each) => isOver(each, mostNotes.each)) ?? (isOver(kept, mostNotes.all) ? of[0] : undefined);
+    if (tooMany === undefined) return kept;
+    kept = kept.filter((note) => note !== tooMany[0]);
+  }
+}
+
+function isOver(notes: readonly Note[], most: { readonly count: number; readonly characters: number }): boolean {
+  return notes.length > most.count || charactersOf(notes) > most.characters;
+}
+
+/** What the database keeps of notes, about. */
+function charactersOf(notes: readonly Note[]): number {
+  return notes.reduce((sum, { body, hunk, path }) => sum + body.length + (hunk?.length ?? 0) + (path?.length ?? 0), 0);
+}
+
+const mostReviewed = 50;
+
+/** One follow-up for one review, with all its comments that came. */
+export function startReviews(conversation: Conversation, facts: Facts, limits: ConversationLimits): Decided {
+  const due = conversation.asked.find((each) => each.dueAt <= facts.now);
+  if (due === undefined || facts.session === null) return left(conversation, "no review is due");
+  const { group, by } = due;
+  const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
+  const notes = conversation.notes.filter(isOfIt);
+  const rest = {
+    ...conversation,
+    asked: conversation.asked.filter((each) => each !== due),
+    notes: conversation.notes.filter((note) => !isOfIt(note)),
+    reviewed: group.startsWith("review:")
+      ? [...conversation.reviewed, `${group} ${by.id}`].slice(-mostReviewed)
+      : conversation.reviewed,
+  };
+  const takesKept = notes.map(({ key }) => key);
+  const bound = sharedBound(rest, facts, limits);
+  if (bound !== null) return { ...told(rest, bound, limits), takesKept };
+  const [first] = notes;
+  const isComment = notes.length === 1 && first !== undefined && due.body.trim() === "" && !due.isAnswered;
+  const { number } = facts.subject;
+  const text =
+    isComment && group.startsWith("only:")
+      ? sayingPrompt({
+          by,
+          body: first.body,
+          where: `a comment on lines of pull request #${number}`,
+          around: { file: first.path, line: first.line, hunk: first.hunk },
+        })
+      : reviewPrompt({ by, body: due.body, number }, notes);
+  const of = [...new Set(notes.map(({ threadId }) => threadId))];
+  const threads = due.isAnswered || of.length === 0 ? [null, ...of.filter((each) => each !== null)] : of;
+  const run: Run = { id: facts.newId(), kind: "followUp", threads, pushedSha: facts.session.pushedSha };
+  const effects: Effect[] = [{ type: "followUp", runId: run.id, text, mergesTarget: false }];
+  return { conversation: begun(rest, run), effects, takes: null, takesKept, reason: null };
+}

@@ -1,0 +1,24 @@
+import { z } from "zod";
+
+/** The word that calls Offstage in comments, as people write it: a `@` before it is left out. */
+export const mentionSchema = z
+  .string()
+  .regex(/^@?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/u, "must be a name, such as offstage")
+  .transform((name) => name.replace(/^@/u, ""));
+
+/** Logins of bots that may steer sessions, in lower case: forges ignore capitals in them. */
+export const allowedBotsSchema = z
+  .array(
+    z
+      .string()
+      .regex(/^[^\s,\p{C}]{1,200}$/u, "must be a bot's login, such as renovate[bot]")
+      .transform((login) => login.toLowerCase()),
+  )
+  .max(100)
+  .transform((logins) => [...new Set(logins)]);
+
+/** Who calls Offstage by what, where a connection's events come from; null: as the server is set. */
+export interface Calling {
+  readonly mention: string | null;
+  readonly allowedBots: readonly string[] | null;
+}

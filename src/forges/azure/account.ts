@@ -1,0 +1,19 @@
+/** Fields used of what Azure DevOps says of a connection: its user, who is known by an account or by a name. */
+interface ConnectionData {
+  readonly authenticatedUser?: {
+    readonly id?: unknown;
+    readonly providerDisplayName?: unknown;
+    readonly properties?: { readonly Account?: { readonly $value?: unknown } };
+  };
+}
+
+/** Whoever has no token, to Azure DevOps. */
+const nobody = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa";
+
+/** The name of the user in an answer of `_apis/connectionData`; null if it is nobody's. */
+export function accountOf(body: unknown): string | null {
+  const { authenticatedUser: user } = (body ?? {}) as ConnectionData;
+  if (typeof user?.id !== "string" || user.id === nobody) return null;
+  const names = [user.properties?.Account?.$value, user.providerDisplayName, user.id];
+  return names.find((name): name is string => typeof name === "string" && name !== "") ?? null;
+}

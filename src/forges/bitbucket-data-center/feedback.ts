@@ -1,0 +1,172 @@
+import type { RepositoryCall } from "../forge.ts";
+import type { Reaction, Subject, Thread } from "../../domain/answers/answer.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import { expectStatus, lookFrom, postOnce, type Feedback, type ForgeComment, type NewComment } from "../feedback.ts";
+import type { ForgeAnswer } from "../http.ts";
+import { commentWithMark, withReferenceMarks } from "../reference-marks.ts";
+import { refusedBy } from "../refusal.ts";
+import { readPages } from "./pages.ts";
+import { addOnDataCenter } from "./pull-request-fields.ts";
+import { pagesOf, placeOf } from "./place.ts";
+import type { Comment } from "./shapes.ts";
+
+interface DataCenter {
+  readonly host: string;
+  readonly webUrl: string;
+  readonly call: RepositoryCall;
+  /** Sends a request about a repository to the API for reactions. */
+  readonly reactions: RepositoryCall;
+  /** Asks for the users of the server. */
+  readonly users: (query: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<ForgeAnswer>;
+}
+
+/** What happened to a pull request (RestPullRequestActivity). */
+interface Activity {
+  readonly action?: string;
+  readonly createdDate?: number;
+  readonly comment?: Comment;
+}
+
+/** Pages of 100 that are looked through. */
+const pageLimit = 10;
+/** How often a thread is resolved that others change meanwhile. */
+const resolveAttempts = 3;
+/** Most characters of a build status's key, name and description. */
+const textLimit = 255;
+const states = { pending: "INPROGRESS", success: "SUCCESSFUL", failure: "FAILED" } as const;
+const emoticons: Readonly<Record<Reaction, string>> = {
+  eyes: "eyes",
+  "+1": "thumbsup",
+  "-1": "thumbsdown",
+  rocket: "rocket",
+  confused: "confused",
+};
+
+/** Answers on Bitbucket Data Center (https://developer.atlassian.com/server/bitbucket/rest/). */
+export function createDataCenterFeedback(api: DataCenter): Feedback {
+  const { host, webUrl, call, reactions, users } = api;
+  return {
+    comment: (address, subject, comment, signal) => post(api, address, { subject, thread: null }, comment, signal),
+    reply: (address, { subject, id }, comment, signal) => post(api, address, { subject, thread: id }, comment, signal),
+    add: (address, number, addition, signal) => addOnDataCenter(api, address, number, addition, signal),
+    resolve: (address, thread, signal) => resolve(api, address, thread, signal),
+    async react(address, { subject, commentId }, reaction, signal) {
+      // Reactions are to comments alone.
+      if (commentId === null || subject.kind === "issue") return;
+      const comment = `/pull-requests/${subject.number}/comments/${encodeURIComponent(commentId)}`;
+      const answer = await reactions(address, "PUT", `${comment}/reactions/${emoticons[reaction]}`, signal);
+      expectStatus(host, answer, [200], "reaction");
+    },
+    async setStatus(address, sha, { state, name, description, url }, signal) {
+      const text = (value: string): string => value.slice(0, textLimit);
+      const body = { key: text(name), name: text(name), state: states[state], description: text(description), url };
+      const answer = await call(address, "POST", `/commits/${encodeURIComponent(sha)}/builds`, signal, { body });
+      expectStatus(host, answer, [204], "build status");
+    },
+    // It has no CI of its own.
+    readLogEnd: () => Promise.resolve(null),
+    async mayWrite(address, { id, login }, signal) {
+      const { project, slug } = placeOf(webUrl, address);
+      // With rights by groups and by the project; who administers may write.
+      const filter = {
+        filter: login,
+        "permission.1": "REPO_WRITE",
+        "permission.1.projectKey": project,
+        "permission.1.repositorySlug": slug,
+      };
+      for await (const page of readPages((paging) => users({ ...filter, ...paging }, signal), pageLimit)) {
+        if ("refused" in page) {
+          if (page.refused.status === 403) return null;
+          throw refusedBy(host, page.refused, "question for a person's rights");
+        }
+        const listed = page.items as readonly { readonly id?: number; readonly active?: boolean }[];
+        const found = listed.find((user) => String(user.id) === id);
+        if (found !== undefined) return found.active !== false;
+      }
+      return false;
+    },
+  };
+}
+
+function post(
+  { host, webUrl, call }: DataCenter,
+  address: RepositoryAddress,
+  { subject, thread }: { readonly subject: Subject; readonly thread: string | null },
+  comment: NewComment,
+  signal: AbortSignal,
+) {
+  if (subject.kind === "issue") return Promise.reject(withoutIssues(host));
+  const path = `/pull-requests/${subject.number}`;
+  const read = (given: unknown): ForgeComment => {
+    const id = String((given as Comment).id);
+    return { id, url: `${pagesOf(webUrl, placeOf(webUrl, address))}${path}/overview?commentId=${id}` };
+  };
+  const marked = (all: readonly Comment[]): Comment | undefined =>
+    oldestWithMark(
+      all.map((each) => ({ ...each, body: commentWithMark(each.text ?? "") })),
+      comment.key,
+    );
+  /** A thread has its answers in it; there is no list of comments but that of all that happened, the newest first. */
+  async function find(): Promise<ForgeComment | null> {
+    if (thread !== null) {
+      const answer = await call(address, "GET", `${path}/comments/${encodeURIComponent(thread)}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer, "thread of comments");
+      const found = marked(withAnswers(answer.body as Comment));
+      return found === undefined ? null : read(found);
+    }
+    let oldest: Comment | undefined;
+    const ask = (paging: Readonly<Record<string, string>>) =>
+      call(address, "GET", `${path}/activities?${new URLSearchParams(paging).toString()}`, signal);
+    for await (const page of readPages(ask, pageLimit)) {
+      if ("refused" in page) throw refusedBy(host, page.refused, "list of comments");
+      const activities = page.items as readonly Activity[];
+      oldest = marked(activities.flatMap((each) => (each.comment === undefined ? [] : [each.comment]))) ?? oldest;
+      if ((activities.at(-1)?.createdDate ?? Infinity) < lookFrom(comment).getTime()) break;
+    }
+    return oldest === undefined ? null : read(oldest);
+  }
+  const parent = thread === null ? {} : { parent: { id: Number(thread) } };
+  const send = (text: string) =>
+    call(address, "POST", `${path}/comments`, signal, { body: { text: withReferenceMarks(text), ...parent } });
+  return postOnce({ host, find, read, send }, comment, signal);
+}
+
+/** A task is resolved by its state, any other thread as a thread, which servers that can't do it don't tell of. */
+async function resolve(
+  { host, call }: DataCenter,
+  address: RepositoryAddress,
+  { subject, id }: Thread,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (subject.kind === "issue") return false;
+  const path = `/pull-requests/${subject.number}/comments/${encodeURIComponent(id)}`;
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await call(address, "GET", path, signal);
+    if (answer.status !== 200) throw refusedBy(host, answer, "thread of comments");
+    const { version, severity, state, threadResolved } = answer.body as Comment;
+    const isTask = severity === "BLOCKER";
+    if (isTask ? state === "RESOLVED" : threadResolved === true) return true;
+    if (!isTask && threadResolved === undefined) return false;
+    const body = { version, ...(isTask ? { state: "RESOLVED" } : { threadResolved: true }) };
+    const changed = await call(address, "PUT", path, signal, { body });
+    if (changed.status === 200) return true;
+    // Somebody changed it since it was read.
+    if (changed.status !== 409 || attempt === resolveAttempts) throw refusedBy(host, changed, "resolution of a thread");
+  }
+}
+
+/** A comment with its answers, and theirs. */
+function withAnswers(comment: Comment): readonly Comment[] {
+  return [comment, ...(comment.comments ?? []).flatMap(withAnswers)];
+}
+
+function withoutIssues(host: string): SessionError {
+  return new SessionError({
+    code: "repository_not_found",
+    reason: `${host} has no issues: Bitbucket Data Center has pull requests alone.`,
+    retryable: false,
+    remedy: "Answer on the pull request, or where the issue is.",
+  });
+}

@@ -1,0 +1,109 @@
+import { SessionError } from "../../domain/errors/errors.ts";
+import type { Thread } from "../../domain/answers/answer.ts";
+import type { ForgeAnswer } from "../http.ts";
+import { refusedBy } from "../refusal.ts";
+
+/** Asks GitHub's GraphQL API as it is asked about one repository. */
+export type GraphQLCall = (
+  query: string,
+  variables: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+) => Promise<ForgeAnswer>;
+
+/** Pages of 100 threads of a pull request that are looked through. */
+const pageLimit = 20;
+
+/** The first comment of each thread of a pull request (https://docs.github.com/graphql/reference/objects#pullrequestreviewthread). */
+export const threadsQuery = `query ($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: 100, after: $after) {
+        nodes { id isResolved comments(first: 1) { nodes { fullDatabaseId } } }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+}`;
+
+/** https://docs.github.com/graphql/reference/mutations#resolvereviewthread */
+export const resolveMutation = `mutation ($threadId: ID!) {
+  resolveReviewThread(input: { threadId: $threadId }) { thread { isResolved } }
+}`;
+
+interface ListedThread {
+  readonly id: string;
+  readonly isResolved: boolean;
+  readonly comments: { readonly nodes?: readonly ({ readonly fullDatabaseId?: string | null } | null)[] | null };
+}
+
+interface ListedThreads {
+  readonly repository?: {
+    readonly pullRequest?: {
+      readonly reviewThreads: {
+        readonly nodes?: readonly (ListedThread | null)[] | null;
+        readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor?: string | null };
+      };
+    } | null;
+  } | null;
+}
+
+/**
+ * The address of the GraphQL API that belongs to one of REST
+ * (https://docs.github.com/enterprise-server/graphql/guides/forming-calls-with-graphql#the-graphql-endpoint).
+ */
+export function graphqlUrlOf(apiUrl: string): string {
+  return apiUrl.endsWith("/api/v3") ? apiUrl.replace(/v3$/u, "graphql") : `${apiUrl}/graphql`;
+}
+
+/**
+ * Resolves the thread that a comment began: REST names threads by that, GraphQL by ids of its own, which no call for a comment tells.
+ * @param repository as GitHub names it: `owner/name`
+ * @throws SessionError if there is no such thread, or it may not be resolved
+ */
+export async function resolveReviewThread(
+  { host, ask }: { readonly host: string; readonly ask: GraphQLCall },
+  repository: string,
+  { subject: { number }, id }: Thread,
+  signal: AbortSignal,
+): Promise<void> {
+  const [owner = "", name = ""] = repository.split("/");
+  const thread = await findThread(host, (after) => ask(threadsQuery, { owner, name, number, after }, signal), id);
+  if (thread === null) throw threadIsGone(host, number);
+  if (!thread.isResolved) dataOf(host, await ask(resolveMutation, { threadId: thread.id }, signal));
+}
+
+async function findThread(
+  host: string,
+  askPage: (after: string | null) => Promise<ForgeAnswer>,
+  firstComment: string,
+): Promise<ListedThread | null> {
+  let after: string | null = null;
+  for (let page = 1; page <= pageLimit; page += 1) {
+    const { repository } = dataOf(host, await askPage(after)) as ListedThreads;
+    const threads = repository?.pullRequest?.reviewThreads;
+    const found = threads?.nodes?.find((each) => String(each?.comments.nodes?.[0]?.fullDatabaseId) === firstComment);
+    if (found != null) return found;
+    if (threads?.pageInfo.hasNextPage !== true) return null;
+    after = threads.pageInfo.endCursor ?? null;
+  }
+  return null;
+}
+
+/** What GraphQL says with 200 is an error all the same if it has some (https://spec.graphql.org/October2021/#sec-Errors). */
+function dataOf(host: string, answer: ForgeAnswer): unknown {
+  const { data, errors } = (answer.body ?? {}) as { readonly data?: unknown; readonly errors?: unknown };
+  const [first] = (Array.isArray(errors) ? errors : []) as readonly { readonly type?: unknown }[];
+  if (answer.status === 200 && first === undefined && typeof data === "object" && data !== null) return data;
+  const statuses: Readonly<Record<string, number>> = { FORBIDDEN: 403, NOT_FOUND: 404 };
+  const status = answer.status === 200 ? (statuses[String(first?.type)] ?? 422) : answer.status;
+  throw refusedBy(host, { status, body: answer.body }, "resolution of a thread");
+}
+
+function threadIsGone(host: string, number: number): SessionError {
+  return new SessionError({
+    code: "pull_request_refused",
+    reason: `${host} has no such thread on pull request ${number}: its first comment was deleted.`,
+    retryable: false,
+    remedy: "Nothing is to be done: a thread that is gone needs no resolution.",
+  });
+}

@@ -1,0 +1,123 @@
+import type { Database, Queryable } from "../../database/database.ts";
+import { type Said, type ToldSession, whatToComment, whatToSay } from "../../domain/answers/session-reply.ts";
+import {
+  mostRepliesOfSubject,
+  type ForgeReplyTarget,
+  type ReplyTarget,
+} from "../../domain/automations/reply-target.ts";
+import { storableJson } from "../../domain/fields/text.ts";
+import { answersChannel, queueAnswer, type AnswerAction } from "./answers.ts";
+
+/**
+ * Notes where a run's answers go, if its trigger is of that service and has a token. Can be repeated. A worker looks at the session from
+ * then on: its status may have changed before.
+ */
+export async function noteReplyTarget(
+  queryable: Queryable,
+  { jobId, sessionId, target }: { readonly jobId: string; readonly sessionId: string; readonly target: ReplyTarget },
+): Promise<void> {
+  await queryable.query(
+    `insert into session_reply (session_id, trigger_id, target)
+     select $2, trigger.id, $3 from job join trigger on trigger.id = job.trigger_id and trigger.deleted_at is null
+     where job.id = $1 and trigger.type = 'source' and trigger.settings ->> 'source' = $4
+       and trigger.settings -> 'hasReplyToken' = 'true'
+     on conflict do nothing`,
+    [jobId, sessionId, storableJson(target), target.service],
+  );
+}
+
+/**
+ * Notes that a run's result goes to the issue or pull request that its event is about, unless it got as many as it may. Can be repeated.
+ */
+export async function noteForgeReply(
+  queryable: Queryable,
+  {
+    jobId,
+    sessionId,
+    target,
+  }: { readonly jobId: string; readonly sessionId: string; readonly target: ForgeReplyTarget },
+): Promise<void> {
+  await queryable.query(
+    `insert into session_reply (session_id, trigger_id, target)
+     select $2, trigger.id, $3::jsonb from job join trigger on trigger.id = job.trigger_id and ${repliesToSubject}
+     where job.id = $1 and (select count(*) from (
+       select from session_reply earlier where earlier.target = $3::jsonb limit ${mostRepliesOfSubject}) as counted) < ${mostRepliesOfSubject}
+     on conflict do nothing`,
+    [jobId, sessionId, storableJson(target)],
+  );
+}
+
+/** SQL for whether a trigger wants results at the subject of its event. */
+const repliesToSubject = `trigger.deleted_at is null and trigger.type = 'forge' and trigger.settings ->> 'reply' = 'subject'`;
+
+/** Time after which a session is looked at again whose agent has not begun, in seconds. */
+const againSeconds = 2;
+const batch = 50;
+
+interface DueReply extends ToldSession {
+  readonly sessionId: string;
+  readonly organizationId: string;
+  readonly triggerId: string;
+  readonly target: ReplyTarget | ForgeReplyTarget;
+  readonly said: Said | null;
+  /** Of a forge: whether its trigger still says so, and its connection is there. */
+  readonly isWanted: boolean;
+}
+
+/**
+ * Queues what is to be said of sessions whose status has changed, each in one transaction with the note that it was said: whatever
+ * is killed, nothing is left out or said twice.
+ * @param linkOf address of a session's page
+ * @returns how many sessions were looked at
+ */
+export async function sayWhatIsDue(database: Database, linkOf: (sessionId: string) => string): Promise<number> {
+  const looked = await database.transaction(async (transaction) => {
+    const due = await takeDue(transaction);
+    for (const reply of due) await say(transaction, reply, linkOf(reply.sessionId));
+    return due.length;
+  });
+  if (looked > 0) database.notify(answersChannel, "");
+  return looked;
+}
+
+async function takeDue(transaction: Queryable): Promise<readonly DueReply[]> {
+  const { rows } = await transaction.query<DueReply>({
+    name: "take_due_replies",
+    text: `select due.session_id as "sessionId", due.trigger_id as "triggerId", due.target, due.said,
+        session.organization_id as "organizationId", session.status, session.summary, session.failure,
+        exists (select from event where event.session_id = session.id and type = 'step.started' and data ->> 'step' = 'agent') as "hasBegun",
+        exists (select from trigger join forge_connection connection on connection.deleted_at is null
+            and connection.id = (due.target ->> 'connectionId')::uuid and connection.organization_id = session.organization_id
+          where trigger.id = due.trigger_id and ${repliesToSubject}) as "isWanted",
+        coalesce((select array_agg(url order by created_at) from pull_request where pull_request.session_id = session.id), '{}')
+          as "pullRequestUrls"
+      from session_reply due join session on session.id = due.session_id
+      where due_at <= now() order by due_at limit ${batch} for update of due skip locked`,
+  });
+  return rows;
+}
+
+async function say(transaction: Queryable, reply: DueReply, link: string): Promise<void> {
+  const { sessionId, organizationId, target } = reply;
+  const toSay =
+    target.service !== "forge"
+      ? whatToSay(reply, reply.said, link, target.service === "linear")
+      : reply.isWanted
+        ? whatToComment(reply, reply.said, link)
+        : null;
+  const isSaid = toSay !== null && toSay !== "wait";
+  if (isSaid) {
+    const key = `session ${sessionId} ${toSay.said}`;
+    await queueAnswer(transaction, { organizationId, sessionId, key, text: toSay.text, ...placeOf(reply) });
+  }
+  await transaction.query(
+    "update session_reply set said = coalesce($2, said), due_at = now() + $3 * interval '1 second' where session_id = $1",
+    [sessionId, isSaid ? toSay.said : null, toSay === "wait" ? againSeconds : null],
+  );
+}
+
+function placeOf({ target, triggerId }: DueReply): { repositoryId: string | null; action: AnswerAction } {
+  if (target.service === "forge")
+    return { repositoryId: target.repositoryId, action: { kind: "comment", subject: target.subject } };
+  return { repositoryId: null, action: { kind: "service", target, triggerId } };
+}

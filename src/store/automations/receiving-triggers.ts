@@ -1,0 +1,58 @@
+import type { Database } from "../../database/database.ts";
+import type { Vault } from "../secrets/vault.ts";
+import { findReceivingTrigger, type ReceivingTrigger } from "./triggers.ts";
+
+/** Triggers that take deliveries, kept in memory for a short time. */
+export interface ReceivingTriggers {
+  /**
+   * The trigger that a delivery came to, perhaps as it was a moment ago: whoever acts on it names its version in the same statement, and
+   * asks again for the fresh one if that was refused. Null if there is none, which is never answered from memory.
+   */
+  find(id: string): Promise<{ readonly found: ReceivingTrigger; readonly isFresh: boolean } | null>;
+  /** The trigger as it is now. */
+  findFresh(id: string): Promise<ReceivingTrigger | null>;
+}
+
+/** Its opened secrets are in memory for so long after they were read, in ms. */
+const keptForMs = 60_000;
+/** So many triggers are kept, those that were read last. */
+const mostKept = 5_000;
+
+/**
+ * Keeps the triggers of deliveries in memory: opening a secret takes longer than all else that is done with a small delivery.
+ * @param now ms, for tests
+ */
+export function createReceivingTriggers(
+  database: Database,
+  vault: Vault,
+  now: () => number = Date.now,
+): ReceivingTriggers {
+  const kept = new Map<string, { readonly trigger: ReceivingTrigger; readonly at: number }>();
+
+  function forgetOld(): void {
+    for (const [id, { at }] of kept) {
+      // In the order of their reading.
+      if (kept.size <= mostKept && now() - at < keptForMs) return;
+      kept.delete(id);
+    }
+  }
+
+  async function findFresh(id: string): Promise<ReceivingTrigger | null> {
+    const at = now();
+    const trigger = await findReceivingTrigger(database, vault, id);
+    kept.delete(id);
+    if (trigger !== null) kept.set(id, { trigger, at });
+    forgetOld();
+    return trigger;
+  }
+
+  return {
+    findFresh,
+    async find(id) {
+      const known = kept.get(id);
+      if (known !== undefined && now() - known.at < keptForMs) return { found: known.trigger, isFresh: false };
+      const found = await findFresh(id);
+      return found === null ? null : { found, isFresh: true };
+    },
+  };
+}

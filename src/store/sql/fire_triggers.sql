@@ -1,0 +1,80 @@
+-- needs: enqueue_job_webhooks, fire_trigger, receiving_version
+-- Does what fire_trigger does for many deliveries at once, in one statement for all that have no policy and were not delivered before.
+-- The others go through fire_trigger, in the order of the list; one with a policy must come alone, because its automation is locked.
+--
+-- A delivery names the version of its trigger by which it was found to be rightly signed. If the trigger is another by now, or gone, it
+-- is stale and nothing of it is written: so a secret that was replaced counts no longer than until that was committed, although nodes
+-- keep triggers in memory.
+-- Measured: 754 µs, 47 pages: each of ten deliveries of 7 kB that are new, to a trigger without a policy.
+-- Caller: src/store/automations/batched-firings.ts, which describes the fields.
+-- @param fired a JSON list of what fire_trigger takes, each with `version`; null: whatever the trigger is by now
+-- @returns a row for each, by its place in the list from 1; an outcome may also be `stale`
+create or replace function fire_triggers(fired jsonb) returns table (place bigint, outcome text, entry uuid, why text)
+language plpgsql rows 100 set plan_cache_mode to force_generic_plan as $$
+#variable_conflict use_column
+declare
+  one record;
+  made uuid[] := '{}';
+  redone bigint[] := '{}';
+begin
+  for one in
+    with item as materialized (
+      select given.place, each, (each ->> 'id')::uuid as id, (each ->> 'organizationId')::uuid as owner,
+        (each ->> 'triggerId')::uuid as by_trigger, each ->> 'refusal' as refusal,
+        coalesce(each ->> 'policy', each ->> 'debounceSeconds', each ->> 'maxPerHour') is null as is_plain,
+        each ->> 'version' is not null
+          and each ->> 'version' is distinct from receiving_version((each ->> 'triggerId')::uuid) as is_stale
+      from jsonb_array_elements(fired) with ordinality as given (each, place)),
+    given_key as materialized (
+      select item.place, id, owner, by_trigger, key from item, jsonb_array_elements_text(each -> 'keys') as key
+      where is_plain and not is_stale and refusal is null),
+    noted as (
+      -- In one order, so that two batches at once do not wait for each other; of two equal deliveries the first is the original.
+      insert into received_key (organization_id, scope, key, ledger_id)
+        select owner, by_trigger, key, id from given_key order by by_trigger, key, given_key.place
+        on conflict do nothing returning ledger_id),
+    known as (
+      select id from given_key group by id
+      having count(*) > (select count(*) from noted where noted.ledger_id = given_key.id)),
+    decided as materialized (
+      select item.*, case when is_stale then 'stale' when not is_plain then 'redone' when refusal is not null then 'filtered'
+        when id in (select id from known) then 'redone' else 'accepted' end as state
+      from item),
+    queued as (
+      insert into job (id, organization_id, automation_id, trigger_id, event_id, priority, payload, trace_parent, task)
+        select id, owner, (each ->> 'automationId')::uuid, by_trigger, (each ->> 'eventId')::uuid, (each ->> 'priority')::integer,
+          each -> 'payload', each ->> 'traceParent', coalesce(each ->> 'task', 'RunWorkflow')
+        from decided where state = 'accepted' on conflict (id) do nothing returning id),
+    refused as (
+      insert into arrival (id, organization_id, automation_id, trigger_id, connection_id, outcome, reason, name, delivery_id, subject,
+          payload)
+        select id, owner, (each ->> 'automationId')::uuid, by_trigger, (each ->> 'connectionId')::uuid, state, refusal, each ->> 'name',
+          each ->> 'deliveryId', each ->> 'subject', each -> 'payload'
+        from decided where state = 'filtered' on conflict (id) do nothing)
+    select decided.place, state, decided.id, refusal, queued.id is not null as is_made
+    from decided left join queued on queued.id = decided.id order by decided.place
+  loop
+    if one.state = 'redone' then
+      redone := redone || one.place;
+    else
+      if one.is_made then made := made || one.id; end if;
+      place := one.place;
+      outcome := one.state;
+      entry := one.id;
+      why := one.refusal;
+      return next;
+    end if;
+  end loop;
+  if made <> '{}' and exists (select from webhook where enabled) then
+    perform enqueue_job_webhooks(job) from job where id = any(made) order by id;
+  end if;
+  if redone <> '{}' then
+    -- The keys that they have noted would stand against each other.
+    delete from received_key using unnest(redone) as again, jsonb_array_elements_text(fired -> (again::integer - 1) -> 'keys') as each_key
+      where scope = (fired -> (again::integer - 1) ->> 'triggerId')::uuid and key = each_key
+        and ledger_id = (fired -> (again::integer - 1) ->> 'id')::uuid;
+    return query select again, did.outcome, did.entry, did.why
+      from unnest(redone) with ordinality as list (again, number), fire_trigger(fired -> (again::integer - 1)) as did
+      order by number;
+  end if;
+end $$;

@@ -1,0 +1,144 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import type { StateEntry } from "../../domain/automations/state.ts";
+import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
+import { Field } from "../elements/field.tsx";
+import { FormEnd } from "../elements/form-end.tsx";
+import { Ago } from "../elements/time.tsx";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+
+/** What an automation's runs remember, entry by entry: shown, changed and removed. */
+export function State({ automationId }: { readonly automationId: string }) {
+  const queryKey = ["state", automationId];
+  const state = useQuery({ queryKey, queryFn: () => client.automation.state(automationId) });
+  const queries = useQueryClient();
+  const change = useMutation({
+    mutationFn: (body: Parameters<typeof client.automation.updateState>[1]) =>
+      client.automation.updateState(automationId, body),
+    onSuccess: (changed) => queries.setQueryData(queryKey, changed),
+    // Somebody else may have changed it: show what there is now.
+    onError: () => queries.invalidateQueries({ queryKey }),
+  });
+  const entries = state.data?.entries ?? [];
+  return (
+    <section aria-labelledby="state" className="space-y-3">
+      <div className="flex flex-wrap items-center gap-3">
+        <h2 id="state" className="mr-auto font-medium">
+          State
+        </h2>
+        <ButtonDialog button="Add an entry" title="Add an entry">
+          {(close) => (
+            <EntryForm
+              save={async (key, value) => {
+                await change.mutateAsync({ set: { [key]: value as string }, versions: { [key]: 0 } });
+                close();
+              }}
+            />
+          )}
+        </ButtonDialog>
+      </div>
+      <ErrorText error={state.error ?? change.error} />
+      {state.data !== undefined && entries.length === 0 && (
+        <p className="text-sm text-muted">Its runs remember nothing yet.</p>
+      )}
+      {entries.length > 0 && (
+        <ul aria-label="State" className="card divide-y divide-line">
+          {entries.map((entry) => (
+            <li key={entry.key} className="space-y-2 px-4 py-3">
+              <div className="flex flex-wrap items-center gap-2">
+                <span className="font-mono text-sm break-all">{entry.key}</span>
+                <span className="mr-auto text-sm text-muted">
+                  {entry.sessionId === null ? "set" : "by a run"} <Ago at={entry.updatedAt} />
+                </span>
+                <ButtonDialog button="Change" of={entry.key} title={`Change ${entry.key}`}>
+                  {(close) => (
+                    <EntryForm
+                      entry={entry}
+                      save={async (key, value) => {
+                        await change.mutateAsync({
+                          set: { [key]: value as string },
+                          versions: { [key]: entry.version },
+                        });
+                        close();
+                      }}
+                    />
+                  )}
+                </ButtonDialog>
+                <ConfirmButton
+                  button="Remove"
+                  of={entry.key}
+                  disabled={change.isPending}
+                  question={`Remove ${entry.key}?`}
+                  onConfirm={() => change.mutate({ remove: [entry.key], versions: { [entry.key]: entry.version } })}
+                >
+                  Later runs do not know of it any more.
+                </ConfirmButton>
+              </div>
+              <pre tabIndex={0} aria-label={entry.key} className="max-h-40 overflow-auto text-xs">
+                {JSON.stringify(entry.value, null, 2)}
+              </pre>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function EntryForm({
+  entry,
+  save,
+}: {
+  /** Omitted: a new one. */
+  readonly entry?: StateEntry;
+  readonly save: (key: string, value: unknown) => Promise<void>;
+}) {
+  const [key, setKey] = useState(entry?.key ?? "");
+  const [value, setValue] = useState(entry === undefined ? "" : JSON.stringify(entry.value, null, 2));
+  const saving = useMutation({ mutationFn: () => save(key, parsed(value)) });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!saving.isPending) saving.mutate();
+  };
+  return (
+    <form onSubmit={submit} noValidate className="mt-4 space-y-4">
+      {entry === undefined && (
+        <Field label="Key" error={null}>
+          {(attributes) => (
+            <input
+              {...attributes}
+              className="field font-mono"
+              value={key}
+              onChange={({ target }) => setKey(target.value)}
+              autoComplete="off"
+              spellCheck={false}
+            />
+          )}
+        </Field>
+      )}
+      <Field label="Value" hint="As JSON." error={null}>
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            className="field font-mono"
+            rows={6}
+            value={value}
+            onChange={({ target }) => setValue(target.value)}
+            spellCheck={false}
+          />
+        )}
+      </Field>
+      <FormEnd error={saving.error} isPending={saving.isPending} verb="Save" pendingVerb="Saving …" />
+    </form>
+  );
+}
+
+/** @throws Error with a sentence for the form */
+function parsed(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new Error('This is no JSON: a text stands in quotes, as in "seen".');
+  }
+}

@@ -1,0 +1,85 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import type { Connection } from "../../domain/repositories/connection.ts";
+import { Field, fieldOf } from "../elements/field.tsx";
+import { FormEnd } from "../elements/form-end.tsx";
+import { client } from "../query.ts";
+
+/** What stands in the field for bots if none may steer, whatever the server says. */
+const noBot = "none";
+
+/** Who calls Offstage in the comments of a connection, and by which word. What is empty is as the server is set. */
+export function CallingForm({ connection, onSaved }: { connection: Connection; onSaved: () => void }) {
+  const [mention, setMention] = useState(connection.mention ?? "");
+  const [bots, setBots] = useState(inWords(connection.allowedBots));
+  const save = useMutation({
+    mutationFn: () =>
+      client.connection.update(connection.id, {
+        mention: mention.trim() === "" ? null : mention.trim(),
+        allowedBots: read(bots),
+      }),
+    onSuccess: onSaved,
+  });
+  const wrong = fieldOf(save.error, ["mention", "allowedBots"]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!save.isPending) save.mutate();
+  };
+  const attributesOfAll = {
+    autoComplete: "off",
+    autoCapitalize: "none",
+    spellCheck: false,
+    className: "field",
+  } as const;
+  return (
+    <form onSubmit={submit} noValidate className="mt-4 space-y-4">
+      <Field
+        label="Mention"
+        hint="The word that calls Offstage in comments. Empty for the server’s."
+        error={wrong === "mention" ? save.error : null}
+      >
+        {(attributes) => (
+          <input
+            {...attributes}
+            {...attributesOfAll}
+            placeholder="@offstage"
+            value={mention}
+            onChange={({ target }) => setMention(target.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label="Bots that may steer"
+        hint={`Their logins, separated by commas. Empty for the server’s; ${noBot} for no bot.`}
+        error={wrong === "allowedBots" ? save.error : null}
+      >
+        {(attributes) => (
+          <input
+            {...attributes}
+            {...attributesOfAll}
+            placeholder="renovate[bot]"
+            value={bots}
+            onChange={({ target }) => setBots(target.value)}
+          />
+        )}
+      </Field>
+      <FormEnd
+        error={wrong === null ? save.error : null}
+        isPending={save.isPending}
+        verb="Save"
+        pendingVerb="Saving …"
+      />
+    </form>
+  );
+}
+
+function inWords(bots: Connection["allowedBots"]): string {
+  if (bots === null) return "";
+  return bots.length === 0 ? noBot : bots.join(", ");
+}
+
+function read(bots: string): string[] | null {
+  const logins = bots.split(/[\s,]+/u).filter((login) => login !== "");
+  if (logins.length === 0) return null;
+  return logins.length === 1 && logins[0] === noBot ? [] : logins;
+}

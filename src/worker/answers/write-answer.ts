@@ -1,0 +1,75 @@
+import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
+import type { Feedback, ForgeComment, NewComment } from "../../forges/feedback.ts";
+import type { OwnForges } from "../../forges/organization-forges.ts";
+import type { Reply } from "../../replies/reply.ts";
+import type { ClaimedAnswer, Written } from "../../store/answers/sending.ts";
+
+/** Where answers are written. */
+export interface Writers {
+  readonly forgesOf: (organizationId: string) => Promise<OwnForges>;
+  readonly replies: Reply;
+  /** The token of a trigger's service; null if it has none, or is gone. */
+  readonly replyToken: (organizationId: string, triggerId: string) => Promise<string | null>;
+}
+
+/** An answer that has nowhere to go: nothing that passes by itself. */
+export class NowhereToAnswer extends Error {}
+
+const nothingToRecord: Written = { externalId: null, idScope: null, url: null };
+
+/**
+ * Writes an answer where it belongs, once however often it is called.
+ * @throws NowhereToAnswer, and what `Feedback` and `Reply` throw; the signal's reason
+ */
+export async function writeAnswer(writers: Writers, answer: ClaimedAnswer, signal: AbortSignal): Promise<Written> {
+  const { action, id, text, createdAt } = answer;
+  if (action.kind === "service") {
+    const token = await writers.replyToken(answer.organizationId, action.triggerId);
+    if (token === null) throw new NowhereToAnswer(`the trigger has no token of ${action.target.service} any more`);
+    const sent = await writers.replies.send(action.target, text, {
+      id,
+      token,
+      isRepeated: answer.attempts > 1,
+      signal,
+    });
+    return { externalId: sent.id, idScope: null, url: sent.url };
+  }
+  if (action.kind === "resolution" && answer.replyStatus !== "sent")
+    throw new NowhereToAnswer("the thread stays open, since it was not answered");
+  const { address, feedback } = await placeOf(writers, answer);
+  const comment: NewComment = { key: id, text, since: createdAt };
+  switch (action.kind) {
+    case "comment":
+      return writtenAs(await feedback.comment(address, action.subject, comment, signal));
+    case "reply":
+      return writtenAs(await feedback.reply(address, action.thread, comment, signal));
+    case "resolution":
+      if (!(await feedback.resolve(address, action.thread, signal)))
+        throw new NowhereToAnswer("the thread stays open: this forge has no call that resolves it");
+      return nothingToRecord;
+    case "reaction":
+      await feedback.react(address, action.target, action.reaction, signal);
+      return nothingToRecord;
+    case "settings":
+      await feedback.add(address, action.subject.number, action, signal);
+      return nothingToRecord;
+    case "status":
+      await feedback.setStatus(address, action.sha, action, signal);
+      return nothingToRecord;
+  }
+}
+
+async function placeOf({ forgesOf }: Writers, { repositoryUrl, organizationId }: ClaimedAnswer) {
+  const address = repositoryUrl === null ? null : parseRepositoryUrl(repositoryUrl);
+  if (address === null || isAddressProblem(address)) {
+    throw new NowhereToAnswer("the repository is no longer connected");
+  }
+  const { feedback }: { readonly feedback: Feedback | null } = (await forgesOf(organizationId)).forgeOf(address);
+  if (feedback === null)
+    throw new NowhereToAnswer(`nothing can be written at ${address.host ?? address.path}: it is plain git`);
+  return { address, feedback };
+}
+
+function writtenAs({ id, url, idScope }: ForgeComment): Written {
+  return { externalId: id, idScope: idScope ?? null, url };
+}

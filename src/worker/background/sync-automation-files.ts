@@ -1,0 +1,305 @@
+import { createHash } from "node:crypto";
+import { readAutomationFile } from "../../automation-files/read-automation.ts";
+import type { Database, Queryable } from "../../database/database.ts";
+import type { Subscription } from "../../database/notifications.ts";
+import { splitAgentName } from "../../domain/agents/agent.ts";
+import {
+  automationFolder,
+  longestAutomationFile,
+  mostAutomationFiles,
+} from "../../domain/automations/automation-file.ts";
+import { InvalidInputError, SessionError } from "../../domain/errors/errors.ts";
+import { firstOf } from "../../domain/fields/text.ts";
+import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
+import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { Forge } from "../../forges/forge.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
+import type { Logger } from "../../observability.ts";
+import { queueAnswer } from "../../store/answers/answers.ts";
+import {
+  applyFiles,
+  type FileAutomation,
+  type FileProblem,
+  type ReadBranch,
+  type ReadFile,
+} from "../../store/automations/apply-files.ts";
+import { claimSync, endSync, releaseSync, renewSync, type ClaimedSync } from "../../store/automations/file-sync.ts";
+import { allowedRepositories } from "../../store/people/organizations.ts";
+import type { Vault } from "../../store/secrets/vault.ts";
+import type { Templates } from "../../templates/templates.ts";
+import { askRemote, ensureMirror, fetchBranch, remoteOptions, type Mirror } from "../git/mirror.ts";
+import type { Mirrors } from "../git/mirrors.ts";
+import { listFolder, readBlob, type TreeFile } from "../git/read-folder.ts";
+
+/** Interval, in ms, of the poll that finds repositories that are due. */
+const pollMs = 5_000;
+/** How many repositories a worker looks at at once: one that is slow must not delay the others. */
+const atOnce = 3;
+/** Time after which another worker may look at a repository whose worker says nothing any more, in ms. */
+const defaultLeaseMs = 60_000;
+/** Name of the status at commits. */
+const statusName = "offstage/automations";
+/** Characters of a status' description; GitHub takes 140. */
+const longestDescription = 140;
+
+/** What the synchronisation of automations in files needs. */
+export interface FileSyncs {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly logger: Logger;
+  readonly templates: Templates;
+  readonly mirrors: Mirrors;
+  readonly forgeOf: (address: RepositoryAddress, organizationId: string) => Promise<Forge>;
+  /** Ids of the providers of agents. */
+  readonly providers: readonly string[];
+  readonly allowLocalRepositories: boolean;
+  readonly publicUrl: () => string;
+  /** Of a claim, in ms, which is renewed three times as often; default 60 s. */
+  readonly leaseMs?: number;
+}
+
+/** Makes the task that brings automations to what the files of repositories say. Any number of workers may run it. */
+export function createFileSyncs(options: FileSyncs): Service {
+  const { database, logger } = options;
+  const lines = Array.from({ length: atOnce }, () =>
+    createPeriodic({
+      everyMs: pollMs,
+      round: async (stopping) => {
+        while (!stopping.aborted && (await syncNext(options, stopping))) continue;
+      },
+      onFailure: (error) => logger.error({ err: error }, "could not synchronise automations of files; will retry"),
+    }),
+  );
+  let subscription: Subscription | null = null;
+  return createService({
+    async start() {
+      subscription = await database.listen("offstage_work", (what) => {
+        if (what === "automation-files") for (const line of lines) line.now();
+      });
+      for (const line of lines) await line.start();
+    },
+    async stop() {
+      await Promise.all([subscription?.close(), ...lines.map((line) => line.stop())]);
+    },
+  });
+}
+
+/**
+ * Looks at the files of a repository that is due. The branch's present head decides, however pushes were told of.
+ * @returns false if none is due
+ */
+export async function syncNext(options: FileSyncs, signal: AbortSignal): Promise<boolean> {
+  const { database, logger, leaseMs = defaultLeaseMs } = options;
+  const claim = await claimSync(database, leaseMs);
+  if (claim === null) return false;
+  if (signal.aborted) {
+    await releaseSync(database, claim);
+    return true;
+  }
+  const lost = new AbortController();
+  const renewals = createPeriodic({
+    everyMs: leaseMs / 3,
+    firstAfterMs: leaseMs / 3,
+    round: async () => {
+      if (!(await renewSync(database, claim, leaseMs))) lost.abort(new Error("the claim of the repository was lost"));
+    },
+    onFailure: (error) => logger.warn({ err: error }, "could not renew a claim of automations of files"),
+  });
+  await renewals.start();
+  try {
+    await sync(options, claim, AbortSignal.any([signal, lost.signal]));
+  } catch (error) {
+    if (signal.aborted) await releaseSync(database, claim);
+    else if (!lost.signal.aborted) await endFailed(options, claim, error);
+  } finally {
+    await renewals.stop();
+  }
+  return true;
+}
+
+async function endFailed({ database, logger }: FileSyncs, claim: ClaimedSync, error: unknown): Promise<void> {
+  const isTheirs = error instanceof SessionError || error instanceof InvalidInputError;
+  logger.warn({ err: error, repositoryId: claim.repositoryId }, "could not synchronise automations of files");
+  const problem = isTheirs ? error.message : "the worker could not read it: see the server's log";
+  await endSync(database, claim, problem, !isTheirs);
+}
+
+async function sync(options: FileSyncs, claim: ClaimedSync, signal: AbortSignal): Promise<void> {
+  const { database, vault, mirrors } = options;
+  const address = await addressOf(options, claim);
+  const forge = await options.forgeOf(address, claim.organizationId);
+  const mirror = mirrors.of({
+    url: address.cloneUrl,
+    named: forge.webUrl !== null && forge.namedByOperator !== false,
+    credentials: () => forge.credentials(address, signal),
+  });
+  const read = await mirrors.use.whileUsed(mirror.path, async () => {
+    await ensureMirror(mirror, signal);
+    const head = await headOf(mirror, claim.configuredBranch, signal);
+    const isKnown = head.commit === claim.commit && claim.files.every(({ blob }) => blob !== null);
+    return isKnown ? null : readFiles(options, claim, { ...head, mirror, forge, address }, signal);
+  });
+  if (read === null) return endSync(database, claim, null);
+  await applyFiles(database, vault, claim, read, (transaction, problems) =>
+    tellStatus(transaction, options, { claim, read, problems, isForge: forge.opensPullRequests }),
+  );
+}
+
+/** @throws InvalidInputError if the repository can't be worked on any more */
+async function addressOf(
+  { database, allowLocalRepositories }: FileSyncs,
+  { url, organizationId }: ClaimedSync,
+): Promise<RepositoryAddress> {
+  const address = parseRepositoryUrl(url);
+  if (isAddressProblem(address)) throw new InvalidInputError(`its address ${address.problem}`);
+  if (address.local && !allowLocalRepositories) throw new InvalidInputError("its address is a local path");
+  if (allowsRepository(await allowedRepositories(database, organizationId), address)) return address;
+  throw new InvalidInputError("the organization does not allow it any more");
+}
+
+interface Head {
+  readonly branch: string;
+  readonly commit: string;
+}
+
+/** @throws SessionError repository_*; InvalidInputError if the branch is not there */
+async function headOf(mirror: Mirror, configured: string | null, signal: AbortSignal): Promise<Head> {
+  const ref = configured === null ? "HEAD" : `refs/heads/${configured}`;
+  const { defaultBranch, shaOf } = await askRemote(mirror, [ref], await remoteOptions(mirror, signal));
+  const branch = configured ?? defaultBranch;
+  const commit = shaOf(ref);
+  if (branch !== null && commit !== null) return { branch, commit };
+  throw new InvalidInputError(`it has no ${configured === null ? "default branch" : `branch ${configured}`}`);
+}
+
+interface Place extends Head {
+  readonly mirror: Mirror;
+  readonly forge: Forge;
+  readonly address: RepositoryAddress;
+}
+
+async function readFiles(
+  options: FileSyncs,
+  claim: ClaimedSync,
+  { branch, commit, mirror, forge, address }: Place,
+  signal: AbortSignal,
+): Promise<ReadBranch> {
+  const into = `refs/offstage/latest/${branch.replaceAll("/", "-")}`;
+  await fetchBranch(mirror, { branch, sha: commit, into }, () => undefined, signal);
+  const listed = await listFolder(mirror, { commit, folder: automationFolder, signal });
+  const named = listed?.filter(({ path }) => /\.ya?ml$/u.test(path)) ?? null;
+  if (named === null || named.length > mostAutomationFiles) {
+    throw new InvalidInputError(
+      `${automationFolder} has more than ${mostAutomationFiles} files: nothing of it was read`,
+    );
+  }
+  const files: ReadFile[] = [];
+  for (const file of named) {
+    const { path, blob } = file;
+    const url = pageOf(forge, address, commit, path);
+    const before = claim.files.find((known) => known.path === path);
+    const isUnchanged = before?.blob === blob && before.automationId !== null;
+    files.push({ path, blob, url, content: isUnchanged ? null : await readFile(options, claim, mirror, file, signal) });
+  }
+  return { branch, commit, files };
+}
+
+async function readFile(
+  options: FileSyncs,
+  { organizationId }: ClaimedSync,
+  mirror: Mirror,
+  { path, blob, bytes }: TreeFile,
+  signal: AbortSignal,
+): Promise<ReadFile["content"]> {
+  if (bytes === null) return { problem: "is no plain file" };
+  if (bytes > longestAutomationFile) return { problem: `has more than ${longestAutomationFile / 1024} KiB` };
+  const content = await readBlob(mirror, { blob, longest: longestAutomationFile, signal });
+  try {
+    return await check(options, organizationId, path, content);
+  } catch (error) {
+    if (error instanceof InvalidInputError) return { problem: error.message };
+    throw error;
+  }
+}
+
+/** @throws InvalidInputError as the API would refuse it */
+async function check(
+  { templates, providers }: FileSyncs,
+  organizationId: string,
+  path: string,
+  content: string,
+): Promise<FileAutomation> {
+  const asker = { organizationId, id: "automation files" };
+  const read = readAutomationFile(path, await templates.readYaml(content, asker));
+  const { agent = null, title = null, targetBranch = null, budgetUsd = null, pullRequest = null, ...automation } = read;
+  const provider = agent === null ? null : splitAgentName(agent).provider;
+  if (provider !== null && !providers.includes(provider)) {
+    throw new InvalidInputError(`agent: there is no provider ${provider}; the providers are ${providers.join(", ")}`);
+  }
+  await templates.check(automation.instructions, asker);
+  if (title !== null) await templates.check(title, asker);
+  for (const [index, { condition, concurrency }] of automation.triggers.entries()) {
+    const field = `triggers.${index}`;
+    if (condition !== "") await templates.checkExpression(`${field}.condition`, condition, "bool", asker);
+    if (concurrency !== null) {
+      await templates.checkExpression(`${field}.concurrency.key`, concurrency.key, "string", asker);
+    }
+  }
+  return { ...automation, agent, title, targetBranch, budgetUsd, pullRequest };
+}
+
+/** The address of a file's page on its forge; null if it has none. */
+function pageOf({ kind }: Forge, { cloneUrl }: RepositoryAddress, commit: string, path: string): string | null {
+  // Data Center has another form of addresses.
+  const betweens: Readonly<Record<string, string>> = {
+    github: "blob",
+    gitlab: "-/blob",
+    gitea: "src/commit",
+    bitbucket: "src",
+  };
+  const between = betweens[kind] ?? null;
+  if (between === null || !/^https?:/u.test(cloneUrl)) return null;
+  const encoded = path.split("/").map(encodeURIComponent).join("/");
+  return `${cloneUrl.replace(/\.git$/u, "")}/${between}/${commit}/${encoded}`;
+}
+
+/** Says at the commit what became of the files, if there are any or were. The same once, however often it is looked at. */
+async function tellStatus(
+  transaction: Queryable,
+  { publicUrl }: FileSyncs,
+  {
+    claim: { organizationId, repositoryId, files: before },
+    read: { commit, files },
+    problems,
+    isForge,
+  }: {
+    readonly claim: ClaimedSync;
+    readonly read: ReadBranch;
+    readonly problems: readonly FileProblem[];
+    readonly isForge: boolean;
+  },
+): Promise<void> {
+  if (!isForge || (files.length === 0 && before.length === 0)) return;
+  const state = problems.length === 0 ? "success" : "failure";
+  const nameOf = (path: string): string => path.slice(automationFolder.length + 1);
+  const words =
+    state === "success"
+      ? `${files.length} ${files.length === 1 ? "automation is" : "automations are"} as in the files`
+      : firstOf(
+          problems.map(({ path, problem }) => `${nameOf(path)}: ${problem}`),
+          3,
+          "; ",
+        );
+  const description =
+    words.length > longestDescription ? `${words.slice(0, longestDescription - 1).toWellFormed()}…` : words;
+  const digest = createHash("sha256").update(words).digest("base64url");
+  await queueAnswer(transaction, {
+    organizationId,
+    sessionId: null,
+    repositoryId,
+    key: `automation-files:${repositoryId}:${commit}:${digest}`,
+    action: { kind: "status", sha: commit, state, name: statusName, description, url: `${publicUrl()}/automations` },
+    text: "",
+  });
+}

@@ -1,0 +1,84 @@
+import type { FailedCheck } from "../../domain/conversations/conversation.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
+import { readFailedLogs } from "../../forges/failed-logs.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
+import { dueConversations, lookAtRuns, putOff, readConversation } from "../../store/conversations/conversations.ts";
+import { findRepositories, type RepositoryRecord } from "../../store/repositories/repositories.ts";
+import { decideDue, type ConversationServices } from "./decide-conversation.ts";
+
+/** Interval of rounds, in ms: an answer comes so long after its turn at most. */
+const everyMs = 1_000;
+const batch = 20;
+/** Pause of a conversation that could not be looked at, in ms. */
+const pauseMs = 30_000;
+/** Pause of a conversation whose repository is not connected, in ms. */
+const disconnectedMs = 600_000;
+/** Of so many checks the logs are read, in so many ms. */
+const logs = { checks: 5, ms: 30_000 } as const;
+
+/**
+ * Makes the task that starts what was gathered in conversations once it is due, and answers for runs that ended. It finds both in the
+ * database, so whoever dies between skips nothing.
+ */
+export function createConversationSweep(services: ConversationServices): Service {
+  return createPeriodic({
+    everyMs,
+    round: async (stopping) => void (await sweepConversations(services, stopping)),
+    onFailure: (error) => services.logger.error({ err: error }, "could not look after conversations; will retry"),
+  });
+}
+
+/** One round. @returns how many conversations were looked at */
+export async function sweepConversations(services: ConversationServices, stopping: AbortSignal): Promise<number> {
+  const { database, logger } = services;
+  const due = await dueConversations(database.pool, batch);
+  for (const id of due) {
+    if (stopping.aborted) break;
+    try {
+      await look(services, id, stopping);
+    } catch (error) {
+      if (stopping.aborted) break;
+      logger.warn({ err: error, conversationId: id }, "could not look after a conversation; will retry");
+      await putOff(database.pool, id, pauseMs);
+    }
+  }
+  return due.length;
+}
+
+async function look(services: ConversationServices, id: string, stopping: AbortSignal): Promise<void> {
+  const { database } = services;
+  const found = await readConversation(database.pool, id);
+  if (found === null) return;
+  const [repository] = await findRepositories(database, found.organizationId, [found.repositoryId]);
+  // It may be connected again.
+  if (repository === undefined) return putOff(database.pool, id, disconnectedMs);
+  await lookAtRuns(database.pool, id);
+  const { checks } = found.state;
+  const failed = checks !== null && checks.dueAt <= Date.now() ? checks.failed : [];
+  await decideDue(services, found, repository, await readLogs(services, repository, failed, stopping));
+}
+
+/** Ends of the logs of what failed; those that can't be read are missing, which is no reason to leave the check red. */
+async function readLogs(
+  { forgeOf, logger }: ConversationServices,
+  { url, organizationId }: RepositoryRecord,
+  failed: readonly FailedCheck[],
+  stopping: AbortSignal,
+): Promise<Map<string, string>> {
+  const ends = new Map<string, string>();
+  const address = parseRepositoryUrl(url);
+  if (failed.length === 0 || isAddressProblem(address)) return ends;
+  const { feedback } = await forgeOf(address, organizationId);
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(logs.ms)]);
+  for (const { kind, id } of failed.slice(0, logs.checks)) {
+    try {
+      const text = await readFailedLogs(feedback, address, { kind, id }, signal);
+      if (text !== null) ends.set(id, text);
+    } catch (error) {
+      if (stopping.aborted) throw error;
+      logger.info({ err: error, check: id }, "could not read the log of a check");
+    }
+  }
+  return ends;
+}

@@ -1,0 +1,44 @@
+import type { Database } from "../../database/database.ts";
+import type { Happening } from "../../domain/conversations/happening.ts";
+import type { ConversationPlace } from "../../store/conversations/conversations.ts";
+import {
+  beginReading,
+  closePullRequest,
+  readAgainSoon,
+  reopenPullRequest,
+} from "../../store/repositories/pull-requests.ts";
+import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
+import { askForge, type ForgeQuestions } from "./ask-forge.ts";
+
+/**
+ * What a delivery says of the end of a session's pull request counts at once, and not when it is next asked for. Deliveries come late and
+ * in any order: whether it is closed or open again, its forge has to say. A merge is final.
+ * @returns what happened in truth
+ * @throws UnavailableError if the forge does not answer: the event is to be decided again
+ */
+export async function followState(
+  services: ForgeQuestions & { readonly database: Database },
+  { organizationId, repositoryId, subject: { number } }: ConversationPlace,
+  repository: RepositoryRecord,
+  happening: Happening,
+): Promise<Happening> {
+  if (happening.type !== "ended" && happening.type !== "reopened") return happening;
+  const { database } = services;
+  const pullRequests = await beginReading(database, { organizationId, repositoryId, number });
+  if (pullRequests.length === 0) return happening;
+  const told = happening.type === "ended" ? happening.state : "open";
+  const read =
+    told === "merged"
+      ? null
+      : await askForge(services, repository, (forge, address, signal) =>
+          forge.readPullRequest(address, number, signal),
+        );
+  const state = read?.state ?? told;
+  for (const pullRequest of pullRequests) {
+    await (state === "open"
+      ? reopenPullRequest(database, pullRequest)
+      : closePullRequest(database, pullRequest, state));
+    if (state !== told) await readAgainSoon(database, pullRequest);
+  }
+  return state === "open" ? { type: "reopened" } : { type: "ended", state };
+}

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestApp, type TestApp } from "./app.ts";
+
+let api: TestApp;
+beforeAll(async () => {
+  api = await createTestApp();
+});
+afterAll(() => api?.close());
+
+test("a webhook with an event of a newer Offstage, which shares the database, is shown, and nobody else can choose it", async () => {
+  const { body: made } = await api.post("/webhook/create", { url: "https://example.com/told", events: ["job.failed"] });
+  await api.database.pool.query("update webhook set events = events || '{session.newer}' where id = $1", [made.id]);
+  const events = ["job.failed", "session.newer"];
+  const shown = await api.get(`/webhook/${made.id}`);
+  expect([shown.status, shown.body.events]).toEqual([200, events]);
+  expect((await api.get("/webhook/list")).body.webhooks).toMatchObject([{ id: made.id, events }]);
+  const refused = await api.post(`/webhook/${made.id}/update`, { events });
+  expect([refused.status, refused.body.error]).toEqual([400, expect.stringContaining("events")]);
+  // What does not name its events keeps them.
+  expect((await api.post(`/webhook/${made.id}/update`, { enabled: false })).body).toMatchObject({ events });
+});
+
+test.each(["/webhook/create", "/webhook/{id}/update"])(
+  "%s refuses a host too long for any name, by its field",
+  async (path) => {
+    const { body: made } = await api.post("/webhook/create", { url: "https://example.com/told" });
+    // `URL.canParse` says that this is a URL, and `new URL` throws.
+    const url = `https://${"A".repeat(100_000)}.example.com/`;
+    const refused = await api.post(path.replace("{id}", String(made.id)), { url });
+    expect([refused.status, refused.body.error]).toEqual([400, expect.stringMatching(/^url .*2,?000 characters/u)]);
+  },
+);

@@ -1,0 +1,183 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import { createForges } from "../../src/forges/forges.ts";
+import { createLogger } from "../../src/observability.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
+import { pollPullRequests } from "../../src/worker/background/pull-request-polling.ts";
+import { connectForge, type ConnectedForge } from "../forge/connect.ts";
+import type { Script } from "../model/server.ts";
+import { waitFor } from "../wait-for.ts";
+import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { script as ordered } from "./script.ts";
+
+/** How an agent resolves a conflict in `a.txt`: both sides' lines, without the markers. */
+const resolve = "sed -i '/^[<=>]\\{7\\}/d' a.txt && git add a.txt && git commit -q --no-edit";
+
+const script: Script = (message, conversation) => {
+  const rest = typeof ordered === "function" ? ordered(message, conversation) : ordered;
+  if (message.includes("First of all")) return [{ shell: resolve }, ...rest];
+  // As an agent does that reads the log.
+  if (message.includes("expected five"))
+    return [{ write: { path: "a.txt", content: "five\n" } }, { say: "I mended it." }];
+  return rest;
+};
+
+/** What the repository's CI does. */
+const ci = 'found=$(cat a.txt); test "$found" = five || { echo "expected five, but a.txt has $found"; exit 1; }';
+
+/** OpenCode takes its time to start: once is enough, since it hears nothing of the forge's dialect. */
+const dialects = [
+  { kind: "github", agent: "opencode:scripted" },
+  { kind: "gitea", agent: "basic:scripted" },
+  { kind: "gitlab", agent: "basic:scripted" },
+] as const;
+
+describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
+  let world: World;
+  let offstage: Offstage;
+  let client: Client;
+  let forge: ConnectedForge;
+  let count = 0;
+
+  beforeAll(async () => {
+    world = await createWorld(script);
+    ({ offstage, client } = await startInProcess(world, {
+      OFFSTAGE_DEFAULT_AGENT: agent,
+      OFFSTAGE_FORGES: "[]",
+      OFFSTAGE_FORGE_HOSTS: "127.0.0.1",
+      OFFSTAGE_CHECK_SECONDS: "1",
+    }));
+    forge = await connectForge(world.forge, { kind, url: offstage.url, key: adminKey });
+  });
+  afterAll(async () => {
+    await offstage?.stop();
+    await world?.close();
+  });
+
+  /** A session with its open pull request. @param checks the repository's CI, if it has one */
+  async function begin(checks?: string) {
+    const name = `loop-${(count += 1)}`;
+    const { url } = await world.forge.createRepository("acme", name, { "a.txt": "1\n" });
+    world.forge.describe("acme", name, { people: { ann: "write" }, tellsRights: true });
+    const runs = checks === undefined ? [] : world.forge.runCi("acme", name, checks);
+    const { id } = await client.session.create({ prompt: "write a.txt: four", repositories: [url] });
+    const { pullRequests, branchName } = await untilOver(client, id);
+    expect(pullRequests).toHaveLength(1);
+    return {
+      id,
+      name,
+      runs,
+      branch: branchName,
+      place: world.forge.place("acme", name),
+      number: pullRequests[0]?.number ?? 0,
+    };
+  }
+
+  /** Asks git in the forge's own repository: asynchronously, since the forge answers from this very process. */
+  async function inRepository(name: string, ...parameters: string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)("git", ["-C", world.forge.pathOf("acme", name), ...parameters]);
+    return stdout.trim();
+  }
+  const tipOf = (name: string, branch: string) => inRepository(name, "rev-parse", branch);
+  const content = (name: string, branch: string) => inRepository(name, "show", `${branch}:a.txt`);
+  /** Who worked in each turn. */
+  async function turnsOf(id: string): Promise<string[]> {
+    const { events } = await client.session.events(id, { limit: 1_000 });
+    return events.flatMap((event) =>
+      event.type === "agent.started" ? [`${event.data.provider}:${event.data.model}`] : [],
+    );
+  }
+  /** Waits until all that was delivered is decided, and the sessions rest. */
+  async function untilAllDecided(id: string): Promise<void> {
+    await waitFor(async () => {
+      const { rowCount } = await offstage.database.pool.query("select 1 from arrival where outcome is null");
+      return rowCount === 0;
+    }, "all deliveries are decided");
+    await untilOver(client, id);
+  }
+
+  test("a comment becomes a commit on the same pull request, a reaction at once and one answer", async () => {
+    const { id, name, branch, place, number } = await begin();
+    const lines = { path: "a.txt", line: 1, hunk: "@@ -1 +1 @@\n-1\n+four" };
+    const said = forge.say(place, number, {
+      by: "ann",
+      body: "@offstage\nwrite a.txt: fourteen",
+      ...(kind !== "gitea" && { lines }),
+    });
+    const { comments, reactions } = world.forge.feedback("acme", name);
+    const to = {
+      github: `pulls/comments/${said.id} eyes`,
+      gitea: `issues/comments/${said.id} eyes`,
+      gitlab: `merge_requests/${number}/notes/${said.id} eyes`,
+    }[kind];
+    await waitFor(() => Promise.resolve(reactions.has(to)), "the reaction is there");
+    const answer = await waitFor(() => {
+      const found = comments.find((each) => each.body.includes("Done in"));
+      return Promise.resolve(found);
+    }, "the thread is answered");
+    const tip = await tipOf(name, branch);
+    expect(answer.body).toContain(tip.slice(0, 10));
+    expect(answer.thread).toBe(said.thread);
+    expect(await content(name, branch)).toBe("fourteen");
+    expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+    // Its own comment and push were delivered too, twice each: nothing comes of them.
+    await untilAllDecided(id);
+    expect(await turnsOf(id)).toEqual([agent, agent]);
+    expect(comments).toHaveLength(2);
+    const textOf = async (): Promise<string> => (await world.forge.pullRequests("acme", name))[0]?.body ?? "";
+    const told = `- 1 follow-up so far; its last commit here is \`${tip.slice(0, 10)}\`.\n- It waits for comments, reviews and checks.\n`;
+    await waitFor(async () => (await textOf()).includes(told), "the text tells of the follow-up");
+    // Each edit was delivered, twice: nothing comes of it either.
+    const { rows: events } = await offstage.database.pool.query<{ count: number }>(
+      "select count(*)::integer as count from arrival where payload ->> 'name' = 'pullRequest.updated'",
+    );
+    expect(events).toEqual([{ count: 0 }]);
+    expect((await client.session.get(id)).status).toBe("completed");
+    const after = await offstage.database.pool.query("select 1 from message where session_id = $1", [id]);
+    expect(after.rows).toHaveLength(2);
+  });
+
+  test("a red check comes back with its log's end, and turns green", async () => {
+    const { id, name, branch, runs } = await begin(ci);
+    await waitFor(() => Promise.resolve(runs.length === 2), "the commit that mends it is checked");
+    await untilAllDecided(id);
+    expect(runs.map(({ conclusion }) => conclusion)).toEqual(["failure", "success"]);
+    expect(runs[1]?.sha).toBe(await tipOf(name, branch));
+    expect(await content(name, branch)).toBe("five");
+    expect(await turnsOf(id)).toEqual([agent, agent]);
+    // What it pushed speaks for itself.
+    expect(world.forge.feedback("acme", name).comments).toEqual([]);
+    expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+  });
+
+  test("a pull request that collides with its target is mended and merged, and then left alone", async () => {
+    const { id, name, branch, place, number } = await begin();
+    const before = await tipOf(name, branch);
+    await world.forge.commit("acme", name, "main", { "a.txt": "theirs\n" });
+    expect(() => world.forge.merge("acme", name, number)).toThrow("merge-tree");
+    const poll = {
+      database: offstage.database,
+      logger: createLogger("silent"),
+      forgeOf: createForges([forge.settings]).forgeOf,
+      minutes: 0,
+    };
+    await waitFor(async () => {
+      await pollPullRequests(poll, new AbortController().signal);
+      return (await tipOf(name, branch)) !== before;
+    }, "the target is merged");
+    const mended = await untilOver(client, id);
+    expect([mended.status, mended.failure]).toEqual(["completed", null]);
+    expect(await turnsOf(id)).toEqual([agent, agent]);
+
+    world.forge.merge("acme", name, number);
+    expect((await content(name, "main")).split("\n").toSorted()).toEqual(["four", "theirs"]);
+    await waitFor(async () => (await client.session.get(id)).pullRequests[0]?.state === "merged", "it is heard of");
+    forge.say(place, number, { by: "ann", body: "@offstage\nwrite a.txt: more" });
+    const { comments } = world.forge.feedback("acme", name);
+    await waitFor(() => Promise.resolve(comments.some(({ body }) => body.includes("is merged"))), "it is said");
+    await untilAllDecided(id);
+    expect(await turnsOf(id)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,82 @@
+import type { Answer, ApiRequest } from "./api-request.ts";
+import { dataCenterPage, refusedByDataCenter } from "./data-center-answers.ts";
+import { dataCenterCommentShape, dataCenterUserShape } from "./data-center-shapes.ts";
+import { addComment, addReaction, feedbackOf, isThere, resolveThread, setStatus, shownComments } from "./feedback.ts";
+import { tokenUser, type ForgeState, type KeptComment } from "./state.ts";
+
+/** The part of Bitbucket Data Center's API for answers; null if a request is for none of it. */
+export function answerFeedbackAsDataCenter(state: ForgeState, request: ApiRequest): Answer | null {
+  const { place, method, path } = request;
+  const [, sha] = /^\/commits\/(\w+)\/builds$/u.exec(path) ?? [];
+  if (sha !== undefined && method === "POST") return addBuild(state, request, sha);
+  const [, on, emoticon = ""] =
+    /^\/~likes\/(pull-requests\/\d+\/comments\/\d+)\/reactions\/([\w-]+)$/u.exec(path) ?? [];
+  if (on !== undefined && method === "PUT") {
+    addReaction(state, request, on, emoticon);
+    return { status: 200, body: { emoticon: { shortcut: emoticon }, user: dataCenterUserShape(tokenUser) } };
+  }
+  const [, id = "", kind = "", thread] =
+    /^\/pull-requests\/(\d+)\/(activities|comments)(?:\/(\d+))?$/u.exec(path) ?? [];
+  if (kind === "") return null;
+  if (!isThere(state, place, Number(id), "pull"))
+    return refusedByDataCenter(404, `Pull request ${id} does not exist.`, null);
+  const shown = shownComments(state, request, Number(id));
+  if (kind === "activities") {
+    const roots = shown.filter((each) => each.thread === null).toReversed();
+    return dataCenterPage(request, roots, (each) => activityShape(each, answersTo(shown, each.id)));
+  }
+  const { threads = [], resolvesNothing } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+  if (thread !== undefined) {
+    if (!threads.includes(thread)) return refusedByDataCenter(404, `No comment ${thread}`, null);
+    if (method === "PUT") {
+      const isResolved = feedbackOf(state, place).resolved.has(thread);
+      if (Number(request.body["version"]) !== (isResolved ? 1 : 0))
+        return refusedByDataCenter(
+          409,
+          "The comment was changed since it was read.",
+          "com.atlassian.bitbucket.comment.CommentOutOfDateException",
+        );
+      if ((request.body as { threadResolved?: unknown }).threadResolved === true) resolveThread(state, place, thread);
+    }
+    const isResolved = resolvesNothing === true ? null : feedbackOf(state, place).resolved.has(thread);
+    const root = {
+      id: Number(thread),
+      number: Number(id),
+      body: "Words",
+      thread: null,
+      createdAt: "2026-01-01T00:00:00Z",
+    };
+    return {
+      status: 200,
+      body: dataCenterCommentShape({ ...root, shownFrom: 0 }, answersTo(shown, root.id), isResolved),
+    };
+  }
+  const { text = "", parent } = request.body as { text?: string; parent?: { id?: number } };
+  const to = parent?.id === undefined ? null : String(parent.id);
+  if (to !== null && !threads.includes(to)) return refusedByDataCenter(404, `No comment ${to}`, null);
+  const added = addComment(state, { ...request, body: { body: text } }, Number(id), to);
+  return { status: 201, body: dataCenterCommentShape(added) };
+}
+
+function answersTo(shown: readonly KeptComment[], id: number): readonly KeptComment[] {
+  return shown.filter(({ thread }) => thread === String(id));
+}
+
+function activityShape(comment: KeptComment, answers: readonly KeptComment[]) {
+  return {
+    id: 10_000 + comment.id,
+    createdDate: Date.parse(comment.createdAt),
+    user: dataCenterUserShape(tokenUser),
+    action: "COMMENTED",
+    commentAction: "ADDED",
+    comment: dataCenterCommentShape(comment, answers),
+  };
+}
+
+function addBuild(state: ForgeState, request: ApiRequest, sha: string): Answer {
+  const { key = "", state: shown = "", name = "", description = "", url = "" } = request.body;
+  const isLong = key.length > 255 || name.length > 255 || description.length > 255 || url.length > 450;
+  if (isLong || key === "" || url === "") return refusedByDataCenter(400, "The build status is too long.", null);
+  setStatus(state, request, { sha, name, state: shown, description, url });
+  return { status: 204 };
+}

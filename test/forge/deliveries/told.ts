@@ -1,0 +1,28 @@
+import type { CheckRun, KeptComment, KeptPullRequest, Place } from "../state.ts";
+
+/** Lines of a change that something is said about. */
+export interface Lines {
+  readonly path: string;
+  readonly line: number;
+  readonly hunk: string;
+}
+
+/** What a forge tells of, whatever its dialect. */
+export type Told = { readonly place: Place; readonly by: string } & (
+  | {
+      readonly type: "comment";
+      readonly comment: KeptComment;
+      /** Null: it is on an issue. */
+      readonly pull: ToldPullRequest | null;
+      readonly lines: Lines | null;
+      readonly reviewId: number | null;
+    }
+  | { readonly type: "review"; readonly id: number; readonly body: string; readonly pull: ToldPullRequest }
+  | { readonly type: "checks"; readonly run: CheckRun; readonly pull: ToldPullRequest | null }
+  | { readonly type: "push"; readonly branch: string; readonly before: string | null; readonly after: string }
+  | { readonly type: "edited"; readonly before: string; readonly pull: ToldPullRequest }
+  | { readonly type: "ended"; readonly pull: ToldPullRequest }
+);
+
+/** A pull request with the commit that it has now. */
+export type ToldPullRequest = KeptPullRequest & { readonly headSha: string };

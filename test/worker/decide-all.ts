@@ -1,0 +1,14 @@
+import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import { createForges } from "../../src/forges/forges.ts";
+import { createLogger } from "../../src/observability.ts";
+import { decideNext, type EventDecisions } from "../../src/worker/background/decide-events.ts";
+
+/** Decides all events that wait, as a worker of the name. */
+export async function decideAllEvents(
+  { database, templates }: Pick<EventDecisions, "database" | "templates">,
+  worker = "one",
+): Promise<void> {
+  const logger = createLogger("silent");
+  const keyOf = (address: RepositoryAddress) => Promise.resolve(createForges([]).keyOf(address));
+  while (await decideNext({ database, templates, worker, logger, keyOf })) continue;
+}
