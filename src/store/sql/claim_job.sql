@@ -4,7 +4,7 @@
 --
 -- In the database, so that claim, webhooks and automation are one round trip: from a commit to its handler a job takes
 -- 0.88 ms at the median, a bare loop of SKIP LOCKED 0.70 (docs/operating.md, `npm run bench:pickup`).
--- Measured: 265 µs, 29 pages: one automation has fifty pending, nobody has a webhook.
+-- Measured: 169 µs, 29 pages: one automation has fifty pending, nobody has a webhook.
 -- Callers: claim_job.without_fan_out, src/store/automations/jobs.ts.
 -- @param fans_out whether the claimer makes a session for each repository if the automation says so: else it gets no such job
 create or replace function claim_job(claimer text, lease interval, fans_out boolean) returns table (

@@ -3,7 +3,7 @@
 -- pushed another commit: unknown stands for the last push. Otherwise that push would seem to lack its pull request, and one that
 -- is merged by then would be followed by another.
 -- It goes with a migration of a later version, once no such node runs: `drop function … cascade`, and this file.
--- Measured: 13 µs, 0 pages: a pull request is saved with its number.
+-- Measured: 7.0 µs, 0 pages: a pull request is saved with its number.
 -- Callers: the trigger below, which fires if `number` is saved. Reading a state from the forge saves another column.
 create or replace function forget_head_sha() returns trigger language plpgsql as $$
 begin

@@ -1,6 +1,6 @@
 -- needs:
 -- Notes by which keys a delivery is known, if none of them came to the same place before.
--- Measured: 156 µs, 32 pages: a delivery with two keys that is new.
+-- Measured: 117 µs, 32 pages: a delivery with two keys that is new.
 -- Callers: fire_trigger, receive_event.
 -- @param place the trigger or the connection that it came to
 -- @param keys as JSON, a list of texts
