@@ -84,7 +84,7 @@ const commands: Commands = {
   async rotateMasterKey(flags) {
     const { withStore, auditCommand } = await import("./admin/attach.ts");
     const { rotateMasterKey } = await import("./store/secrets/rotation.ts");
-    const { openVault } = await import("./server/wiring.ts");
+    const { openVault } = await import("./server/open-stores.ts");
     const config = configOf(flags);
     return withStore(config, async (database, id) => {
       const count = await rotateMasterKey(database, openVault(config));

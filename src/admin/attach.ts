@@ -9,14 +9,10 @@ import { createMetrics } from "../metrics/metrics.ts";
 import { createLogger } from "../observability.ts";
 import { addressFile } from "../server/data-folder.ts";
 import { createAttemptServices } from "../server/attempt-services.ts";
-import {
-  createRegistry,
-  createForgeReach,
-  createSandbox,
-  openForges,
-  openVault,
-  recordingsDirectory,
-} from "../server/wiring.ts";
+import { createRegistry } from "../server/agent-registry.ts";
+import { createForgeReach, openForges } from "../server/open-forges.ts";
+import { createSandbox } from "../server/create-sandbox.ts";
+import { openVault, recordingsDirectory } from "../server/open-stores.ts";
 import { findDefaultOrganization } from "../store/people/organizations.ts";
 import { appendAudit } from "../store/requests/audit.ts";
 import { noTraces } from "../traces.ts";

@@ -8,7 +8,7 @@ import { dumpDatabase, type DumpHeader, type DumpPart, type DumpTotals } from ".
 import { loadDatabase } from "../database/dump/load.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import { createLogger } from "../observability.ts";
-import { openVault } from "../server/wiring.ts";
+import { openVault } from "../server/open-stores.ts";
 import { findDefaultOrganization } from "../store/people/organizations.ts";
 import { auditCommand, requireDatabase } from "./attach.ts";
 

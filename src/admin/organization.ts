@@ -4,7 +4,7 @@ import type { Database } from "../database/database.ts";
 import { writeNewFile } from "../database/dump/backup-file.ts";
 import { NotFoundError, UnavailableError } from "../domain/errors/errors.ts";
 import { createObjectStore } from "../objects/object-store.ts";
-import { recordingsDirectory } from "../server/wiring.ts";
+import { recordingsDirectory } from "../server/open-stores.ts";
 import { sweepObjects } from "../store/checkpoints/objects.ts";
 import { beginErasure, finishErasure, unfinishedErasures } from "../store/organization-data/erase.ts";
 import { exportOrganization } from "../store/organization-data/export.ts";

@@ -10,7 +10,10 @@ import { createTemplates } from "../templates/templates.ts";
 import type { Traces } from "../traces.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Shutdown } from "./shutdown.ts";
-import { createForgeReach, createRegistry, createSandbox, openForges, openVault } from "./wiring.ts";
+import { createForgeReach, openForges } from "./open-forges.ts";
+import { createRegistry } from "./agent-registry.ts";
+import { createSandbox } from "./create-sandbox.ts";
+import { openVault } from "./open-stores.ts";
 
 /** Milliseconds for which the sign-in link of the first start is valid. */
 const firstLoginLinkMs = 24 * 60 * 60 * 1_000;

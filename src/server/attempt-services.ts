@@ -24,7 +24,8 @@ import { createMirrors } from "../worker/git/mirrors.ts";
 import { openSigner, type Signer } from "../worker/git/signer.ts";
 import { createTransport } from "../worker/git/transport.ts";
 import { serverSecrets } from "./server-secrets.ts";
-import { chooseDefaultAgent, openObjects, recordingsDirectory } from "./wiring.ts";
+import { chooseDefaultAgent } from "./agent-registry.ts";
+import { openObjects, recordingsDirectory } from "./open-stores.ts";
 
 /** A disk with less free space counts as full. */
 const leastRoomBytes = 1024 * 1024;

@@ -12,7 +12,9 @@ import { forgeAccounts } from "./forge-accounts.ts";
 import { forgeConnections, settleKeys } from "./forge-connections.ts";
 import { listenError } from "./listen-error.ts";
 import type { Shutdown } from "./shutdown.ts";
-import { chooseDefaultAgent, createSignInMethods, recordingsDirectory } from "./wiring.ts";
+import { chooseDefaultAgent } from "./agent-registry.ts";
+import { createSignInMethods } from "./sign-in-methods.ts";
+import { recordingsDirectory } from "./open-stores.ts";
 
 /**
  * Starts the API and the web app.

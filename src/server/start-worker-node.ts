@@ -13,7 +13,7 @@ import { createRemovalOfDeleted } from "../worker/background/deleted-sessions.ts
 import { createConversationSweep } from "../worker/conversations/conversation-sweep.ts";
 import { createSectionSweep } from "../worker/conversations/section-sweep.ts";
 import { createRestingHosts } from "../worker/conversations/ask-forge.ts";
-import { createEventDecisions } from "../worker/background/decide-events.ts";
+import { createEventDecisions } from "../worker/events/event-decisions.ts";
 import { createErasures } from "../worker/background/erasures.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHeldJobs } from "../worker/background/held-jobs.ts";
@@ -37,7 +37,9 @@ import {
 } from "./attempt-services.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Shutdown } from "./shutdown.ts";
-import { chooseDefaultAgent, readWorkerId, recordingsDirectory } from "./wiring.ts";
+import { chooseDefaultAgent } from "./agent-registry.ts";
+import { readWorkerId } from "./worker-id.ts";
+import { recordingsDirectory } from "./open-stores.ts";
 
 /**
  * Starts the worker: sessions, jobs, and the background tasks of every worker.

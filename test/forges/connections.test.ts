@@ -12,7 +12,7 @@ import {
   type GuardedReach,
 } from "../../src/forges/organization-forges.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { createForgeReach } from "../../src/server/wiring.ts";
+import { createForgeReach } from "../../src/server/open-forges.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createMask } from "../../src/domain/masking/mask.ts";
 import { withOwnForges } from "../../src/worker/attempt/own-forges.ts";

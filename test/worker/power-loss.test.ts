@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readWorkerId } from "../../src/server/wiring.ts";
+import { readWorkerId } from "../../src/server/worker-id.ts";
 import { createEnvironmentCache } from "../../src/worker/disk/environment-cache.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 
