@@ -5,7 +5,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fetchContents, lfsPath, lfsStore, uploadContents } from "../../src/worker/git/lfs.ts";
-import { ensureMirror, fetchBranch, lookUpHeads, type Mirror } from "../../src/worker/git/mirror.ts";
+import { ensureMirror } from "../../src/worker/git/make-mirror.ts";
+import { fetchBranch } from "../../src/worker/git/fetch-commits.ts";
+import { lookUpHeads } from "../../src/worker/git/ask-remote.ts";
+import type { Mirror } from "../../src/worker/git/mirror.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 
 const isInstalled = spawnSync("git", ["lfs", "version"]).status === 0;

@@ -28,7 +28,10 @@ import { claimSync, endSync, releaseSync, renewSync, type ClaimedSync } from "..
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import type { Templates } from "../../templates/templates.ts";
-import { askRemote, ensureMirror, fetchBranch, remoteOptions, type Mirror } from "../git/mirror.ts";
+import { askRemote } from "../git/ask-remote.ts";
+import { ensureMirror } from "../git/make-mirror.ts";
+import { fetchBranch } from "../git/fetch-commits.ts";
+import { remoteOptions, type Mirror } from "../git/mirror.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { listFolder, readBlob, type TreeFile } from "../git/read-folder.ts";
 

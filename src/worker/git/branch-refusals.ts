@@ -70,3 +70,31 @@ function foldersOf(branch: string): string[] {
   const parts = branch.split("/");
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join("/"));
 }
+
+/**
+ * Rejects a work branch that others take for reviewed code, whatever the pull request's target: anyone who may create a session
+ * could name it.
+ * @throws SessionError branch_protected
+ */
+export function requireUnprotected(branch: string, own: readonly (string | null)[]): void {
+  if (!own.includes(branch)) return;
+  throw new SessionError({
+    code: "branch_protected",
+    reason: `The work branch ${branch} is the repository's own branch: nobody would review what is pushed there.`,
+    retryable: false,
+    remedy: "Start a session with another branchName, or without one.",
+  });
+}
+
+/**
+ * Checked only here, since a request without a target does not know it: the work would go directly onto the branch that it is
+ * to be reviewed for.
+ */
+export function workOnTarget(branch: string): SessionError {
+  return new SessionError({
+    code: "pull_request_refused",
+    reason: `The work branch ${branch} is also the target branch, so no pull request can be opened.`,
+    retryable: false,
+    remedy: "Start a session with another branchName, or without one.",
+  });
+}
