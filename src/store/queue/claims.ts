@@ -1,4 +1,4 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import type { Failure } from "../../domain/errors/errors.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { moveSession, notifyChange, forgetLostWorkers } from "../sessions/transition.ts";
@@ -188,25 +188,28 @@ export async function finishSession(
 ): Promise<SessionStatus> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
     const { summary, failure } = outcome;
-    // The row is locked, so no message can arrive between this check and the transition.
-    const waiting = await transaction.query(
-      "select 1 from message where session_id = $1 and status = 'pending' limit 1",
-      [claim.sessionId],
-    );
-    const more = outcome.status === "completed" && waiting.rowCount === 1;
+    const more = outcome.status === "completed" && (await settleMessages(transaction, claim.sessionId));
     const to = more ? (session.cancelRequested ? "cancelled" : "queued") : outcome.status;
-    if (outcome.status === "completed") {
-      await transaction.query(
-        `update session set settled_messages = coalesce((
-           select max(position) from message where session_id = $1 and status = 'done'), settled_messages) where id = $1`,
-        [claim.sessionId],
-      );
-    }
     await moveSession(transaction, session, to, { summary, failure });
     return to;
   });
   notifyChange(database, claim.sessionId, reached);
   return reached;
+}
+
+/**
+ * Notes which messages of a session are settled by what was delivered. The caller has locked the session, so that no message arrives
+ * before it moves.
+ * @returns whether others still wait
+ */
+async function settleMessages(transaction: Queryable, sessionId: string): Promise<boolean> {
+  const { rows } = await transaction.query<{ waits: boolean }>(
+    `update session set settled_messages = coalesce((
+       select max(position) from message where session_id = $1 and status = 'done'), settled_messages) where id = $1
+     returning exists (select from message where session_id = $1 and status = 'pending') as waits`,
+    [sessionId],
+  );
+  return rows[0]?.waits === true;
 }
 
 /** Why a worker hands a session back to the queue. */
