@@ -9,7 +9,7 @@ import type { RepositoryAddress } from "../src/domain/repositories/repository.ts
 import { createForges } from "../src/forges/forges.ts";
 import { createLogger } from "../src/observability.ts";
 import { createTemplates } from "../src/templates/templates.ts";
-import { decideNext } from "../src/worker/background/decide-events.ts";
+import { decideNext } from "../src/worker/events/event-decisions.ts";
 import { benchKey, type ApiServerReady } from "./api-server.ts";
 import type { Post } from "./poster.ts";
 import { load, summarize } from "./measure.ts";

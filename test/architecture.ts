@@ -117,6 +117,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     tools: ["attempt"],
     attempt: ["clones", "disk", "sandboxed", "git"],
     background: ["conversations", "clones", "disk", "git"],
+    events: ["conversations"],
     conversations: [],
     answers: [],
     clones: ["disk", "sandboxed", "git"],

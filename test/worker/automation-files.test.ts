@@ -16,7 +16,7 @@ import { createKey } from "../../src/store/people/keys.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
-import { decideNext } from "../../src/worker/background/decide-events.ts";
+import { decideNext } from "../../src/worker/events/event-decisions.ts";
 import { createFileSyncs, syncNext, type FileSyncs } from "../../src/worker/background/sync-automation-files.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";

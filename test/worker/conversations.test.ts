@@ -23,10 +23,11 @@ import {
 import { createConnection, updateConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
-import { dueConversations, findPlace } from "../../src/store/conversations/conversations.ts";
+import { dueConversations } from "../../src/store/conversations/due.ts";
+import { findPlace } from "../../src/store/conversations/conversations.ts";
 import { createRestingHosts } from "../../src/worker/conversations/ask-forge.ts";
 import { sweepConversations } from "../../src/worker/conversations/conversation-sweep.ts";
-import { createEventDecisions, decideNext } from "../../src/worker/background/decide-events.ts";
+import { createEventDecisions, decideNext } from "../../src/worker/events/event-decisions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";

@@ -1,7 +1,8 @@
 import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
-import { decideNext, type EventDecisions } from "../../src/worker/background/decide-events.ts";
+import { decideNext } from "../../src/worker/events/event-decisions.ts";
+import type { EventDecisions } from "../../src/worker/events/decide-event.ts";
 
 /** Decides all events that wait, as a worker of the name. */
 export async function decideAllEvents(

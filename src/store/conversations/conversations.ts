@@ -1,6 +1,4 @@
-import { createHash } from "node:crypto";
 import type { Queryable } from "../../database/database.ts";
-import type { RunEnd } from "../../domain/conversations/answers.ts";
 import {
   conversationSchema,
   dueAt,
@@ -8,9 +6,9 @@ import {
   type Conversation,
   type ConversationSubject,
 } from "../../domain/conversations/conversation.ts";
-import type { Facts } from "../../domain/conversations/facts.ts";
 import type { Where } from "../../domain/conversations/happening.ts";
-import { storable, storableJson } from "../../domain/fields/text.ts";
+import { storableJson } from "../../domain/fields/text.ts";
+import { lookedAtAgain } from "./due.ts";
 
 /** Which conversation. */
 export interface ConversationPlace {
@@ -138,45 +136,6 @@ async function sessionOfPullRequest(
   return rows[0]?.id ?? null;
 }
 
-/** What the database knows of a conversation beside its own state. */
-export type KnownFacts = Pick<Facts, "isTaken" | "isOwnCommit" | "pullRequest" | "session" | "spentUsd">;
-
-/** Reads what deciding has to know. @param about the key of what happened, and the commit that it is about */
-export async function readFacts(
-  transaction: Queryable,
-  { id, organizationId, repositoryId, subject, sessionId }: LockedConversation,
-  about: { readonly key: string | null; readonly sha: string | null },
-): Promise<KnownFacts> {
-  const { rows } = await transaction.query<{
-    isTaken: boolean;
-    isOwnCommit: boolean;
-    pullRequest: KnownFacts["pullRequest"];
-    session: KnownFacts["session"];
-    spentUsd: number;
-  }>(
-    `select exists (select from conversation_item where conversation_id = $1 and key = $2) as "isTaken",
-       exists (select from session_repository where session_id = $3 and pushed_sha = $4)
-         or exists (select from session_commit where session_id = $3 and sha = $4) as "isOwnCommit",
-       (select state from pull_request where organization_id = $5 and repository_id = $6 and number = $7 and $8 = 'pullRequest'
-         order by created_at desc limit 1) as "pullRequest",
-       (select jsonb_build_object('status', status,
-           'pushedSha', (select pushed_sha from session_repository where session_id = $3 and repository_id = $6 limit 1),
-           'pushingSha', (select pushing_sha from session_repository where session_id = $3 and repository_id = $6 limit 1),
-           'isOver', exists (select from pull_request where session_id = $3)
-             and not exists (select from pull_request where session_id = $3 and state = 'open'))
-         from session where id = $3) as session,
-       greatest(0, (select coalesce(sum(spent_usd), 0) from session where organization_id = $5 and id in (
-           select $3::uuid union select run_id from conversation_item where conversation_id = $1 and run_id is not null
-           union select job.session_id from conversation_item item join job on job.id = item.run_id
-             where item.conversation_id = $1 and item.run_id is not null))
-         - coalesce((select spent_before_usd from conversation where id = $1), 0))::float8 as "spentUsd"`,
-    [id, keyOfItem(about.key), sessionId, about.sha, organizationId, repositoryId, subject.number, subject.kind],
-  );
-  const [facts] = rows;
-  if (facts === undefined) throw new Error("the facts of a conversation were not returned");
-  return facts;
-}
-
 /** Writes what a decision made of a conversation. */
 export async function saveConversation(
   transaction: Queryable,
@@ -212,165 +171,5 @@ export async function saveConversation(
        and pull_request.repository_id = conversation.repository_id and pull_request.number = conversation.number
        and pull_request.state = 'open'`,
     [id],
-  );
-}
-
-/**
- * When a run is looked at if nothing tells of it. The end of a session does (move_session); of a job that ended without one, of a
- * session that was deleted, nothing does.
- */
-const lookedAtAgain = (id: string): string => `now() + case
-  when exists (select from job where job.id = ${id} and job.session_id is null) then interval '5 seconds'
-  else interval '10 minutes' end`;
-
-/** What was taken up, and what came of it. */
-export interface ConversationItem {
-  readonly key: string;
-  readonly eventId: string | null;
-  readonly runId: string | null;
-  readonly reason: string | null;
-}
-
-/** Notes that something was taken up. */
-export async function takeItem(
-  transaction: Queryable,
-  { id, organizationId }: { readonly id: string; readonly organizationId: string },
-  { key, eventId, runId, reason }: ConversationItem,
-): Promise<void> {
-  await transaction.query(
-    `insert into conversation_item (organization_id, conversation_id, key, event_id, run_id, reason)
-     values ($1, $2, $3, $4, $5, $6) on conflict (conversation_id, key) do nothing`,
-    [organizationId, id, keyOfItem(key), eventId, runId, reason === null ? null : storable(reason)],
-  );
-}
-
-/** What came of an event that was decided before, as if its worker had died between; null: nothing that was kept. */
-export async function decidedBefore(
-  queryable: Queryable,
-  conversationId: string | null,
-  { key, eventId }: { readonly key: string | null; readonly eventId: string },
-): Promise<{ readonly reason: string | null } | null> {
-  if (conversationId === null || key === null) return null;
-  const { rows } = await queryable.query<{ reason: string | null }>(
-    "select reason from conversation_item where conversation_id = $1 and key = $2 and event_id = $3",
-    [conversationId, keyOfItem(key), eventId],
-  );
-  return rows[0] ?? null;
-}
-
-const longestKey = 200;
-
-/** Some keys contain what somebody wrote. */
-function keyOfItem(key: string | null): string | null {
-  if (key === null || key.length <= longestKey) return key === null ? null : storable(key);
-  return `sha256:${createHash("sha256").update(key).digest("base64url")}`;
-}
-
-const runStatuses = { completed: "completed", failed: "failed", cancelled: "cancelled" } as const;
-
-interface EndRow {
-  readonly id: string;
-  readonly status: string;
-  readonly messageStatus: string | null;
-  readonly isSettled: boolean;
-  readonly answer: string | null;
-  readonly changed: boolean | null;
-  readonly sessionId: string | null;
-  readonly pushedSha: string | null;
-  readonly pushedWithIt: string | null;
-  /** Whether the pull request of what was pushed with it is there. */
-  readonly isDelivered: boolean;
-  readonly pullRequestUrl: string | null;
-  readonly summary: string | null;
-  readonly reason: string | null;
-}
-
-/**
- * How runs ended; those that have not are missing. What is gone counts as cancelled. Several turns may end before their session does:
- * each has its own words and its own commit.
- */
-export async function readEnds(
-  queryable: Queryable,
-  { repositoryId, state }: Pick<LockedConversation, "repositoryId" | "state">,
-  urls: { readonly commit: (sha: string) => string; readonly session: (id: string) => string },
-): Promise<Map<string, RunEnd>> {
-  const { rows } = await queryable.query<EndRow>(
-    `select run.id, coalesce(session.status, case job.status when 'completed' then 'cancelled' else job.status end, 'cancelled') as status,
-       message.status as "messageStatus", coalesce(message.position <= session.settled_messages, false) as "isSettled",
-       message.answer, message.changed, message.pushed ->> part.position::text as "pushedWithIt",
-       exists (select from pull_request where session_id = session.id and repository_id = $2
-         and head_sha = message.pushed ->> part.position::text) as "isDelivered",
-       session.id as "sessionId", part.pushed_sha as "pushedSha", session.summary,
-       coalesce(session.failure ->> 'reason', job.error) as reason,
-       (select url from pull_request where session_id = session.id and repository_id = $2 order by created_at desc limit 1) as "pullRequestUrl"
-     from unnest($1::uuid[]) as run (id) left join job on job.id = run.id
-     -- A session's first message has its id.
-     left join message on message.id = coalesce(job.session_id, run.id)
-     left join session on session.id = coalesce(message.session_id, job.session_id)
-     left join session_repository part on part.session_id = session.id and part.repository_id = $2`,
-    [state.runs.map(({ id }) => id), repositoryId],
-  );
-  return new Map(
-    rows.flatMap((row): [string, RunEnd][] => {
-      const end = endOf(row);
-      if (end === null) return [];
-      const { pullRequestUrl, reason, sessionId } = row;
-      const commitUrl = end.pushedSha === null ? null : urls.commit(end.pushedSha);
-      const sessionUrl = sessionId === null ? null : urls.session(sessionId);
-      return [[row.id, { ...end, commitUrl, pullRequestUrl, reason, sessionUrl }]];
-    }),
-  );
-}
-
-function endOf(row: EndRow): Pick<RunEnd, "status" | "pushedSha" | "summary"> | null {
-  const { messageStatus, isSettled, answer, changed, pushedSha, pushedWithIt, isDelivered, summary } = row;
-  const status = runStatuses[row.status as keyof typeof runStatuses];
-  const own = { pushedSha: changed === false ? null : pushedWithIt, summary: answer };
-  if (messageStatus === "done" && answer !== null) {
-    // Its work was delivered, whatever becomes of the turns after it.
-    if (isSettled) return { status: "completed", ...own };
-    // What failed is the work on another repository of the session.
-    if (status === "failed") return { status: isDelivered ? "completed" : "undelivered", ...own };
-    return status === undefined ? null : { status, ...own };
-  }
-  if (status === undefined) return null;
-  if (status === "completed" && messageStatus !== null && messageStatus !== "done") return null;
-  return { status, pushedSha, summary };
-}
-
-/** Conversations in which something is due, or a run may have ended that is not answered, the longest waiting first. */
-export async function dueConversations(queryable: Queryable, limit: number): Promise<string[]> {
-  const { rows } = await queryable.query<{ id: string }>(
-    `select id from (
-       (select id, due_at from conversation where due_at <= now() order by due_at limit $1)
-       union all
-       (select conversation_id, due_at from conversation_run where due_at <= now() order by due_at limit $1)) as due
-     group by id order by min(due_at) limit $1`,
-    [limit],
-  );
-  return rows.map(({ id }) => id);
-}
-
-/**
- * Notes that the runs of a conversation are looked at, which is before they are read: one that ends from here on is due again.
- * In no transaction with a decision, which holds what a session's move waits for.
- */
-export async function lookAtRuns(queryable: Queryable, id: string): Promise<void> {
-  await queryable.query(
-    `update conversation_run set due_at = ${lookedAtAgain("conversation_run.id")} where conversation_id = $1 and due_at <= now()`,
-    [id],
-  );
-}
-
-/** Puts off a conversation that could not be looked at, so that it holds up no other. */
-export async function putOff(queryable: Queryable, id: string, pauseMs: number): Promise<void> {
-  await queryable.query(
-    "update conversation set due_at = now() + $2 * interval '1 millisecond' where id = $1 and due_at <= now()",
-    [id, pauseMs],
-  );
-  await queryable.query(
-    `update conversation_run set due_at = now() + $2 * interval '1 millisecond'
-     where conversation_id = $1 and (due_at <= now() or due_at > now() + $2 * interval '1 millisecond')`,
-    [id, pauseMs],
   );
 }

@@ -3,9 +3,11 @@ import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/
 import { readFailedLogs } from "../../forges/failed-logs.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
-import { dueConversations, lookAtRuns, putOff, readConversation } from "../../store/conversations/conversations.ts";
+import { dueConversations, lookAtRuns, putOff } from "../../store/conversations/due.ts";
+import { readConversation } from "../../store/conversations/conversations.ts";
 import { findRepositories, type RepositoryRecord } from "../../store/repositories/repositories.ts";
-import { decideDue, type ConversationServices } from "./decide-conversation.ts";
+import { decideDue } from "./decide-conversation.ts";
+import type { ConversationServices } from "./occasion.ts";
 
 /** Interval of rounds, in ms: an answer comes so long after its turn at most. */
 const everyMs = 1_000;

@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import type { Queryable } from "../../database/database.ts";
+import { storable } from "../../domain/fields/text.ts";
+
+/** What was taken up, and what came of it. */
+export interface ConversationItem {
+  readonly key: string;
+  readonly eventId: string | null;
+  readonly runId: string | null;
+  readonly reason: string | null;
+}
+
+/** Notes that something was taken up. */
+export async function takeItem(
+  transaction: Queryable,
+  { id, organizationId }: { readonly id: string; readonly organizationId: string },
+  { key, eventId, runId, reason }: ConversationItem,
+): Promise<void> {
+  await transaction.query(
+    `insert into conversation_item (organization_id, conversation_id, key, event_id, run_id, reason)
+     values ($1, $2, $3, $4, $5, $6) on conflict (conversation_id, key) do nothing`,
+    [organizationId, id, keyOfItem(key), eventId, runId, reason === null ? null : storable(reason)],
+  );
+}
+
+/** What came of an event that was decided before, as if its worker had died between; null: nothing that was kept. */
+export async function decidedBefore(
+  queryable: Queryable,
+  conversationId: string | null,
+  { key, eventId }: { readonly key: string | null; readonly eventId: string },
+): Promise<{ readonly reason: string | null } | null> {
+  if (conversationId === null || key === null) return null;
+  const { rows } = await queryable.query<{ reason: string | null }>(
+    "select reason from conversation_item where conversation_id = $1 and key = $2 and event_id = $3",
+    [conversationId, keyOfItem(key), eventId],
+  );
+  return rows[0] ?? null;
+}
+
+const longestKey = 200;
+
+/** Some keys contain what somebody wrote. */
+export function keyOfItem(key: string | null): string | null {
+  if (key === null || key.length <= longestKey) return key === null ? null : storable(key);
+  return `sha256:${createHash("sha256").update(key).digest("base64url")}`;
+}

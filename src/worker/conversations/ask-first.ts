@@ -1,0 +1,74 @@
+import { idScopesOf } from "../../domain/answers/answer.ts";
+import type { Said } from "../../domain/conversations/happening.ts";
+import { findMention } from "../../domain/conversations/mention.ts";
+import { needsRights } from "../../domain/conversations/sayings.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
+import { isOwnComment } from "../../store/answers/answers.ts";
+import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { lockConversation, type ConversationPlace } from "../../store/conversations/conversations.ts";
+import { readFacts } from "../../store/conversations/facts.ts";
+import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
+import { askForge } from "./ask-forge.ts";
+import { findMacro } from "./macros.ts";
+import { unasked, type Asked, type ConversationServices } from "./occasion.ts";
+
+/**
+ * Asks what has to be known before somebody's words are decided on: whether they are our own, whether their author may write, and which
+ * automation they call.
+ * @throws UnavailableError if the forge does not answer
+ */
+export async function askFirst(
+  services: ConversationServices,
+  event: ClaimedEvent,
+  place: ConversationPlace,
+  repository: RepositoryRecord,
+  said: Said,
+): Promise<Omit<Asked, "commitUrl">> {
+  const { database, limits } = services;
+  const { organizationId, repositoryId, subject } = place;
+  const { commentId, body } = said;
+  const isOwn =
+    commentId !== null &&
+    (await isOwnComment(database.pool, {
+      organizationId,
+      repositoryId,
+      commentId,
+      body,
+      idScopes: idScopesOf(subject.kind, said),
+    }));
+  const locked = await lockConversation(database.pool, place, false);
+  const facts = await readFacts(database.pool, locked, { key: said.key, sha: null });
+  if (!needsRights(said, { ...facts, isOwn }, limits)) return { ...unasked, isOwn };
+  const mayWrite = await askRights(services, repository, said);
+  const name = findMention(body, limits.mention)?.macro ?? null;
+  const macro = name === null || mayWrite !== true ? null : await findMacro(services, event, repository, name);
+  return { ...unasked, isOwn, mayWrite, macro };
+}
+
+/**
+ * An App of GitHub is no collaborator, and its name can't be anybody else's: who allows it by name has vouched for it.
+ * @returns null if the forge does not tell
+ * @throws UnavailableError if the forge does not answer
+ */
+async function askRights(
+  services: ConversationServices,
+  repository: RepositoryRecord,
+  { by }: Said,
+): Promise<boolean | null> {
+  if (by === null) return null;
+  return askForge(services, repository, async (forge, address, signal) => {
+    if (forge.kind === "github" && by.isBot && by.login.endsWith("[bot]")) return true;
+    return forge.feedback === null ? null : forge.feedback.mayWrite(address, by, signal);
+  });
+}
+
+/** The page of a commit. GitLab has its pages below `-`, Bitbucket calls them otherwise. */
+export async function commitUrlOf(
+  { forgeOf }: ConversationServices,
+  { url, organizationId }: RepositoryRecord,
+): Promise<(sha: string) => string> {
+  const address = parseRepositoryUrl(url);
+  const kind = isAddressProblem(address) ? null : (await forgeOf(address, organizationId)).kind;
+  const web = url.replace(/\.git$/u, "").replace(/\/+$/u, "");
+  return (sha) => `${web}${kind === "gitlab" ? "/-/commit/" : "/commit/"}${sha}`;
+}

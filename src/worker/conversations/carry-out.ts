@@ -1,0 +1,130 @@
+import type { Queryable } from "../../database/database.ts";
+import type { ConversationSubject } from "../../domain/conversations/conversation.ts";
+import type { Effect } from "../../domain/conversations/facts.ts";
+import { newSession } from "../../domain/sessions/new-session.ts";
+import { queueAnswer } from "../../store/answers/answers.ts";
+import { saveConversation, type LockedConversation } from "../../store/conversations/conversations.ts";
+import { takeItem } from "../../store/conversations/items.ts";
+import { insertSessions } from "../../store/sessions/new-session.ts";
+import { addMessageIn } from "../../store/sessions/sessions.ts";
+import { startMacro } from "./macros.ts";
+import type { ConversationServices, DecidedLocked, Occasion } from "./occasion.ts";
+
+/** What was carried out. */
+export interface CarriedOut {
+  /** The sessions that have work now. */
+  readonly changed: readonly string[];
+  /** Why an automation that was called starts nothing; null: it does, or none was called. */
+  readonly refused: string | null;
+}
+
+/** Does what was decided, and notes it, in the transaction that has the conversation locked. */
+export async function carryOut(
+  services: ConversationServices,
+  transaction: Queryable,
+  occasion: Occasion,
+  { locked, decided }: DecidedLocked,
+): Promise<CarriedOut> {
+  const { id, organizationId } = locked;
+  if (id === null) return { changed: [], refused: null };
+  const changed: string[] = [];
+  let refused: string | null = null;
+  let startedSession: string | null = null;
+  for (const effect of decided.effects) {
+    if (effect.type === "macro")
+      refused = await startMacro(transaction, effect.runId, {
+        macro: occasion.asked.macro,
+        event: occasion.event,
+        repositoryId: locked.repositoryId,
+      });
+    else {
+      const sessionId = await carryOutOne(services, transaction, occasion, { locked, effect });
+      if (sessionId !== null) changed.push(sessionId);
+    }
+    if (effect.type === "session") startedSession = effect.runId;
+  }
+  if (decided.conversation !== locked.state)
+    await saveConversation(transaction, id, decided.conversation, { startedSession });
+  if (decided.takes !== null) {
+    const started = decided.effects.find((effect) => "runId" in effect);
+    await takeItem(
+      transaction,
+      { id, organizationId },
+      {
+        key: decided.takes,
+        eventId: occasion.event?.id ?? null,
+        runId: started?.runId ?? null,
+        reason: decided.reason ?? refused,
+      },
+    );
+  }
+  for (const key of decided.takesKept ?? [])
+    await takeItem(transaction, { id, organizationId }, { key, eventId: null, runId: null, reason: null });
+  return { changed, refused };
+}
+
+async function carryOutOne(
+  { sandboxed }: ConversationServices,
+  transaction: Queryable,
+  { repository, event }: Occasion,
+  { locked, effect }: { readonly locked: LockedConversation; readonly effect: Exclude<Effect, { type: "macro" }> },
+): Promise<string | null> {
+  const { organizationId, repositoryId, subject, id, sessionId } = locked;
+  const answer = { organizationId, repositoryId, sessionId };
+  switch (effect.type) {
+    case "react": {
+      const target = { subject, commentId: effect.commentId, isOnLines: effect.isOnLines };
+      const action = { kind: "reaction", target, reaction: "eyes" } as const;
+      await queueAnswer(transaction, { ...answer, key: keyOfAnswer(id, effect.key), action, text: "" });
+      return null;
+    }
+    case "answer": {
+      const { threadId, text } = effect;
+      const action =
+        threadId === null
+          ? ({ kind: "comment", subject } as const)
+          : ({ kind: "reply", thread: { subject, id: threadId } } as const);
+      await queueAnswer(transaction, { ...answer, key: keyOfAnswer(id, effect.key), action, text });
+      return null;
+    }
+    case "resolve": {
+      const { threadId, key, after } = effect;
+      const thread = { subject, id: threadId };
+      const action = { kind: "resolution", thread, after: keyOfAnswer(id, after) } as const;
+      await queueAnswer(transaction, { ...answer, key: keyOfAnswer(id, key), action, text: "" });
+      return null;
+    }
+    case "followUp": {
+      if (sessionId === null) throw new Error("a follow-up has no session");
+      const { runId, text, mergesTarget } = effect;
+      await addMessageIn(transaction, organizationId, sessionId, { id: runId, text, from: null, mergesTarget });
+      return sessionId;
+    }
+    case "session": {
+      const session = newSession({
+        id: effect.runId,
+        title: titleOf(effect.title, subject),
+        prompt: effect.text,
+        repositories: [{ id: repositoryId, name: repository.name }],
+        sandboxed,
+        traceParent: event?.traceParent ?? null,
+      });
+      await insertSessions(transaction, [{ organizationId, session }]);
+      return session.id;
+    }
+  }
+}
+
+const longestTitle = 120;
+
+function titleOf(title: string, { number }: ConversationSubject): string {
+  const short = title.replaceAll(/\s+/gu, " ").trim().slice(0, longestTitle).toWellFormed();
+  return `${short === "" ? "Issue" : short} (#${number})`;
+}
+
+const longestKey = 400;
+
+/** Some keys of what is answered contain what somebody wrote: the beginning is as good, since of one thing nothing is said twice. */
+function keyOfAnswer(id: string | null, key: string): string {
+  return `conversation:${id}:${key.slice(0, longestKey)}`;
+}

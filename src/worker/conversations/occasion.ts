@@ -1,0 +1,48 @@
+import type { Database } from "../../database/database.ts";
+import type { ConversationLimits } from "../../domain/conversations/conversation.ts";
+import type { Decided, Facts } from "../../domain/conversations/facts.ts";
+import type { Happening } from "../../domain/conversations/happening.ts";
+import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import type { ConversationPlace, LockedConversation } from "../../store/conversations/conversations.ts";
+import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
+import type { Templates } from "../../templates/templates.ts";
+import type { ForgeQuestions } from "./ask-forge.ts";
+import type { CalledMacro } from "./macros.ts";
+
+/** What deciding about conversations needs. */
+export interface ConversationServices extends ForgeQuestions {
+  readonly database: Database;
+  readonly templates: Templates;
+  readonly limits: ConversationLimits;
+  /** The web app's address, without a trailing slash. */
+  readonly publicUrl: () => string;
+  /** Whether agents run in a sandbox. */
+  readonly sandboxed: boolean;
+}
+
+/** What is asked outside of the transaction, since it takes time. */
+export interface Asked extends Pick<Facts, "isOwn" | "mayWrite" | "logs"> {
+  readonly macro: CalledMacro | null;
+  readonly commitUrl: (sha: string) => string;
+}
+
+/** What is known if nothing was asked. */
+export const unasked = { isOwn: false, mayWrite: null, logs: new Map<string, string>(), macro: null } as const;
+
+/** What happened in which conversation. */
+export interface Occasion {
+  readonly place: ConversationPlace;
+  readonly repository: RepositoryRecord;
+  readonly happening: Happening;
+  readonly asked: Asked;
+  /** Null: time passed. */
+  readonly event: ClaimedEvent | null;
+}
+
+/** What was decided while the conversation was locked. */
+export interface DecidedLocked {
+  readonly locked: LockedConversation;
+  readonly decided: Decided;
+  /** What this very event came to before, if its worker died then. */
+  readonly before: { readonly reason: string | null } | null;
+}

@@ -1,0 +1,154 @@
+import type { Decision } from "../../domain/automations/ledger.ts";
+import type { Verdict } from "../../domain/automations/condition.ts";
+import { listsRepository } from "../../domain/automations/listening.ts";
+import type { Database } from "../../database/database.ts";
+import type { Logger } from "../../observability.ts";
+import type { Templates } from "../../templates/templates.ts";
+import { derivedId } from "../../store/automations/derived-id.ts";
+import { fireTrigger, noteVerdict, refusalOfVerdict } from "../../store/automations/firings.ts";
+import {
+  decideEvent,
+  listeningTriggers,
+  renewEvent,
+  type ClaimedEvent,
+  type Steered,
+} from "../../store/automations/inbound-events.ts";
+import { expressionOf, type FireableTrigger } from "../../store/automations/triggers.ts";
+import { createRepository, type RepositoryRecord } from "../../store/repositories/repositories.ts";
+import type { Place } from "./event-place.ts";
+
+/** Time that a worker has for one event, in ms; then another may decide it. */
+export const leaseMs = 60_000;
+/** Triggers that are read and evaluated at once. */
+const triggersAtOnce = 500;
+
+/** What deciding about triggers needs. */
+export interface TriggerDecisions {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly templates: Templates;
+}
+
+/**
+ * Decides which of the triggers that listen to an event start a run, and closes the event with that.
+ * @param steered what came of the event in its conversation; null: it belongs to none
+ * @throws the first trigger's error, after the others were decided: the event is to be decided again
+ */
+export async function decideAll(
+  options: TriggerDecisions,
+  event: ClaimedEvent,
+  place: Place | null,
+  steered: Steered | null,
+): Promise<void> {
+  const { database } = options;
+  const decisions: Decision[] = [];
+  const faults: unknown[] = [];
+  let after: string | null = null;
+  for (;;) {
+    const triggers: FireableTrigger[] = await listeningTriggers(database, event, { after, limit: triggersAtOnce });
+    const concerned = triggers.filter((each) => concerns(each, place));
+    decisions.push(...(await decide(options, event, { place, triggers: concerned, faults })));
+    after = triggers.at(-1)?.id ?? null;
+    if (triggers.length < triggersAtOnce) break;
+    if (!(await renewEvent(database, event, leaseMs))) return;
+  }
+  // The others have been decided, and a repetition changes nothing of them.
+  if (faults.length > 0) throw faults[0];
+  await decideEvent(database, event, decisions, steered);
+}
+
+/** Whether an event of this place is any business of a trigger. One of a file hears of the file's own repository alone. */
+function concerns({ trigger, fileRepositoryId = null }: FireableTrigger, place: Place | null): boolean {
+  if (fileRepositoryId !== null && place?.known?.id !== fileRepositoryId) return false;
+  return listsRepository(trigger, place?.address ?? null) !== false;
+}
+
+async function decide(
+  options: TriggerDecisions,
+  event: ClaimedEvent,
+  {
+    place,
+    triggers,
+    faults,
+  }: {
+    readonly place: Place | null;
+    readonly triggers: readonly FireableTrigger[];
+    /** Gets the errors of single triggers, so that the others are decided all the same. */
+    readonly faults: unknown[];
+  },
+): Promise<Decision[]> {
+  if (triggers.length === 0) return [];
+  const repository = place === null ? null : { name: place.address.name, url: place.address.cloneUrl };
+  const decisions: Decision[] = [];
+  const verdicts = await options.templates.evaluate(
+    triggers.map(({ trigger }) => expressionOf(trigger)),
+    { event: event.payload, repository },
+    { organizationId: event.organizationId, id: "events" },
+  );
+  for (const [index, trigger] of triggers.entries()) {
+    try {
+      const verdict = verdicts[index];
+      if (verdict === undefined) throw new Error(`trigger ${trigger.id} got no verdict`);
+      decisions.push(await decideOne(options, event, place, trigger, verdict));
+    } catch (error) {
+      options.logger.warn({ err: error, eventId: event.id, triggerId: trigger.id }, "could not decide a trigger");
+      faults.push(error);
+    }
+  }
+  return decisions;
+}
+
+async function decideOne(
+  options: TriggerDecisions,
+  event: ClaimedEvent,
+  place: Place | null,
+  fireable: FireableTrigger,
+  verdict: Verdict,
+): Promise<Decision> {
+  const { database } = options;
+  const { id: triggerId, automationId, trigger } = fireable;
+  const filtered = (reason: string): Decision => ({ triggerId, automationId, outcome: "filtered", reason });
+  const isListed = trigger.type === "forge" && trigger.repositories.length > 0;
+  const needsRepository = !fireable.hasRepositories && place !== null;
+  const refusal = refusalOfVerdict(verdict);
+  const repository =
+    refusal === null && needsRepository ? await repositoryOf(options, event, place, isListed) : refusal;
+  if (typeof repository === "string") {
+    // Of these the ledger has the event alone: with many listeners there would be as many rows for each event.
+    await noteVerdict(database.pool, fireable, verdict);
+    return filtered(repository);
+  }
+  const fired = await fireTrigger(database, fireable, verdict, {
+    id: derivedId(`${event.id} ${triggerId}`),
+    payload: event.payload,
+    name: event.name,
+    subject: event.subject,
+    eventId: event.id,
+    // In what came of one first event each trigger fires once.
+    keys: [`root:${event.rootId ?? event.id}`],
+    connectionId: event.connectionId,
+    traceParent: event.traceParent,
+    repositoryIds: repository === null ? null : [repository.id],
+  });
+  if (fired.outcome === "accepted") return { triggerId, automationId, outcome: "fired", reason: null };
+  if (fired.outcome === "duplicate") return filtered("it has fired in what came of the same first event already");
+  return filtered(fired.reason ?? fired.outcome);
+}
+
+/**
+ * The event's repository. One that is not connected is connected only for a trigger that lists it: else whoever may deliver an event
+ * could choose what sessions work on.
+ * @returns a reason if there is none to work on
+ */
+async function repositoryOf(
+  { database }: TriggerDecisions,
+  { organizationId }: ClaimedEvent,
+  { address, key, isAllowed, known }: Place,
+  isListed: boolean,
+): Promise<RepositoryRecord | string> {
+  if (!isAllowed) return "the organization does not allow the event's repository";
+  if (known !== null) return known;
+  if (!isListed) return "the event's repository is not connected: connect it, or list it in the trigger's repositories";
+  const { cloneUrl: url, name } = address;
+  return createRepository(database, organizationId, { url, name, key, branch: null, description: null });
+}

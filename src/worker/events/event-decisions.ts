@@ -1,0 +1,63 @@
+import type { Subscription } from "../../database/notifications.ts";
+import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
+import { claimEvent, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { decideClaimed, type EventDecisions } from "./decide-event.ts";
+import { leaseMs } from "./decide-triggers.ts";
+
+/** Interval, in ms, of the poll that finds events if a notification was lost. */
+const pollMs = 2_000;
+
+/**
+ * Events that a worker decides at once, and of them those of one organization: whose forge is slow holds up nobody else. Most of the time
+ * they wait for a forge's answer. With two of an organization, and a forge that takes 300 ms, the last of fifty comments was decided after
+ * 11 s.
+ */
+const atOnce = { all: 16, ofOrganization: 8 };
+
+/** Makes the task that decides, for each event that came in, which of the triggers that listen to it start a run. */
+export function createEventDecisions(options: EventDecisions): Service {
+  const { database, logger, worker } = options;
+  const onFailure = (error: unknown): void => logger.error({ err: error }, "could not decide an event; will retry");
+  const loop = createClaimLoop<ClaimedEvent>({
+    atOnce: atOnce.all,
+    everyMs: pollMs,
+    claim: async (underWay) => {
+      const event = await claimEvent(database, { worker, leaseMs, without: busyOf(underWay) });
+      return event === null ? [] : [event];
+    },
+    work: (event) => decideClaimed(options, event),
+    onClaimFailure: onFailure,
+    onWorkFailure: onFailure,
+  });
+  let subscription: Subscription | null = null;
+  return createService({
+    async start() {
+      subscription = await database.listen("offstage_work", (what) => {
+        if (what === "event" || what === "") loop.now();
+      });
+      await loop.start();
+    },
+    async stop() {
+      await Promise.all([subscription?.close(), loop.stop()]);
+    },
+  });
+}
+
+/** The organizations of which no more events are begun beside those under way. */
+function busyOf(underWay: readonly ClaimedEvent[]): string[] {
+  const counted = Map.groupBy(underWay, ({ organizationId }) => organizationId);
+  return [...counted].filter(([, events]) => events.length >= atOnce.ofOrganization).map(([id]) => id);
+}
+
+/**
+ * Decides an event that waits. What it fired stays the same however often it is repeated.
+ * @returns false if none waits
+ */
+export async function decideNext(options: EventDecisions): Promise<boolean> {
+  const { database, worker } = options;
+  const event = await claimEvent(database, { worker, leaseMs });
+  if (event === null) return false;
+  await decideClaimed(options, event);
+  return true;
+}
