@@ -5,7 +5,7 @@ import { checkAccount } from "../../src/forges/check-account.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createKey } from "../../src/store/people/keys.ts";
 import { eraseUser, updateUser } from "../../src/store/people/users.ts";
-import { openAccount, openAccountsOfRequester, noteAccountRefusal } from "../../src/store/secrets/accounts.ts";
+import { noteAccountRefusal, openAccount, openAccountsOfRequester } from "../../src/store/secrets/opened-accounts.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
-import { lfsPath, lfsStore } from "../../src/worker/git/lfs.ts";
+import { lfsPath, lfsStore } from "../../src/worker/git/lfs-store.ts";
 import { mirrorPath } from "../../src/worker/git/mirror.ts";
 import { callApi } from "../call.ts";
 import { seedRepository } from "../forge/seed-repository.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { lfsPath } from "../../src/worker/git/lfs.ts";
+import { lfsPath } from "../../src/worker/git/lfs-store.ts";
 import { awkwardNames, createRepository, type Repository } from "./repository.ts";
 import { runProgram, textOf, useFolder } from "./run.ts";
 

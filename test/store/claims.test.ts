@@ -10,7 +10,8 @@ import {
   reopenMessages,
   saveHarness,
 } from "../../src/store/queue/progress.ts";
-import { savePullRequest, saveRepository } from "../../src/store/queue/recorded-work.ts";
+import { savePullRequest } from "../../src/store/queue/recorded-pull-requests.ts";
+import { saveRepository } from "../../src/store/queue/recorded-work.ts";
 import { createRepository } from "../../src/store/repositories/repositories.ts";
 import {
   addMessage,

@@ -13,7 +13,8 @@ import { fireTriggerIn } from "../../src/store/automations/firings.ts";
 import { claimEvent, postponeEvent, receiveEvent, renewEvent } from "../../src/store/automations/inbound-events.ts";
 import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { completeMessage, nextMessage } from "../../src/store/queue/progress.ts";
-import { noteCommit, saveRepository } from "../../src/store/queue/recorded-work.ts";
+import { noteCommit } from "../../src/store/queue/recorded-commits.ts";
+import { saveRepository } from "../../src/store/queue/recorded-work.ts";
 import {
   beginReading,
   claimOpenPullRequests,

@@ -10,11 +10,10 @@ import {
   deleteAccount,
   getAccount,
   listAccounts,
-  openAccount,
-  saveAccountHealth,
   updateAccount,
   type AccountOwner,
 } from "../../store/secrets/accounts.ts";
+import { openAccount, saveAccountHealth } from "../../store/secrets/opened-accounts.ts";
 import { personOf, principalOfRequest } from "../http/auth.ts";
 import type { AccountPlace, ApiOptions, App } from "../http/context.ts";
 import { idOfCreated } from "../http/idempotency.ts";

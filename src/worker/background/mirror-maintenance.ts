@@ -8,7 +8,7 @@ import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { fetchPrefix } from "../git/fetch.ts";
 import { mustGit } from "../git/git.ts";
-import { lfsStore } from "../git/lfs.ts";
+import { lfsStore } from "../git/lfs-store.ts";
 import { usedMark } from "../git/mirror.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;

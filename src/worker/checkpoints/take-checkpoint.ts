@@ -9,7 +9,7 @@ import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
 import { startOf, type Clone } from "../clones/clone.ts";
 import { commitsToHold, packHeld } from "../clones/held-commits.ts";
-import { lfsStore } from "../git/lfs.ts";
+import { lfsStore } from "../git/lfs-store.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { newLfsFiles, type LfsFile, type Repository } from "../lfs/pointers.ts";
 import { packLfs, type LfsPiece } from "./lfs-pieces.ts";

@@ -1,14 +1,8 @@
 import type { RefusedRepository } from "../../domain/errors/refused-repositories.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import { requesterOf } from "../../store/queue/claims.ts";
-import {
-  recordedWork,
-  saveCommits,
-  saveCommitsOfEnded,
-  saveDiffOfEnded,
-  saveRepository,
-  type RecordedWork,
-} from "../../store/queue/recorded-work.ts";
+import { recordedWork, saveDiffOfEnded, saveRepository, type RecordedWork } from "../../store/queue/recorded-work.ts";
+import { saveCommits, saveCommitsOfEnded } from "../../store/queue/recorded-commits.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { cloneSource, commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";

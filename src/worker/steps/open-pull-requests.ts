@@ -9,7 +9,7 @@ import {
   withFurtherTurn,
 } from "../../domain/repositories/pull-request-text.ts";
 import type { Forge, PullRequestOpener } from "../../forges/forge.ts";
-import { readPullRequestSettings, saveAsked } from "../../store/queue/recorded-work.ts";
+import { readPullRequestSettings, saveAsked } from "../../store/queue/recorded-pull-requests.ts";
 import { beginEditing, endEditing, otherPullRequests } from "../../store/repositories/pull-request-sections.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";

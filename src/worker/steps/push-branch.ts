@@ -1,7 +1,7 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { holdClaim } from "../../store/queue/lease.ts";
-import { noteCommit } from "../../store/queue/recorded-work.ts";
+import { noteCommit } from "../../store/queue/recorded-commits.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { theirsRef } from "../clones/exported-refs.ts";
 import { isWithin, type Collision } from "../git/join.ts";

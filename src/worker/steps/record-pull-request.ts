@@ -1,6 +1,6 @@
 import type { ApprovalRules } from "../../domain/repositories/approval.ts";
 import type { ForgePullRequest } from "../../forges/forge.ts";
-import { savePullRequest } from "../../store/queue/recorded-work.ts";
+import { savePullRequest } from "../../store/queue/recorded-pull-requests.ts";
 import { closePullRequest } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";

@@ -1,6 +1,6 @@
 import type { OpenedAccount, Forge, PullRequestOpener } from "../../forges/forge.ts";
 import { servesAddress } from "../../forges/serves.ts";
-import { noteAccountRefusal, openAccountsOfRequester } from "../../store/secrets/accounts.ts";
+import { noteAccountRefusal, openAccountsOfRequester } from "../../store/secrets/opened-accounts.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 
