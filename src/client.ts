@@ -1,57 +1,23 @@
-import { answerSchema } from "./domain/answers/answer.ts";
-import { createParser, type EventSourceMessage } from "eventsource-parser";
-import { z } from "zod";
-import { agentListSchema } from "./domain/agents/agent.ts";
-import { automationTemplatesSchema } from "./domain/automations/automation-file.ts";
-import {
-  automationPreviewSchema,
-  automationSchema,
-  type createAutomationSchema,
-  type EventContext,
-  type updateAutomationSchema,
-} from "./domain/automations/automation.ts";
-import { jobSchema, queuedJobSchema } from "./domain/automations/job.ts";
-import { type previewDraftSchema, previewSchema } from "./domain/automations/preview.ts";
-import { ledgerEntrySchema, type LedgerOutcome } from "./domain/automations/ledger.ts";
-import { registrySchema, type createRegistrySchema } from "./domain/environments/registry.ts";
-import { secretSchema, type createSecretSchema } from "./domain/environments/secret.ts";
+import type { EventSourceMessage } from "eventsource-parser";
+import type { z } from "zod";
+import type * as answerSchemas from "./client-schemas.ts";
 import { OffstageError } from "./domain/errors/errors.ts";
-import { pageOf } from "./domain/fields/list.ts";
-import { accountSchema, type createAccountSchema, type updateAccountSchema } from "./domain/people/account.ts";
-import { auditEntrySchema } from "./domain/people/audit.ts";
-import { createdKeySchema, keySchema, type createKeySchema } from "./domain/people/key.ts";
-import { loginSchema } from "./domain/people/login.ts";
-import { meSchema } from "./domain/people/me.ts";
-import { organizationSchema, type UpdateOrganization } from "./domain/people/organization.ts";
-import { stateSchema, type updateStateSchema } from "./domain/automations/state.ts";
-import { triggerSchema } from "./domain/automations/trigger.ts";
-import { userSchema, type updateUserSchema } from "./domain/people/user.ts";
-import {
-  connectionSchema,
-  connectionWithSecretSchema,
-  deletedConnectionSchema,
-  type createConnectionSchema,
-  type updateConnectionSchema,
-} from "./domain/repositories/connection.ts";
-import { repositorySchema } from "./domain/repositories/repository.ts";
-import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/sessions/event.ts";
-import {
-  sessionDetailSchema,
-  sessionDiffSchema,
-  sessionSchema,
-  type createSessionSchema,
-} from "./domain/sessions/session.ts";
-import type { SessionStatus } from "./domain/sessions/status.ts";
 import { backoffMs } from "./domain/time/backoff.ts";
-import {
-  createdWebhookSchema,
-  deliveryDetailSchema,
-  deliverySchema,
-  webhookSchema,
-  type createWebhookSchema,
-  type Delivery,
-  type updateWebhookSchema,
-} from "./domain/webhooks/webhook.ts";
+import type { createAutomationSchema, EventContext, updateAutomationSchema } from "./domain/automations/automation.ts";
+import type { previewDraftSchema } from "./domain/automations/preview.ts";
+import type { LedgerOutcome } from "./domain/automations/ledger-outcome.ts";
+import type { createRegistrySchema } from "./domain/environments/registry.ts";
+import type { createSecretSchema } from "./domain/environments/secret.ts";
+import type { createAccountSchema, updateAccountSchema } from "./domain/people/account.ts";
+import type { createKeySchema } from "./domain/people/key.ts";
+import type { UpdateOrganization } from "./domain/people/organization.ts";
+import type { updateStateSchema } from "./domain/automations/state.ts";
+import type { updateUserSchema } from "./domain/people/user.ts";
+import type { createConnectionSchema, updateConnectionSchema } from "./domain/repositories/connection.ts";
+import type { SessionEvent } from "./domain/sessions/event.ts";
+import type { createSessionSchema } from "./domain/sessions/session.ts";
+import type { SessionStatus } from "./domain/sessions/status.ts";
+import type { createWebhookSchema, Delivery, updateWebhookSchema } from "./domain/webhooks/webhook.ts";
 
 /** The server answered with an error; `message` is its sentence, `status` the HTTP status. */
 export class ClientError extends OffstageError {
@@ -70,7 +36,12 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** An API key; without one a signed-in browser's cookie is used. */
   readonly key?: string;
+  /** Loads the forms of answers, beside the first request; by default `client-schemas.ts`. */
+  readonly schemas?: () => Promise<AnswerSchemas>;
 }
+
+/** The form of each answer, by name. */
+export type AnswerSchemas = typeof answerSchemas;
 
 /** Parameters of a list. `cursor` is the `nextCursor` of the previous page. */
 export interface PageOf {
@@ -95,27 +66,6 @@ export interface StreamOptions {
   readonly onConnection?: (connected: boolean) => void;
 }
 
-const sessionsPage = pageOf("sessions", sessionDetailSchema);
-const repositoriesPage = pageOf("codeRepositories", repositorySchema);
-const connectionsPage = pageOf("connections", connectionSchema);
-const accountsPage = pageOf("accounts", accountSchema);
-const registriesPage = pageOf("registries", registrySchema);
-const secretsPage = pageOf("secrets", secretSchema);
-const keysPage = pageOf("keys", keySchema);
-const loginsPage = pageOf("logins", loginSchema);
-const usersPage = pageOf("users", userSchema);
-const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
-const auditPage = pageOf("entries", auditEntrySchema);
-const automationsPage = pageOf("automations", automationSchema);
-const runsPage = pageOf("runs", jobSchema);
-const ledgerPage = pageOf("entries", ledgerEntrySchema);
-const webhooksPage = pageOf("webhooks", webhookSchema);
-const deliveriesPage = pageOf("deliveries", deliverySchema);
-const answersPage = pageOf("answers", answerSchema);
-const egressSchema = z.object({ egress: z.array(z.string()) });
-/** What every event has, those of a newer server too. */
-const numbered = z.object({ seq: z.number().int() });
-const errorSchema = z.object({ error: z.string() });
 /** Pauses before a lost stream is asked for again. */
 const reconnecting = { fromMs: 200, toMs: 10_000, jitter: 0.5 };
 
@@ -126,17 +76,25 @@ export type Client = ReturnType<typeof createClient>;
  * Makes a client of the API with typed calls, for the command line and the web app. Each call throws ClientError if
  * the server rejects it or its answer does not have the expected format.
  */
-export function createClient({ baseUrl, key }: ClientOptions) {
+export function createClient({ baseUrl, key, schemas = () => import("./client-schemas.ts") }: ClientOptions) {
   const headers: Record<string, string> = key === undefined ? {} : { Authorization: `Bearer ${key}` };
 
-  async function call<T>(schema: z.ZodType<T>, path: string, body?: unknown): Promise<T> {
+  async function call<Name extends keyof AnswerSchemas>(
+    name: Name,
+    path: string,
+    body?: unknown,
+  ): Promise<z.output<AnswerSchemas[Name]>> {
+    const loading = schemas();
+    // If the request fails too, its error counts.
+    loading.catch(() => undefined);
     const response = await fetch(`${baseUrl}${path}`, {
       headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
       ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
     });
     if (!response.ok) throw await refusal(response);
+    const { [name]: schema } = await loading;
     const read = schema.safeParse(await response.json().catch(() => null));
-    if (read.success) return read.data;
+    if (read.success) return read.data as z.output<AnswerSchemas[Name]>;
     const server = baseUrl === "" ? "the server" : baseUrl;
     throw new ClientError(
       response.status,
@@ -149,140 +107,142 @@ export function createClient({ baseUrl, key }: ClientOptions) {
 
   return {
     session: {
-      create: (body: z.input<typeof createSessionSchema>) => call(sessionSchema, "/session/create", body),
-      list: (page: SessionPageOf = {}) => call(sessionsPage, `/session/list${query({ ...page })}`),
-      search: (q: string, page: SessionPageOf = {}) => call(sessionsPage, `/session/search${query({ q, ...page })}`),
-      get: (id: string) => call(sessionDetailSchema, `/session/${id}`),
-      answers: (id: string, page: PageOf = {}) => call(answersPage, `/session/${id}/answer/list${query({ ...page })}`),
-      queue: (id: string) => call(sessionDetailSchema, `/session/${id}/queue`, {}),
-      cancel: (id: string) => call(sessionDetailSchema, `/session/${id}/cancel`, {}),
-      delete: (id: string) => call(z.object({}), `/session/${id}/delete`, {}),
+      create: (body: z.input<typeof createSessionSchema>) => call("sessionSchema", "/session/create", body),
+      list: (page: SessionPageOf = {}) => call("sessionsPage", `/session/list${query({ ...page })}`),
+      search: (q: string, page: SessionPageOf = {}) => call("sessionsPage", `/session/search${query({ q, ...page })}`),
+      get: (id: string) => call("sessionDetailSchema", `/session/${id}`),
+      answers: (id: string, page: PageOf = {}) =>
+        call("answersPage", `/session/${id}/answer/list${query({ ...page })}`),
+      queue: (id: string) => call("sessionDetailSchema", `/session/${id}/queue`, {}),
+      cancel: (id: string) => call("sessionDetailSchema", `/session/${id}/cancel`, {}),
+      delete: (id: string) => call("emptySchema", `/session/${id}/delete`, {}),
       setBudget: (id: string, body: { budgetUsd: number | null }) =>
-        call(sessionDetailSchema, `/session/${id}/budget`, body),
-      resolveConflicts: (id: string) => call(sessionDetailSchema, `/session/${id}/resolve-conflicts`, {}),
-      message: (id: string, body: { message: string }) => call(sessionDetailSchema, `/session/${id}/message`, body),
+        call("sessionDetailSchema", `/session/${id}/budget`, body),
+      resolveConflicts: (id: string) => call("sessionDetailSchema", `/session/${id}/resolve-conflicts`, {}),
+      message: (id: string, body: { message: string }) => call("sessionDetailSchema", `/session/${id}/message`, body),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
-        call(eventPageSchema, `/session/${id}/events${query(page)}`),
-      diff: (id: string) => call(sessionDiffSchema, `/session/${id}/diff`),
+        call("eventPageSchema", `/session/${id}/events${query(page)}`),
+      diff: (id: string) => call("sessionDiffSchema", `/session/${id}/diff`),
     },
     automation: {
-      create: (body: z.input<typeof createAutomationSchema>) => call(automationSchema, "/automation/create", body),
-      list: (page: PageOf = {}) => call(automationsPage, `/automation/list${query({ ...page })}`),
-      get: (keyOrId: string) => call(automationSchema, `/automation/${keyOrId}`),
+      create: (body: z.input<typeof createAutomationSchema>) => call("automationSchema", "/automation/create", body),
+      list: (page: PageOf = {}) => call("automationsPage", `/automation/list${query({ ...page })}`),
+      get: (keyOrId: string) => call("automationSchema", `/automation/${keyOrId}`),
       update: (keyOrId: string, body: z.input<typeof updateAutomationSchema>) =>
-        call(automationSchema, `/automation/${keyOrId}/update`, body),
-      delete: (keyOrId: string) => call(automationSchema, `/automation/${keyOrId}/delete`, {}),
+        call("automationSchema", `/automation/${keyOrId}/update`, body),
+      delete: (keyOrId: string) => call("automationSchema", `/automation/${keyOrId}/delete`, {}),
       /** The answer contains the secret, if the trigger has one, only this once; so do those of `create` and `update`. */
       rotateTrigger: (keyOrId: string, triggerId: string) =>
-        call(triggerSchema, `/automation/${keyOrId}/trigger/${triggerId}/rotate`, {}),
+        call("triggerSchema", `/automation/${keyOrId}/trigger/${triggerId}/rotate`, {}),
       /** The prompt that this event would produce. */
       preview: (keyOrId: string, event: EventContext) =>
-        call(automationPreviewSchema, `/automation/${keyOrId}/preview`, { event }),
+        call("automationPreviewSchema", `/automation/${keyOrId}/preview`, { event }),
       /** What would come of an event, by a draft or a saved automation: the prompt, and what each trigger makes of it. */
-      previewDraft: (body: z.input<typeof previewDraftSchema>) => call(previewSchema, "/automation/preview", body),
-      templates: () => call(automationTemplatesSchema, "/automation/template/list"),
-      trigger: (keyOrId: string, event: EventContext) => call(queuedJobSchema, `/automation/${keyOrId}/trigger`, event),
-      state: (keyOrId: string) => call(stateSchema, `/automation/${keyOrId}/state`),
+      previewDraft: (body: z.input<typeof previewDraftSchema>) => call("previewSchema", "/automation/preview", body),
+      templates: () => call("automationTemplatesSchema", "/automation/template/list"),
+      trigger: (keyOrId: string, event: EventContext) =>
+        call("queuedJobSchema", `/automation/${keyOrId}/trigger`, event),
+      state: (keyOrId: string) => call("stateSchema", `/automation/${keyOrId}/state`),
       updateState: (keyOrId: string, body: z.input<typeof updateStateSchema>) =>
-        call(stateSchema, `/automation/${keyOrId}/state/update`, body),
-      runs: (keyOrId: string, page: PageOf = {}) => call(runsPage, `/automation/${keyOrId}/runs${query({ ...page })}`),
+        call("stateSchema", `/automation/${keyOrId}/state/update`, body),
+      runs: (keyOrId: string, page: PageOf = {}) =>
+        call("runsPage", `/automation/${keyOrId}/runs${query({ ...page })}`),
     },
     organization: {
-      get: () => call(organizationSchema, "/organization"),
-      update: (body: UpdateOrganization) => call(organizationSchema, "/organization/update", body),
+      get: () => call("organizationSchema", "/organization"),
+      update: (body: UpdateOrganization) => call("organizationSchema", "/organization/update", body),
     },
     key: {
       /** The answer contains the key itself, only this once. */
-      create: (body: z.input<typeof createKeySchema>) => call(createdKeySchema, "/key/create", body),
-      list: (page: PageOf = {}) => call(keysPage, `/key/list${query({ ...page })}`),
-      revoke: (id: string) => call(keySchema, `/key/${id}/revoke`, {}),
+      create: (body: z.input<typeof createKeySchema>) => call("createdKeySchema", "/key/create", body),
+      list: (page: PageOf = {}) => call("keysPage", `/key/list${query({ ...page })}`),
+      revoke: (id: string) => call("keySchema", `/key/${id}/revoke`, {}),
     },
     secret: {
-      create: (body: z.input<typeof createSecretSchema>) => call(secretSchema, "/secret/create", body),
-      list: (page: PageOf = {}) => call(secretsPage, `/secret/list${query({ ...page })}`),
-      delete: (id: string) => call(secretSchema, `/secret/${id}/delete`, {}),
+      create: (body: z.input<typeof createSecretSchema>) => call("secretSchema", "/secret/create", body),
+      list: (page: PageOf = {}) => call("secretsPage", `/secret/list${query({ ...page })}`),
+      delete: (id: string) => call("secretSchema", `/secret/${id}/delete`, {}),
     },
     registry: {
-      create: (body: z.input<typeof createRegistrySchema>) => call(registrySchema, "/registry/create", body),
-      list: (page: PageOf = {}) => call(registriesPage, `/registry/list${query({ ...page })}`),
-      delete: (id: string) => call(registrySchema, `/registry/${id}/delete`, {}),
+      create: (body: z.input<typeof createRegistrySchema>) => call("registrySchema", "/registry/create", body),
+      list: (page: PageOf = {}) => call("registriesPage", `/registry/list${query({ ...page })}`),
+      delete: (id: string) => call("registrySchema", `/registry/${id}/delete`, {}),
     },
     connection: {
       /** The answers of this and of `rotateSecret` contain the webhook's secret, only this once. */
       create: (body: z.input<typeof createConnectionSchema>) =>
-        call(connectionWithSecretSchema, "/connection/create", body),
+        call("connectionWithSecretSchema", "/connection/create", body),
       /** Begins to register a GitHub App: this browser goes on at `formUrl`. */
       startGitHubApp: (body: { name?: string; webUrl?: string; account?: string }) =>
-        call(z.object({ formUrl: z.string() }), "/connection/github-app/start", body),
-      list: (page: PageOf = {}) => call(connectionsPage, `/connection/list${query({ ...page })}`),
+        call("githubAppFormSchema", "/connection/github-app/start", body),
+      list: (page: PageOf = {}) => call("connectionsPage", `/connection/list${query({ ...page })}`),
       update: (id: string, body: z.input<typeof updateConnectionSchema>) =>
-        call(connectionSchema, `/connection/${id}/update`, body),
-      check: (id: string) => call(connectionSchema, `/connection/${id}/check`, {}),
-      rotateSecret: (id: string) => call(connectionWithSecretSchema, `/connection/${id}/rotate-secret`, {}),
-      delete: (id: string) => call(deletedConnectionSchema, `/connection/${id}/delete`, {}),
+        call("connectionSchema", `/connection/${id}/update`, body),
+      check: (id: string) => call("connectionSchema", `/connection/${id}/check`, {}),
+      rotateSecret: (id: string) => call("connectionWithSecretSchema", `/connection/${id}/rotate-secret`, {}),
+      delete: (id: string) => call("deletedConnectionSchema", `/connection/${id}/delete`, {}),
     },
     account: {
-      create: (body: z.input<typeof createAccountSchema>) => call(accountSchema, "/account/create", body),
-      list: (page: PageOf = {}) => call(accountsPage, `/account/list${query({ ...page })}`),
+      create: (body: z.input<typeof createAccountSchema>) => call("accountSchema", "/account/create", body),
+      list: (page: PageOf = {}) => call("accountsPage", `/account/list${query({ ...page })}`),
       update: (id: string, body: z.input<typeof updateAccountSchema>) =>
-        call(accountSchema, `/account/${id}/update`, body),
-      check: (id: string) => call(accountSchema, `/account/${id}/check`, {}),
-      delete: (id: string) => call(accountSchema, `/account/${id}/delete`, {}),
+        call("accountSchema", `/account/${id}/update`, body),
+      check: (id: string) => call("accountSchema", `/account/${id}/check`, {}),
+      delete: (id: string) => call("accountSchema", `/account/${id}/delete`, {}),
     },
     audit: {
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>
-        call(auditPage, `/audit/list${query({ ...page })}`),
+        call("auditPage", `/audit/list${query({ ...page })}`),
     },
     job: {
-      get: (id: string) => call(jobSchema, `/job/${id}`),
+      get: (id: string) => call("jobSchema", `/job/${id}`),
       /** Cancels the run: its job, or all of its sessions that have not ended. */
-      cancel: (id: string) => call(jobSchema, `/job/${id}/cancel`, {}),
+      cancel: (id: string) => call("jobSchema", `/job/${id}/cancel`, {}),
     },
-    agent: { list: () => call(agentListSchema, "/agent/list") },
+    agent: { list: () => call("agentListSchema", "/agent/list") },
     /** Who asks, and what they may do. */
-    me: () => call(meSchema, "/me"),
+    me: () => call("meSchema", "/me"),
     repository: {
       /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
-      allow: (id: string, host: string) => call(egressSchema, `/repository/${id}/allow`, { host }),
-      list: (page: PageOf = {}) => call(repositoriesPage, `/repository/list${query({ ...page })}`),
+      allow: (id: string, host: string) => call("egressSchema", `/repository/${id}/allow`, { host }),
+      list: (page: PageOf = {}) => call("repositoriesPage", `/repository/list${query({ ...page })}`),
     },
     user: {
-      list: (page: PageOf = {}) => call(usersPage, `/user/list${query({ ...page })}`),
-      update: (id: string, body: z.input<typeof updateUserSchema>) => call(userSchema, `/user/${id}/update`, body),
+      list: (page: PageOf = {}) => call("usersPage", `/user/list${query({ ...page })}`),
+      update: (id: string, body: z.input<typeof updateUserSchema>) => call("userSchema", `/user/${id}/update`, body),
     },
     ledger: {
       list: (page: PageOf & { readonly automationId?: string; readonly outcome?: LedgerOutcome } = {}) =>
-        call(ledgerPage, `/ledger/list${query({ ...page })}`),
-      get: (id: string) => call(ledgerEntrySchema, `/ledger/${id}`),
-      replay: (id: string) => call(queuedJobSchema, `/ledger/${id}/replay`, {}),
+        call("ledgerPage", `/ledger/list${query({ ...page })}`),
+      get: (id: string) => call("ledgerEntrySchema", `/ledger/${id}`),
+      replay: (id: string) => call("queuedJobSchema", `/ledger/${id}/replay`, {}),
     },
     webhook: {
       /** The answers of this and of `rotate` contain the secret, only this once. */
-      create: (body: z.input<typeof createWebhookSchema>) => call(createdWebhookSchema, "/webhook/create", body),
-      list: (page: PageOf = {}) => call(webhooksPage, `/webhook/list${query({ ...page })}`),
-      get: (id: string) => call(webhookSchema, `/webhook/${id}`),
+      create: (body: z.input<typeof createWebhookSchema>) => call("createdWebhookSchema", "/webhook/create", body),
+      list: (page: PageOf = {}) => call("webhooksPage", `/webhook/list${query({ ...page })}`),
+      get: (id: string) => call("webhookSchema", `/webhook/${id}`),
       update: (id: string, body: z.input<typeof updateWebhookSchema>) =>
-        call(webhookSchema, `/webhook/${id}/update`, body),
-      rotate: (id: string) => call(createdWebhookSchema, `/webhook/${id}/rotate`, {}),
-      delete: (id: string) => call(webhookSchema, `/webhook/${id}/delete`, {}),
-      test: (id: string) => call(deliveryDetailSchema, `/webhook/${id}/test`, {}),
+        call("webhookSchema", `/webhook/${id}/update`, body),
+      rotate: (id: string) => call("createdWebhookSchema", `/webhook/${id}/rotate`, {}),
+      delete: (id: string) => call("webhookSchema", `/webhook/${id}/delete`, {}),
+      test: (id: string) => call("deliveryDetailSchema", `/webhook/${id}/test`, {}),
     },
     delivery: {
       list: (page: PageOf & { readonly webhookId?: string; readonly status?: Delivery["status"] } = {}) =>
-        call(deliveriesPage, `/delivery/list${query({ ...page })}`),
-      get: (id: string) => call(deliveryDetailSchema, `/delivery/${id}`),
-      resend: (id: string) => call(deliveryDetailSchema, `/delivery/${id}/resend`, {}),
+        call("deliveriesPage", `/delivery/list${query({ ...page })}`),
+      get: (id: string) => call("deliveryDetailSchema", `/delivery/${id}`),
+      resend: (id: string) => call("deliveryDetailSchema", `/delivery/${id}/resend`, {}),
     },
     login: {
-      methods: () => call(signInMethods, "/login/methods"),
-      create: (body: { token: string } | { key: string }) =>
-        call(z.object({ organizationId: z.string() }), "/login/create", body),
-      delete: () => call(z.object({}), "/login/delete", {}),
-      list: (page: PageOf = {}) => call(loginsPage, `/login/list${query({ ...page })}`),
-      revoke: (id: string) => call(loginSchema, `/login/${id}/revoke`, {}),
+      methods: () => call("signInMethods", "/login/methods"),
+      create: (body: { token: string } | { key: string }) => call("signedInSchema", "/login/create", body),
+      delete: () => call("emptySchema", "/login/delete", {}),
+      list: (page: PageOf = {}) => call("loginsPage", `/login/list${query({ ...page })}`),
+      revoke: (id: string) => call("loginSchema", `/login/${id}/revoke`, {}),
     },
     streamEvents: (id: string, options: StreamOptions = {}) =>
-      streamEvents(`${baseUrl}/session/${id}/events`, headers, options),
+      streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, ...options }),
   };
 }
 
@@ -300,8 +260,8 @@ function query(parameters: Record<string, string | number | undefined>): string 
 
 async function refusal(response: Response): Promise<ClientError> {
   const body: unknown = await response.json().catch(() => null);
-  const parsed = errorSchema.safeParse(body);
-  return new ClientError(response.status, parsed.data?.error ?? `the server answered ${response.status}`);
+  const { error } = (body ?? {}) as { readonly error?: unknown };
+  return new ClientError(response.status, typeof error === "string" ? error : `the server answered ${response.status}`);
 }
 
 /**
@@ -311,10 +271,10 @@ async function refusal(response: Response): Promise<ClientError> {
  */
 async function* streamEvents(
   url: string,
-  headers: Record<string, string>,
-  options: StreamOptions,
+  options: StreamOptions & Required<Pick<ClientOptions, "schemas">> & { readonly headers: Record<string, string> },
 ): AsyncGenerator<SessionEvent> {
-  const { signal, onConnection } = options;
+  const { signal, onConnection, headers } = options;
+  const loading = options.schemas();
   let seen = options.after ?? 0;
   for (let failures = 0; signal?.aborted !== true; failures += 1) {
     try {
@@ -330,7 +290,8 @@ async function* streamEvents(
         if (message.event === "end") return;
         if (message.data === "") continue;
         const payload: unknown = JSON.parse(message.data);
-        const { seq } = numbered.parse(payload);
+        const { numberedSchema, sessionEventSchema } = await loading;
+        const { seq } = numberedSchema.parse(payload);
         if (seq <= seen) continue;
         seen = seq;
         const event = sessionEventSchema.safeParse(payload);
@@ -347,6 +308,7 @@ async function* streamEvents(
 
 /** The messages of an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGenerator<EventSourceMessage> {
+  const { createParser } = await import("eventsource-parser");
   const reader = body.getReader();
   const decoder = new TextDecoder();
   const messages: EventSourceMessage[] = [];

@@ -67,7 +67,7 @@ export const parts: Readonly<Record<string, Part>> = {
     types: ["config", "objects", "templates"],
   },
   cli: { imports: ["client", "domain"] },
-  web: { imports: ["client", "domain"] },
+  web: { imports: ["client", "client-schemas", "domain"] },
   store: { imports: ["objects", "atomic-file", ...foundation], types: ["config"] },
   agents: { imports: ["programs", "atomic-file", ...foundation], types: ["config", "sandboxes"] },
   sandboxes: { imports: ["lifecycle", "programs", ...foundation], types: ["config"] },
@@ -78,7 +78,8 @@ export const parts: Readonly<Record<string, Part>> = {
   "sign-in": driver,
   templates: { imports: ["automation-files", "programs", "domain"] },
   "automation-files": { imports: ["domain"] },
-  client: { imports: ["domain"] },
+  client: { imports: ["client-schemas", "domain"] },
+  "client-schemas": { imports: ["domain"] },
   database: { imports: ["atomic-file", "domain", "observability"], types: ["config"] },
   config: { imports: ["outbound", "domain"] },
   objects: { imports: ["domain"], types: ["config"] },
@@ -232,7 +233,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
 ];
 
 /** Parts that the browser runs too. */
-const browserParts = new Set(["domain", "client", "web"]);
+const browserParts = new Set(["domain", "client", "client-schemas", "web"]);
 
 export interface Import {
   /** Path from `src`, or a package's name. */

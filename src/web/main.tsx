@@ -1,9 +1,8 @@
-import "./strict-policy.ts";
 import { RouterProvider } from "@tanstack/react-router";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { pagePath } from "../domain/people/user.ts";
+import { pagePath } from "../domain/people/sign-in.ts";
 import { createQueryClient } from "./query.ts";
 import { createAppRouter } from "./router.tsx";
 import "./styles.css";

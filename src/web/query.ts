@@ -3,7 +3,7 @@ import { ClientError, createClient } from "../client.ts";
 import type { Me } from "../domain/people/me.ts";
 
 /** Client of this page's own server, authenticated by the browser's cookie. */
-export const client = createClient({ baseUrl: "" });
+export const client = createClient({ baseUrl: "", schemas: () => import("./answers.ts") });
 
 /** @param onSignedOut called whenever the server answers that the browser is not signed in */
 export function createQueryClient(onSignedOut: () => void): QueryClient {

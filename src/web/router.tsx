@@ -1,12 +1,13 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import { z } from "zod";
-import { ledgerOutcomes } from "../domain/automations/ledger.ts";
-import { auditOutcomes } from "../domain/people/audit.ts";
-import { sessionStatuses } from "../domain/sessions/status.ts";
+import { ledgerOutcomes, type LedgerOutcome } from "../domain/automations/ledger-outcome.ts";
+import { auditOutcomes, type AuditOutcome } from "../domain/people/audit-outcome.ts";
+import { sessionStatuses, type SessionStatus } from "../domain/sessions/status.ts";
 import { Layout, NotFound } from "./layout.tsx";
-import { SessionPage } from "./pages/session-page.tsx";
+import { oneOf, textOf, uuidOf } from "./search.ts";
 import { SessionsPage } from "./pages/sessions-page.tsx";
-import { SignInPage } from "./pages/sign-in-page.tsx";
+
+/** What an address has after `?`, which anybody may have written. */
+type Given = Record<string, unknown>;
 
 const rootRoute = createRootRoute({ component: Layout, notFoundComponent: NotFound });
 
@@ -14,13 +15,18 @@ const sessionsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
   component: SessionsPage,
-  validateSearch: z.object({
-    q: z.string().optional().catch(undefined),
-    status: z.enum(sessionStatuses).optional().catch(undefined),
-    by: z.enum(["me"]).optional().catch(undefined),
+  validateSearch: ({
+    q,
+    status,
+    by,
+  }: Given): { q?: string | undefined; status?: SessionStatus | undefined; by?: "me" | undefined } => ({
+    q: textOf(q),
+    status: oneOf(sessionStatuses, status),
+    by: oneOf(["me"], by),
   }),
 });
 
+const SessionPage = lazyRouteComponent(() => import("./pages/session-page.tsx"), "SessionPage");
 const sessionRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sessions/$id",
@@ -29,16 +35,18 @@ const sessionRoute = createRoute({
     // The key discards all state of another session.
     return <SessionPage key={id} id={id} />;
   },
-  validateSearch: z.object({ tab: z.enum(["changes", "answers"]).optional().catch(undefined) }),
+  validateSearch: ({ tab }: Given): { tab?: "changes" | "answers" | undefined } => ({
+    tab: oneOf(["changes", "answers"], tab),
+  }),
 });
 
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sign-in",
-  component: SignInPage,
-  validateSearch: z.object({
-    next: z.string().optional().catch(undefined),
-    problem: z.string().optional().catch(undefined),
+  component: lazyRouteComponent(() => import("./pages/sign-in-page.tsx"), "SignInPage"),
+  validateSearch: ({ next, problem }: Given): { next?: string | undefined; problem?: string | undefined } => ({
+    next: textOf(next),
+    problem: textOf(problem),
   }),
 });
 
@@ -47,14 +55,18 @@ const settingsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/settings",
   component: lazyRouteComponent(() => import("./pages/settings-page.tsx"), "SettingsPage"),
-  validateSearch: z.object({ connection: z.enum(["expired", "failed"]).optional().catch(undefined) }),
+  validateSearch: ({ connection }: Given): { connection?: "expired" | "failed" | undefined } => ({
+    connection: oneOf(["expired", "failed"], connection),
+  }),
 });
 
 const auditRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/audit",
   component: lazyRouteComponent(() => import("./pages/audit-page.tsx"), "AuditPage"),
-  validateSearch: z.object({ outcome: z.enum(auditOutcomes).optional().catch(undefined) }),
+  validateSearch: ({ outcome }: Given): { outcome?: AuditOutcome | undefined } => ({
+    outcome: oneOf(auditOutcomes, outcome),
+  }),
 });
 
 const automationsRoute = createRoute({
@@ -77,10 +89,12 @@ const ledgerRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ledger",
   component: lazyRouteComponent(() => import("./pages/ledger-page.tsx"), "LedgerPage"),
-  validateSearch: z.object({
-    automation: z.uuid().optional().catch(undefined),
-    outcome: z.enum(ledgerOutcomes).optional().catch(undefined),
-    entry: z.uuid().optional().catch(undefined),
+  validateSearch: (
+    given: Given,
+  ): { automation?: string | undefined; outcome?: LedgerOutcome | undefined; entry?: string | undefined } => ({
+    automation: uuidOf(given["automation"]),
+    outcome: oneOf(ledgerOutcomes, given["outcome"]),
+    entry: uuidOf(given["entry"]),
   }),
 });
 

@@ -447,7 +447,7 @@ test("an admin makes an API key, which is shown once, and revokes it", async () 
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("alert").getByText(/^name/u).waitFor();
-  await page.getByRole("textbox", { name: "Name" }).fill("Continuous integration");
+  await page.getByRole("dialog").getByRole("textbox", { name: "Name" }).fill("Continuous integration");
   await page.getByLabel("Role").selectOption("viewer");
   await page.getByLabel("Expires").selectOption("In 7 days");
   expect(await accessibilityProblems(page)).toEqual([]);
@@ -470,7 +470,7 @@ test("an admin makes a key that only triggers automations", async () => {
   const page = await signedIn();
   await page.goto("/settings");
   await page.getByRole("button", { name: "New key" }).click();
-  await page.getByRole("textbox", { name: "Name" }).fill("Deploy hook");
+  await page.getByRole("dialog").getByRole("textbox", { name: "Name" }).fill("Deploy hook");
   await page.getByLabel("Role").selectOption("only trigger automations");
   await page.getByRole("button", { name: "Create" }).click();
   const key = await page.getByLabel("Key Deploy hook").inputValue();

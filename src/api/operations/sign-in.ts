@@ -2,14 +2,8 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ForbiddenError, NotFoundError, OffstageError, UnavailableError } from "../../domain/errors/errors.ts";
-import {
-  pagePath,
-  roleFor,
-  scopesOf,
-  signInMethodIds,
-  type SignInMethod,
-  type SignInProblem,
-} from "../../domain/people/user.ts";
+import { pagePath, type SignInProblem } from "../../domain/people/sign-in.ts";
+import { roleFor, scopesOf, signInMethodIds, type SignInMethod } from "../../domain/people/user.ts";
 import { createBrowserSession } from "../../store/people/logins.ts";
 import { findDefaultOrganization } from "../../store/people/organizations.ts";
 import { beginSignIn, signInUser, takeSignIn } from "../../store/people/users.ts";

@@ -1,17 +1,5 @@
 import { z } from "zod";
-
-/** Outcomes of what was accepted (a trigger of the API, a tick, a delivered event): each ends in exactly one. */
-export const ledgerOutcomes = [
-  "fired",
-  "duplicate",
-  "filtered",
-  "superseded",
-  "missed",
-  "failed",
-  "dead-lettered",
-] as const;
-/** See `ledgerOutcomes`. */
-export type LedgerOutcome = (typeof ledgerOutcomes)[number];
+import { ledgerOutcomes } from "./ledger-outcome.ts";
 
 /** An entry of the ledger of triggers. */
 export const ledgerEntrySchema = z.object({
@@ -28,6 +16,7 @@ export const ledgerEntrySchema = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });
+
 /** What a trigger that listened to an event made of it. */
 const decisionSchema = z.object({
   triggerId: z.uuid(),
@@ -35,6 +24,7 @@ const decisionSchema = z.object({
   outcome: z.enum(["fired", "filtered"]),
   reason: z.string().nullable(),
 });
+
 /** See `decisionSchema`. */
 export type Decision = z.infer<typeof decisionSchema>;
 
@@ -48,7 +38,9 @@ export const wholeLedgerEntrySchema = ledgerEntrySchema.extend({
   subject: z.string().nullable(),
   decisions: z.array(decisionSchema).meta({ description: "Of an event: what its listeners made of it, at most 100." }),
 });
+
 /** See `ledgerEntrySchema`. */
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
+
 /** See `wholeLedgerEntrySchema`. */
 export type WholeLedgerEntry = z.infer<typeof wholeLedgerEntrySchema>;

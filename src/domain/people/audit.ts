@@ -1,9 +1,5 @@
 import { z } from "zod";
-
-/** Outcomes of an audited request; see `outcomeOf`. */
-export const auditOutcomes = ["allowed", "refused", "failed"] as const;
-/** See `auditOutcomes`. */
-export type AuditOutcome = (typeof auditOutcomes)[number];
+import { auditOutcomes, type AuditOutcome } from "./audit-outcome.ts";
 
 /** An entry of the audit log: an actor, its action, the action's target, the caller's address, and the outcome. */
 export const auditEntrySchema = z.object({
@@ -23,6 +19,7 @@ export const auditEntrySchema = z.object({
   requestId: z.uuid().nullable(),
   createdAt: z.iso.datetime(),
 });
+
 /** See `auditEntrySchema`. */
 export type AuditEntry = z.infer<typeof auditEntrySchema>;
 

@@ -1,6 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
-import type { LedgerEntry, LedgerOutcome, WholeLedgerEntry } from "../../domain/automations/ledger.ts";
+import type { LedgerEntry, WholeLedgerEntry } from "../../domain/automations/ledger.ts";
+import type { LedgerOutcome } from "../../domain/automations/ledger-outcome.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { isoTime, listRows } from "../cursor.ts";

@@ -1,6 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import { outcomeOf, type AuditEntry, type AuditOutcome, type NewAuditEntry } from "../../domain/people/audit.ts";
+import { outcomeOf, type AuditEntry, type NewAuditEntry } from "../../domain/people/audit.ts";
+import type { AuditOutcome } from "../../domain/people/audit-outcome.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 import { defaultOrganization } from "../people/organizations.ts";
 import { removeRows } from "../prune.ts";

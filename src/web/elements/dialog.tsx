@@ -1,14 +1,9 @@
-import { AlertDialog, Dialog } from "radix-ui";
-import { useState, type ReactNode } from "react";
-
-const overlay = "fixed inset-0 bg-black/50";
-const box =
-  "fixed top-1/2 left-1/2 max-h-[92dvh] -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-surface p-5";
+import { useEffect, useId, useRef, useState, type MouseEvent, type ReactNode } from "react";
+import { createPortal } from "react-dom";
 
 /**
  * A button that opens a dialog.
- * @param children gets a function that closes the dialog; if it moved the focus, the focus stays there, else it returns
- * to the button
+ * @param children gets a function that closes the dialog, and may be told what then moves the focus; else it returns to the button
  */
 export function ButtonDialog({
   button,
@@ -24,44 +19,40 @@ export function ButtonDialog({
   readonly className?: string;
   readonly disabled?: boolean;
   readonly title: string;
-  readonly children: (close: (then?: () => void) => void) => ReactNode;
+  readonly children: (close: (moveFocus?: () => void) => void) => ReactNode;
 }) {
   const [open, setOpen] = useState(false);
-  const [next, setNext] = useState<(() => void) | null>(null);
-  function close(then?: () => void): void {
-    setNext(() => then ?? null);
+  // Set while it is about to close: what then moves the focus, if anything does.
+  const [closing, setClosing] = useState<{ readonly moveFocus: (() => void) | undefined } | null>(null);
+  function onClosed(): void {
     setOpen(false);
-  }
-  // The dialog keeps the focus until this event, and would take it back before.
-  function onClosed(event: Event): void {
-    if (next === null) return;
-    event.preventDefault();
-    next();
-    setNext(null);
+    setClosing(null);
+    closing?.moveFocus?.();
   }
   return (
-    <Dialog.Root open={open} onOpenChange={setOpen}>
-      <Dialog.Trigger className={className} disabled={disabled}>
-        {button}
-        {of !== undefined && <span className="sr-only"> {of}</span>}
-      </Dialog.Trigger>
-      <Dialog.Portal>
-        <Dialog.Overlay className={overlay} />
-        <Dialog.Content
-          aria-describedby={undefined}
-          className={`${box} w-[min(36rem,94vw)]`}
-          onCloseAutoFocus={onClosed}
+    <>
+      <Opener button={button} of={of} className={className} disabled={disabled} open={open} onOpen={setOpen} />
+      {open && (
+        <Modal
+          title={title}
+          className="w-[min(36rem,94vw)]"
+          closesOutside
+          isClosing={closing !== null}
+          onClosed={onClosed}
         >
-          <Dialog.Title className="text-lg font-semibold">{title}</Dialog.Title>
-          {children(close)}
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+          {children((moveFocus) => setClosing({ moveFocus }))}
+        </Modal>
+      )}
+    </>
   );
 }
 
 /** Button that closes its dialog. */
-export const CloseDialog = () => <Dialog.Close className="button">Cancel</Dialog.Close>;
+export const CloseDialog = () => (
+  <button type="button" className="button" onClick={closeAround}>
+    Cancel
+  </button>
+);
 
 /** A button for an action that can't be undone: asks for confirmation, and says what would be lost. */
 export function ConfirmButton({
@@ -80,25 +71,125 @@ export function ConfirmButton({
   readonly children: ReactNode;
   readonly onConfirm: () => void;
 }) {
+  const [open, setOpen] = useState(false);
+  const description = useId();
   return (
-    <AlertDialog.Root>
-      <AlertDialog.Trigger className="button" disabled={disabled}>
-        {button}
-        {of !== undefined && <span className="sr-only"> {of}</span>}
-      </AlertDialog.Trigger>
-      <AlertDialog.Portal>
-        <AlertDialog.Overlay className={overlay} />
-        <AlertDialog.Content className={`${box} w-[min(28rem,94vw)] space-y-3`}>
-          <AlertDialog.Title className="text-lg font-semibold">{question}</AlertDialog.Title>
-          <AlertDialog.Description className="text-sm text-muted">{children}</AlertDialog.Description>
+    <>
+      <Opener button={button} of={of} className="button" disabled={disabled} open={open} onOpen={setOpen} />
+      {open && (
+        <Modal
+          title={question}
+          describedBy={description}
+          className="w-[min(28rem,94vw)] space-y-3"
+          onClosed={() => setOpen(false)}
+        >
+          <p id={description} className="text-sm text-muted">
+            {children}
+          </p>
           <div className="flex justify-end gap-2 pt-1">
-            <AlertDialog.Cancel className="button">Cancel</AlertDialog.Cancel>
-            <AlertDialog.Action className="button button-danger" onClick={onConfirm}>
+            <CloseDialog />
+            <button
+              type="button"
+              className="button button-danger"
+              onClick={(event) => {
+                closeAround(event);
+                onConfirm();
+              }}
+            >
               {button}
-            </AlertDialog.Action>
+            </button>
           </div>
-        </AlertDialog.Content>
-      </AlertDialog.Portal>
-    </AlertDialog.Root>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+function closeAround(event: MouseEvent<HTMLElement>): void {
+  event.currentTarget.closest("dialog")?.close();
+}
+
+function Opener({
+  button,
+  of,
+  className,
+  disabled,
+  open,
+  onOpen,
+}: {
+  readonly button: string;
+  readonly of: string | undefined;
+  readonly className: string;
+  readonly disabled: boolean;
+  readonly open: boolean;
+  readonly onOpen: (open: true) => void;
+}) {
+  return (
+    <button
+      type="button"
+      className={className}
+      disabled={disabled}
+      aria-haspopup="dialog"
+      aria-expanded={open}
+      onClick={() => onOpen(true)}
+    >
+      {button}
+      {of !== undefined && <span className="sr-only"> {of}</span>}
+    </button>
+  );
+}
+
+/**
+ * The browser's own modal dialog (https://html.spec.whatwg.org/multipage/interactive-elements.html#the-dialog-element): it keeps the focus
+ * inside, closes by Escape, and gives the focus back. One that is described asks a question, which only an answer closes, or Escape.
+ */
+function Modal({
+  title,
+  describedBy,
+  className,
+  closesOutside = false,
+  isClosing = false,
+  onClosed,
+  children,
+}: {
+  readonly title: string;
+  readonly describedBy?: string;
+  readonly className: string;
+  /** Whether a click beside the dialog closes it, too; browsers that do not know `closedby` yet leave it open. */
+  readonly closesOutside?: boolean;
+  /** Set to close it. */
+  readonly isClosing?: boolean;
+  readonly onClosed: () => void;
+  readonly children: ReactNode;
+}) {
+  const heading = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => shown?.close();
+  }, []);
+  useEffect(() => {
+    if (isClosing) dialog.current?.close();
+  }, [isClosing]);
+  return createPortal(
+    <dialog
+      ref={dialog}
+      role={describedBy === undefined ? undefined : "alertdialog"}
+      aria-labelledby={heading}
+      aria-describedby={describedBy}
+      className="m-auto max-h-[92dvh] overflow-y-auto rounded-lg border border-line bg-surface text-ink backdrop:bg-black/50"
+      // An event of another opening, which came late, closes nothing.
+      onClose={(event) => !event.currentTarget.open && onClosed()}
+      {...(closesOutside && { closedby: "any" })}
+    >
+      <div className={`p-5 ${className}`}>
+        <h2 id={heading} className="text-lg font-semibold">
+          {title}
+        </h2>
+        {children}
+      </div>
+    </dialog>,
+    document.body,
   );
 }

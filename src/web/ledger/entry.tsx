@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automations/automation.ts";
-import type { LedgerEntry, LedgerOutcome } from "../../domain/automations/ledger.ts";
+import type { LedgerEntry } from "../../domain/automations/ledger.ts";
+import type { LedgerOutcome } from "../../domain/automations/ledger-outcome.ts";
 import { Badge, type Tone } from "../elements/badge.tsx";
 import { PageTitle } from "../elements/page-head.tsx";
 import { Ago } from "../elements/time.tsx";

@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { auditOutcomes, type AuditEntry, type AuditOutcome } from "../../domain/people/audit.ts";
+import { auditOutcomes, type AuditOutcome } from "../../domain/people/audit-outcome.ts";
+import type { AuditEntry } from "../../domain/people/audit.ts";
 import { PagedList } from "../elements/paged-list.tsx";
 import { asOptions, Select } from "../elements/select.tsx";
 import { Ago } from "../elements/time.tsx";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automations/automation.ts";
-import { ledgerOutcomes } from "../../domain/automations/ledger.ts";
+import { ledgerOutcomes } from "../../domain/automations/ledger-outcome.ts";
 import { Fact } from "../elements/fact.tsx";
 import { BackLink } from "../elements/page-head.tsx";
 import { PagedList } from "../elements/paged-list.tsx";

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState } from "react";
-import { pagePath, signInProblems, type SignInProblem } from "../../domain/people/user.ts";
+import { pagePath, signInProblems, type SignInProblem } from "../../domain/people/sign-in.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";

@@ -1,0 +1,16 @@
+import { isUuid } from "../domain/fields/uuid.ts";
+
+/** One of these values from an address; undefined: another, or none. */
+export function oneOf<Value extends string>(values: readonly Value[], given: unknown): Value | undefined {
+  return values.find((value) => value === given);
+}
+
+/** A text from an address; undefined: none. */
+export function textOf(given: unknown): string | undefined {
+  return typeof given === "string" ? given : undefined;
+}
+
+/** A UUID from an address; undefined: something else, or none. */
+export function uuidOf(given: unknown): string | undefined {
+  return typeof given === "string" && isUuid(given) ? given : undefined;
+}
