@@ -3,16 +3,17 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, type ReactNode, type RefObject } from "react";
 import { ClientError } from "../client.ts";
 import icon from "./icon.svg";
-import { client } from "./query.ts";
+import { client, useMe } from "./query.ts";
 
 const navigationLink = "py-1 text-muted hover:text-ink";
+/** Each with the scope that its operations need. */
 const pages = [
-  ["/", "Sessions"],
-  ["/automations", "Automations"],
-  ["/ledger", "Ledger"],
-  ["/webhooks", "Webhooks"],
-  ["/settings", "Settings"],
-  ["/audit", "Audit"],
+  ["/", "Sessions", "read"],
+  ["/automations", "Automations", "read"],
+  ["/ledger", "Ledger", "read"],
+  ["/webhooks", "Webhooks", "admin"],
+  ["/settings", "Settings", "read"],
+  ["/audit", "Audit", "admin"],
 ] as const;
 
 /** Frame of every page: navigation and main content. */
@@ -20,6 +21,7 @@ export function Layout() {
   const { pathname } = useLocation();
   const main = useFocusOnNewPage();
   const isSignedIn = pathname !== "/sign-in";
+  const scopes = useMe(isSignedIn).data?.scopes;
   return (
     <div className="flex min-h-dvh flex-col">
       <a
@@ -40,16 +42,19 @@ export function Layout() {
             className={`flex flex-wrap items-center gap-x-4 text-sm ${isSignedIn ? "order-last w-full md:order-none md:w-auto" : ""}`}
           >
             {isSignedIn &&
-              pages.map(([to, name]) => (
-                <Link
-                  key={to}
-                  to={to}
-                  className={`${navigationLink} aria-[current=page]:font-medium aria-[current=page]:text-ink`}
-                  activeOptions={{ exact: to === "/", includeSearch: false }}
-                >
-                  {name}
-                </Link>
-              ))}
+              pages
+                // Until the scopes are known, what they decide has its place and is not seen: nothing moves for an admin.
+                .filter(([, , scope]) => scopes === undefined || scopes.includes(scope))
+                .map(([to, name, scope]) => (
+                  <Link
+                    key={to}
+                    to={to}
+                    className={`${navigationLink} aria-[current=page]:font-medium aria-[current=page]:text-ink ${scopes === undefined && scope === "admin" ? "invisible" : ""}`}
+                    activeOptions={{ exact: to === "/", includeSearch: false }}
+                  >
+                    {name}
+                  </Link>
+                ))}
             <a href="/reference" className={navigationLink}>
               API
             </a>

@@ -21,7 +21,10 @@ export function createQueryClient(onSignedOut: () => void): QueryClient {
   });
 }
 
-/** Who is signed in, and what they may do: what they may not do is not offered. */
-export function useMe(): UseQueryResult<Me> {
-  return useQuery({ queryKey: ["me"], queryFn: () => client.me() });
+/**
+ * Who is signed in, and what they may do: what they may not do is not offered.
+ * @param enabled false: nobody is, and nothing is asked
+ */
+export function useMe(enabled = true): UseQueryResult<Me> {
+  return useQuery({ queryKey: ["me"], queryFn: () => client.me(), enabled });
 }

@@ -84,6 +84,15 @@ test("a member is shown their own settings and nothing that is refused to them",
   await page.goto("/settings");
   await page.getByText("No accounts yet.").waitFor();
   await page.getByRole("listitem").filter({ hasText: "Grace Hopper" }).waitFor();
+  const navigation = page.getByRole("navigation", { name: "Main" });
+  await navigation.getByRole("link", { name: "Audit" }).waitFor({ state: "detached" });
+  expect(await navigation.getByRole("link").allTextContents()).toEqual([
+    "Sessions",
+    "Automations",
+    "Ledger",
+    "Settings",
+    "API",
+  ]);
   expect(await page.getByRole("heading", { level: 2 }).allTextContents()).toEqual([
     "Your accounts",
     "Signed-in browsers",
