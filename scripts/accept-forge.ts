@@ -1,5 +1,7 @@
 import { parseArgs } from "node:util";
-import { acceptForge, type Expectation, type Subject } from "./forge-acceptance.ts";
+import { pullRequestFields } from "../src/domain/repositories/pull-request-settings.ts";
+import { acceptForge } from "./forge-acceptance.ts";
+import type { Expectation, Subject } from "./forge-trial.ts";
 import { acceptLoop, type LoopSubject } from "./loop-acceptance.ts";
 import { loopKinds } from "./loop-forge.ts";
 
@@ -20,7 +22,7 @@ import { loopKinds } from "./loop-forge.ts";
  * Ends with 0 if every expectation is met, 1 if one is not, 2 if it can't begin.
  */
 const usage =
-  "usage: FORGE_TOKEN=… npm run accept:forge -- --kind azure|github|gitlab|gitea|bitbucket|bitbucketDataCenter [--username <name>] [--web-url <url>] [--api-url <url>] [--lag <seconds>] [--loop <URL of Offstage, whose key is in OFFSTAGE_API_KEY> [--mention <word>] [--turn <seconds>]] <repository URL>";
+  "usage: FORGE_TOKEN=… npm run accept:forge -- --kind azure|github|gitlab|gitea|bitbucket|bitbucketDataCenter [--username <name>] [--web-url <url>] [--api-url <url>] [--lag <seconds>] [--label <name>]… [--reviewer <name>]… [--assignee <name>]… [--loop <URL of Offstage, whose key is in OFFSTAGE_API_KEY> [--mention <word>] [--turn <seconds>]] <repository URL>";
 
 /** Where each kind has its API; Azure DevOps beside its repositories. */
 const apis = {
@@ -67,6 +69,9 @@ function readSubject(): { readonly subject: Subject; readonly offstage: LoopSubj
       "web-url": { type: "string" },
       "api-url": { type: "string" },
       lag: { type: "string", default: "30" },
+      label: { type: "string", multiple: true },
+      reviewer: { type: "string", multiple: true },
+      assignee: { type: "string", multiple: true },
       loop: { type: "string" },
       mention: { type: "string", default: "offstage" },
       turn: { type: "string", default: "900" },
@@ -80,7 +85,13 @@ function readSubject(): { readonly subject: Subject; readonly offstage: LoopSubj
   const apiUrl = values["api-url"] ?? apiOf(kind, webUrl);
   const isNamed = kind === "bitbucket" || kind === "bitbucketDataCenter";
   const name = isNamed && username !== undefined ? { username } : {};
-  const subject = { settings: { kind, webUrl, apiUrl, token, ...name }, repositoryUrl, lagMs: Number(lag) * 1_000 };
+  const given = { labels: values.label, reviewers: values.reviewer, assignees: values.assignee };
+  const additions = pullRequestFields.flatMap((field) => {
+    const names = given[field];
+    return names === undefined ? [] : [{ field, names }];
+  });
+  const settings = { kind, webUrl, apiUrl, token, ...name };
+  const subject = { settings, repositoryUrl, lagMs: Number(lag) * 1_000, additions };
   if (values.loop === undefined) return { subject, offstage: null };
   const key = process.env["OFFSTAGE_API_KEY"] ?? "";
   if (key === "") throw new Error(usage);

@@ -3,15 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createClient } from "../src/client.ts";
 import { commentMarkKey } from "../src/domain/repositories/comment-mark.ts";
 import type { SessionDetail } from "../src/domain/sessions/session.ts";
-import {
-  begin,
-  closePullRequest,
-  expecting,
-  same,
-  unless,
-  type Expectation,
-  type Subject,
-} from "./forge-acceptance.ts";
+import { begin, closePullRequest, expecting, same, unless, type Expectation, type Subject } from "./forge-trial.ts";
 import { createLoopForge } from "./loop-forge.ts";
 
 /** A running Offstage that the forge delivers to. */

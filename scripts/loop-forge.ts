@@ -1,6 +1,6 @@
 import { isAddressProblem, parseRepositoryUrl } from "../src/domain/repositories/repository.ts";
 import { pathOn } from "../src/forges/serves.ts";
-import type { Subject } from "./forge-acceptance.ts";
+import type { Subject } from "./forge-trial.ts";
 
 /** A comment as the forge lists it. */
 export interface ListedComment {

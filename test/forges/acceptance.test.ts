@@ -1,8 +1,10 @@
 import { execFile, execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { acceptForge, type Expectation } from "../../scripts/forge-acceptance.ts";
+import { acceptForge } from "../../scripts/forge-acceptance.ts";
+import type { Expectation } from "../../scripts/forge-trial.ts";
 import { asAzure } from "../forge/azure-url.ts";
+import { uuidOf } from "../forge/bitbucket-shapes.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 
 let server: TestForge;
@@ -16,10 +18,14 @@ beforeEach(async () => {
 afterEach(() => server?.close());
 
 /** As the documentation says to run it. */
-function run(kind: string, token = server.token): Promise<{ code: number; said: string }> {
+function run(
+  kind: string,
+  token = server.token,
+  more: readonly string[] = [],
+): Promise<{ code: number; said: string }> {
   const named = kind === "bitbucket" ? ["--username", "me@acme.example"] : [];
   const url = kind === "azure" ? asAzure(repositoryUrl) : repositoryUrl;
-  const parameters = ["scripts/accept-forge.ts", "--kind", kind, ...named, url];
+  const parameters = ["scripts/accept-forge.ts", "--kind", kind, ...named, ...more, url];
   const options = { cwd: join(import.meta.dirname, "../.."), env: { PATH: process.env["PATH"], FORGE_TOKEN: token } };
   return new Promise((resolve) => {
     execFile(process.execPath, parameters, options, (error, stdout, stderr) => {
@@ -39,11 +45,31 @@ describe.each(["azure", "github", "gitlab", "gitea", "bitbucket", "bitbucketData
     it("meets every expectation, and leaves no branch and no open pull request", async () => {
       const { code, said } = await run(kind);
       expect([code, said]).toEqual([0, expect.stringContaining("Every expectation is met.")]);
-      expect(said.match(/^ok {3}/gmu)).toHaveLength(15);
+      expect(said.match(/^ok {3}/gmu)).toHaveLength(18);
       expect(said).not.toContain(server.token);
       expect(branches()).toBe("main");
       const pulls = await server.pullRequests("acme", "trials");
       expect(pulls.map(({ state }) => state)).toEqual(["closed", "closed", "closed"]);
+    });
+
+    it("sets labels, reviewers and assignees that are named, or says that this kind has none", async () => {
+      server.describe("acme", "trials", { people: { ada: "write", tester: "write" }, labels: ["bug"] });
+      const reviewer = kind === "bitbucket" ? uuidOf("ada") : "ada";
+      const names = ["--label", "bug", "--reviewer", reviewer, "--assignee", "ada"];
+      const { code, said } = await run(kind, server.token, names);
+      const isBitbucket = kind === "bitbucket" || kind === "bitbucketDataCenter";
+      const none = isBitbucket ? ["labels", "assignees"] : kind === "azure" ? ["assignees"] : [];
+      const failed = [...said.matchAll(/^FAIL it gets (\w+)/gmu)].map(([, field]) => field);
+      expect(failed).toEqual(none);
+      expect(said.match(/can't set \w+: its pull requests have none/gu) ?? []).toHaveLength(none.length);
+      expect(said.match(/^ok {3}it gets/gmu) ?? []).toHaveLength(3 - none.length);
+      expect(code).toBe(none.length === 0 ? 0 : 1);
+      const [pull] = await server.pullRequests("acme", "trials");
+      expect(pull).toMatchObject({
+        reviewers: ["ada"],
+        ...(!none.includes("labels") && { labels: ["bug"] }),
+        ...(!none.includes("assignees") && { assignees: ["ada"] }),
+      });
     });
 
     it("meets them on a forge that lags", async () => {
