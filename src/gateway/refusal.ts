@@ -3,6 +3,8 @@ export interface ModelRefusal {
   readonly status: number;
   /** One sentence: the problem and the remedy. */
   readonly message: string;
+  /** Whether it passes by itself, as if the database is away for a moment. Omitted: it does not. */
+  readonly passes?: boolean;
 }
 
 /** The request is not understood or not allowed, so that it is not forwarded. */

@@ -21,6 +21,8 @@ export type ErrorOutlook = Pick<ModelTraffic, "lastErrorPasses" | "retryAfterMs"
 
 /** Of an error that later requests meet again. */
 export const finalError: ErrorOutlook = { lastErrorPasses: false, retryAfterMs: null };
+/** Of an error that passes by itself, of which nobody said when. */
+export const passingError: ErrorOutlook = { lastErrorPasses: true, retryAfterMs: null };
 
 /** Counts the traffic of one turn. */
 export interface TrafficCounter {

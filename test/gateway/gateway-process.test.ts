@@ -142,15 +142,17 @@ describe("a gateway's process", () => {
     const { status, text } = await askModel(gateway);
     expect(status).toBe(402);
     expect(text).toContain("nothing is left");
-    expect(await gateway.traffic()).toMatchObject({ failed: 1, lastError: "nothing is left" });
+    expect(await gateway.traffic()).toMatchObject({ failed: 1, lastError: "nothing is left", lastErrorPasses: false });
   });
 
-  it("refuses if nobody could say whether a budget covers it", async () => {
+  it("refuses for the moment if nobody could say whether a budget covers it", async () => {
     const gateway = await open({}, { admit: () => Promise.reject(new Error("no database")) });
     expect(await askModel(gateway)).toMatchObject({
       status: 503,
       text: expect.stringContaining("no database") as string,
     });
+    // A database that starts again is no fault of the session's: what fails for that is tried again.
+    expect(await gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastErrorPasses: true });
   });
 
   it("tells who admits that nobody waits any more", async () => {

