@@ -1,8 +1,13 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { join } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { text as readAll } from "node:stream/consumers";
+import { Writable } from "node:stream";
 import { styleText } from "node:util";
-import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
+import type { Commands, ServerFlags, Terminal } from "./cli/terminal/commands.ts";
 import { runProgram } from "./cli/program.ts";
 import { readConfig, unknownVariables } from "./config/config.ts";
 import { createMask } from "./domain/masking/mask.ts";
@@ -40,6 +45,10 @@ const terminal: Terminal = {
   write: (text) => void process.stdout.write(text),
   warn: (text) => void process.stderr.write(text),
   color: process.stdout.isTTY && process.stdout.hasColors(),
+  columns: process.stdout.isTTY ? process.stdout.columns : null,
+  readInput: () => readAll(process.stdin),
+  readSecret,
+  openPage,
   environment: process.env,
   workingDirectory: process.cwd(),
   signal: stopping.signal,
@@ -136,6 +145,37 @@ function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
 
 function warn(sentence: string): void {
   terminal.warn(`${styleText("yellow", "Warning")}: ${sentence}\n`);
+}
+
+/** Asks on stderr, so that stdout has a command's output alone; what is typed is shown nowhere. */
+async function readSecret(question: string): Promise<string> {
+  if (!process.stdin.isTTY) return readAll(process.stdin);
+  process.stderr.write(question);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  // While it reads keys, the terminal sends no signal for Ctrl-C.
+  lines.once("SIGINT", () => stopping.abort());
+  try {
+    return await lines.question("", { signal: stopping.signal });
+  } finally {
+    lines.close();
+    process.stderr.write("\n");
+  }
+}
+
+/** Opens a page as the system does it. */
+async function openPage(url: string): Promise<boolean> {
+  const openers = { darwin: ["open"], win32: ["rundll32", "url.dll,FileProtocolHandler"] } as const;
+  const [command, ...given] =
+    process.platform === "darwin" || process.platform === "win32" ? openers[process.platform] : (["xdg-open"] as const);
+  const child = spawn(command, [...given, url], { stdio: "ignore", detached: true });
+  child.unref();
+  try {
+    await once(child, "spawn");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Runs the service until the signal, then returns running sessions to the queue. */

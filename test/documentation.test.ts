@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { exitCodes } from "../src/cli/exit-code.ts";
+import { exitCodes } from "../src/cli/terminal/exit-code.ts";
 import { readConfig } from "../src/config/config.ts";
 import { variablesSchema } from "../src/config/variables.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { BackupReport } from "../cli/commands.ts";
+import type { BackupReport } from "../cli/terminal/commands.ts";
 import type { Config } from "../config/config.ts";
 import { migrationsDirectory, openDatabase, type Database } from "../database/database.ts";
 import { checkBackup, interrupted, readBackup, writeBackup } from "../database/dump/backup-file.ts";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
-import type { Check } from "../cli/commands.ts";
+import type { Check } from "../cli/terminal/commands.ts";
 import type { Config } from "../config/config.ts";
 import { childEnvironment } from "../domain/environments/child-environment.ts";
 import { messageOf, ObjectStoreError, OffstageError } from "../domain/errors/errors.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConflictError, InvalidInputError, NotFoundError } from "../domain/errors/errors.ts";
-import type { Check, Commands, Terminal } from "./commands.ts";
+import type { Check, Commands, Terminal } from "./terminal/commands.ts";
 import { runProgram } from "./program.ts";
 
 const key = {
@@ -55,6 +55,10 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     write: (text) => void (out += text),
     warn: (text) => void (err += text),
     color: false,
+    columns: null,
+    readInput: () => Promise.resolve(""),
+    readSecret: () => Promise.resolve(""),
+    openPage: () => Promise.resolve(false),
     environment,
     workingDirectory: "/home/someone/project",
     signal,

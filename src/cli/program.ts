@@ -1,16 +1,28 @@
 import { Command, CommanderError } from "commander";
 import { InvalidInputError, OffstageError } from "../domain/errors/errors.ts";
-import { addBackupCommands } from "./backup.ts";
-import type { CommandContext, Commands, Terminal } from "./commands.ts";
-import { addDoctorCommand } from "./doctor.ts";
-import { exitCodes, exitCodesHelp } from "./exit-code.ts";
-import { addKeysCommand } from "./keys.ts";
-import { addLoginLinkCommand } from "./login-link.ts";
-import { addOrganizationCommand } from "./organization.ts";
-import { addReplayCommand } from "./replay.ts";
-import { addRunCommand } from "./run.ts";
-import { addSecretsCommand } from "./secrets.ts";
-import { addStartCommands } from "./start.ts";
+import { addAutomationCommands } from "./automations/automations.ts";
+import { addLedgerCommand } from "./automations/ledger.ts";
+import { addCompletionCommand } from "./completion.ts";
+import { addBackupCommands } from "./machine/backup.ts";
+import type { CommandContext, Commands, Terminal } from "./terminal/commands.ts";
+import { addDoctorCommand } from "./machine/doctor.ts";
+import { exitCodes, exitCodesHelp } from "./terminal/exit-code.ts";
+import { addKeysCommand } from "./machine/keys.ts";
+import { addLoginLinkCommand } from "./machine/login-link.ts";
+import { addOrganizationCommand } from "./machine/organization.ts";
+import { addReplayCommand } from "./machine/replay.ts";
+import { addLoginCommands } from "./remote/login.ts";
+import { addRepositoriesCommand } from "./repositories/repositories.ts";
+import { addSecretsCommands } from "./repositories/secrets.ts";
+import { addChangeCommands } from "./sessions/change.ts";
+import { addFollowCommand } from "./sessions/follow.ts";
+import { addListCommand } from "./sessions/list.ts";
+import { addOpenCommand } from "./sessions/open.ts";
+import { addPatchCommands } from "./sessions/patches.ts";
+import { addRunCommand } from "./sessions/run.ts";
+import { addShowCommand } from "./sessions/show.ts";
+import { addRotateCommand } from "./machine/rotate.ts";
+import { addStartCommands } from "./machine/start.ts";
 
 /**
  * Parses the command line and runs the command. Never throws and never exits the process.
@@ -51,15 +63,32 @@ function createProgram(context: CommandContext, version: string): Command {
     })
     .showHelpAfterError("(see --help)")
     .addHelpText("afterAll", exitCodesHelp);
+  program.commandsGroup("A server:");
   addStartCommands(program, context);
-  addRunCommand(program, context);
-  addReplayCommand(program, context);
   addDoctorCommand(program, context);
   addKeysCommand(program, context);
-  addSecretsCommand(program, context);
-  addBackupCommands(program, context);
   addLoginLinkCommand(program, context);
+  addBackupCommands(program, context);
   addOrganizationCommand(program, context);
+  addReplayCommand(program, context);
+  program.commandsGroup("Sessions:");
+  addRunCommand(program, context);
+  addListCommand(program, context);
+  addShowCommand(program, context);
+  addFollowCommand(program, context);
+  addChangeCommands(program, context);
+  addPatchCommands(program, context);
+  addOpenCommand(program, context);
+  program.commandsGroup("Automations, repositories, secrets:");
+  addAutomationCommands(program, context);
+  addLedgerCommand(program, context);
+  addRepositoriesCommand(program, context);
+  const secrets = program.command("secrets").description("keep secrets for sessions, and seal them with a new key");
+  addSecretsCommands(secrets, context);
+  addRotateCommand(secrets, context);
+  program.commandsGroup("This machine:");
+  addLoginCommands(program, context);
+  addCompletionCommand(program, context);
   return program;
 }
 

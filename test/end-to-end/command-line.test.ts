@@ -44,11 +44,18 @@ function shell(
   argv: string[],
   variables: Record<string, string> = {},
   onOutput?: (out: string) => void,
-  cwd = process.cwd(),
+  // Outside any git checkout, whose repository it would take.
+  cwd = world.data,
 ) {
   const child = spawn(process.execPath, [main, ...argv], {
     cwd,
-    env: { PATH: process.env["PATH"], OFFSTAGE_SERVER: offstage.url, OFFSTAGE_API_KEY: adminKey, ...variables },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: world.data,
+      OFFSTAGE_SERVER: offstage.url,
+      OFFSTAGE_API_KEY: adminKey,
+      ...variables,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let out = "";

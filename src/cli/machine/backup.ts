@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { BackupReport, CommandContext } from "./commands.ts";
+import type { BackupReport, CommandContext } from "../terminal/commands.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 /** Adds the commands `backup`, `restore` and `move`. */

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Command } from "commander";
-import type { Check, CommandContext, Terminal } from "./commands.ts";
-import { exitCodes } from "./exit-code.ts";
+import type { Check, CommandContext, Terminal } from "../terminal/commands.ts";
+import { exitCodes } from "../terminal/exit-code.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 /** Adds the command `doctor`. */

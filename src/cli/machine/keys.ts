@@ -1,9 +1,9 @@
 import { InvalidArgumentError, type Command } from "commander";
-import { scopes, type Key, type Scope } from "../domain/people/key.ts";
-import { roles, scopesOf, type Role } from "../domain/people/user.ts";
-import type { CommandContext } from "./commands.ts";
-import { printable } from "./event-lines.ts";
-import { parseId } from "./id.ts";
+import { scopes, type Key, type Scope } from "../../domain/people/key.ts";
+import { roles, scopesOf, type Role } from "../../domain/people/user.ts";
+import type { CommandContext } from "../terminal/commands.ts";
+import { printable } from "../terminal/event-lines.ts";
+import { parseId } from "../terminal/id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;

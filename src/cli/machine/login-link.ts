@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from "commander";
-import type { Scope } from "../domain/people/key.ts";
-import type { CommandContext } from "./commands.ts";
+import type { Scope } from "../../domain/people/key.ts";
+import type { CommandContext } from "../terminal/commands.ts";
 import { parseScopes } from "./keys.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 

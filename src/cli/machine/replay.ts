@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import type { CommandContext } from "./commands.ts";
-import { createEventLines, shade } from "./event-lines.ts";
-import { exitCodes } from "./exit-code.ts";
-import { parseId } from "./id.ts";
+import type { CommandContext } from "../terminal/commands.ts";
+import { createEventLines, shade } from "../terminal/event-lines.ts";
+import { exitCodes } from "../terminal/exit-code.ts";
+import { parseId } from "../terminal/id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 /** Adds the command `replay`. */

@@ -1,10 +1,9 @@
 import type { Command } from "commander";
-import type { CommandContext } from "./commands.ts";
+import type { CommandContext } from "../terminal/commands.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
-/** Adds the command `secrets` with its subcommand. */
-export function addSecretsCommand(program: Command, { commands, terminal }: CommandContext): void {
-  const secrets = program.command("secrets").description("manage the master key that seals secrets");
+/** Adds `rotate` to the command `secrets`. */
+export function addRotateCommand(secrets: Command, { commands, terminal }: CommandContext): void {
   const rotate = secrets.command("rotate").description("seal every secret with a new master key; the server may run");
   withDataFlag(rotate).action(async (options) => {
     const count = await commands.rotateMasterKey(serverFlags(options));

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ServerFlags } from "./commands.ts";
+import type { ServerFlags } from "../terminal/commands.ts";
 
 /** Adds `--data`, which every command on the server's machine takes: it selects the installation. */
 export function withDataFlag(command: Command): Command {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { CommandContext } from "./commands.ts";
+import type { CommandContext } from "../terminal/commands.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 /** Adds the commands `start`, `api` and `worker`: the whole service in one process, or one side of it as a node. */

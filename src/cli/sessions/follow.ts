@@ -1,16 +1,42 @@
-import type { Client } from "../client.ts";
-import type { SessionDetail } from "../domain/sessions/session.ts";
-import type { Terminal } from "./commands.ts";
-import { createEventLines, indented, oneLine, printable, shade } from "./event-lines.ts";
-import { exitCodes } from "./exit-code.ts";
+import type { Command } from "commander";
+import type { Client } from "../../client.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { onServer, withConnectionFlags, type ConnectionFlags } from "../remote/connect.ts";
+import { findSession } from "../remote/session-id.ts";
+import type { CommandContext, Terminal } from "../terminal/commands.ts";
+import { createEventLines, indented, oneLine, printable, shade } from "../terminal/event-lines.ts";
+import { exitCodes } from "../terminal/exit-code.ts";
+
+/** Adds the command `follow`. */
+export function addFollowCommand(program: Command, { terminal, finish }: CommandContext): void {
+  const command = program
+    .command("follow <session>")
+    .description("print what happened in a session and what happens, until it ends");
+  withConnectionFlags(command).action((session: string, options: ConnectionFlags) =>
+    onServer(options, terminal, async ({ client }) => {
+      finish(await followTo(client, await findSession(client, session), terminal));
+    }),
+  );
+}
 
 /**
- * Prints a session's events as they come, and its result; returns when the session ends.
+ * Prints a session's events as they come, and its result; returns when the session ends, or when somebody interrupts.
+ * @param after number of the last event that is not printed any more
  * @returns the exit code for the session's result
  */
-export async function follow(client: Client, sessionId: string, terminal: Terminal): Promise<number> {
+export async function followTo(client: Client, id: string, terminal: Terminal, after = 0): Promise<number> {
+  try {
+    return await follow(client, id, terminal, after);
+  } catch (error) {
+    if (!terminal.signal.aborted) throw error;
+    terminal.warn(`\nstopped following; session ${id} continues\n`);
+    return exitCodes.interrupted;
+  }
+}
+
+async function follow(client: Client, sessionId: string, terminal: Terminal, after: number): Promise<number> {
   const lines = createEventLines(terminal.color);
-  for await (const event of client.streamEvents(sessionId, { signal: terminal.signal })) {
+  for await (const event of client.streamEvents(sessionId, { signal: terminal.signal, after })) {
     terminal.write(lines.of(event));
   }
   terminal.write(lines.rest());

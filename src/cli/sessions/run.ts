@@ -1,115 +1,122 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { createClient, type Client } from "../client.ts";
-import { InvalidInputError, OffstageError } from "../domain/errors/errors.ts";
-import type { CommandContext, Terminal } from "./commands.ts";
-import { exitCodes } from "./exit-code.ts";
-import { follow } from "./follow.ts";
+import type { Client } from "../../client.ts";
+import { readCheckout, sendChanges, type Checkout } from "../checkout/checkout.ts";
+import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
+import type { CommandContext, Terminal } from "../terminal/commands.ts";
+import { exitCodes } from "../terminal/exit-code.ts";
+import { json } from "../terminal/json.ts";
+import { followTo } from "./follow.ts";
 
-interface RunOptions {
-  readonly repository?: string[];
+interface RunOptions extends ConnectionFlags {
+  /** False: `--no-repository`. */
+  readonly repository?: string[] | false;
   readonly agent?: string;
   readonly targetBranch?: string;
   readonly branch?: string;
+  readonly withChanges?: true;
   readonly together?: true;
   readonly follow?: true;
-  readonly server?: string;
-  readonly key?: string;
+  readonly json?: true;
 }
-
-/** The server's address if neither --server nor OFFSTAGE_SERVER is set. */
-export const defaultServer = "http://127.0.0.1:4747";
 
 /** Adds the command `run`. */
 export function addRunCommand(program: Command, { terminal, finish }: CommandContext): void {
-  program
+  const command = program
     .command("run <prompt>")
-    .description("create a session on a running server")
-    .option("--repository <url or path>", "repository to work on; may be repeated", collect)
+    .description("create a session on a running server; the prompt - is read from stdin")
+    .option(
+      "--repository <url or path>",
+      "repository to work on; may be repeated (default: that of the git checkout in this folder, if it is one)",
+      collect,
+    )
+    .option("--no-repository", "work on no repository")
     .option("--agent <provider:model>", "agent to use (default: the server's)")
-    .option("--target-branch <branch>", "target branch of the pull request (default: the repository's)")
+    .option(
+      "--target-branch <branch>",
+      "target branch of the pull request (default: the checkout's, or the repository's)",
+    )
     .option("--branch <branch>", "branch to work on (default: one named after the prompt)")
+    .option("--with-changes", "send this checkout's commits and uncommitted changes along, as a branch")
     .option("--together", "open pull requests only if every repository took the work")
-    .option("--follow", "print what happens until the session ends")
-    .option("--server <url>", `address of the server (default: OFFSTAGE_SERVER or ${defaultServer})`)
-    .option("--key <key>", "API key (default: OFFSTAGE_API_KEY, which stays out of the process list)")
-    .action(async (prompt: string, options: RunOptions) => {
-      finish(await run(prompt, options, terminal));
-    });
+    .option("--follow", "print what happens until the session ends");
+  withJsonFlag(withConnectionFlags(command)).action(async (prompt: string, options: RunOptions) => {
+    finish(await run(prompt, options, terminal));
+  });
 }
 
 /**
  * Creates the session and follows it if `--follow` is set.
  * @returns the exit code
  */
-async function run(prompt: string, options: RunOptions, terminal: Terminal): Promise<number> {
-  const server = serverAddress(options.server ?? terminal.environment["OFFSTAGE_SERVER"]);
-  const client = createClient({ baseUrl: server, key: apiKey(options, terminal) });
-  const session = await reaching(server, () =>
-    client.session.create({
+function run(given: string, options: RunOptions, terminal: Terminal): Promise<number> {
+  return onServer(options, terminal, async ({ client }) => {
+    const prompt = given === "-" ? await terminal.readInput() : given;
+    const work = await whereToWork(options, terminal);
+    const session = await client.session.create({
       prompt,
-      repositories: (options.repository ?? []).map((repository) =>
-        repositoryAddress(repository, terminal.workingDirectory),
-      ),
+      repositories: [...work.repositories],
       ...(options.agent !== undefined && { agent: options.agent }),
-      ...(options.targetBranch !== undefined && { targetBranch: options.targetBranch }),
-      ...(options.branch !== undefined && { branchName: options.branch }),
+      ...(work.targetBranch !== undefined && { targetBranch: work.targetBranch }),
+      ...(work.branchName !== undefined && { branchName: work.branchName }),
       ...(options.together === true && { pullRequestsTogether: true }),
-    }),
-  );
-  terminal.write(`${session.htmlUrl}\n`);
-  return options.follow === true ? followTo(client, session.id, server, terminal) : exitCodes.ok;
+    });
+    terminal.write(options.json === true ? json(session) : `${session.htmlUrl}\n`);
+    return options.follow === true ? followNew(client, session.id, options, terminal) : exitCodes.ok;
+  });
 }
 
-async function followTo(client: Client, id: string, server: string, terminal: Terminal): Promise<number> {
-  try {
-    return await reaching(server, () => follow(client, id, terminal));
-  } catch (error) {
-    if (!terminal.signal.aborted) throw error;
-    terminal.warn(`\nstopped following; session ${id} continues\n`);
-    return exitCodes.interrupted;
+/** With `--json` stdout has the session alone. */
+function followNew(client: Client, id: string, options: RunOptions, terminal: Terminal): Promise<number> {
+  return followTo(client, id, options.json === true ? { ...terminal, write: terminal.warn, color: false } : terminal);
+}
+
+interface Work {
+  readonly repositories: readonly string[];
+  readonly targetBranch?: string | undefined;
+  readonly branchName?: string | undefined;
+}
+
+/** What the flags name, and what they leave out as the checkout has it in which the command is run. */
+async function whereToWork(options: RunOptions, terminal: Terminal): Promise<Work> {
+  const { repository, targetBranch, branch: branchName } = options;
+  const named = {
+    ...(targetBranch !== undefined && { targetBranch }),
+    ...(branchName !== undefined && { branchName }),
+  };
+  if (repository !== undefined && repository !== false && options.withChanges !== true) {
+    return { repositories: repository.map((each) => repositoryAddress(each, terminal.workingDirectory)), ...named };
   }
+  if (repository === false) return { repositories: [], ...named };
+  const isNeeded = options.withChanges === true;
+  const checkout = await readCheckout(terminal, isNeeded);
+  if (checkout === null) return { repositories: [], ...named };
+  return { ...ofCheckout(checkout, options, terminal), ...named, ...(await changesOf(checkout, options, terminal)) };
 }
 
-function collect(value: string, before: string[] = []): string[] {
-  return [...before, value];
+function ofCheckout(checkout: Checkout, { targetBranch }: RunOptions, terminal: Terminal): Work {
+  const target = targetBranch ?? checkout.remoteBranch ?? undefined;
+  const into = target === undefined ? "its default branch" : target;
+  terminal.warn(`repository ${checkout.url} (${checkout.remote} of this checkout), pull request into ${into}\n`);
+  return { repositories: [checkout.url], targetBranch: target };
 }
 
-/** @throws InvalidInputError if it is not an http or https address */
-function serverAddress(given: string | undefined): string {
-  const address = given === undefined || given === "" ? defaultServer : given;
-  if (!/^https?:$/u.test(URL.parse(address)?.protocol ?? "")) {
-    throw new InvalidInputError(`--server: "${address}" is not an http or https address`);
+async function changesOf(checkout: Checkout, options: RunOptions, terminal: Terminal): Promise<Partial<Work>> {
+  if (options.withChanges !== true) {
+    if (checkout.isDirty) terminal.warn("uncommitted changes are not sent: --with-changes sends them along\n");
+    return {};
   }
-  return address.replace(/\/+$/u, "");
+  const sent = await sendChanges(checkout, options.branch ?? null, terminal);
+  terminal.warn(`${sent.commits === 1 ? "1 commit is" : `${sent.commits} commits are`} sent as ${sent.branch}\n`);
+  return { branchName: sent.branch };
 }
 
-function apiKey(options: RunOptions, terminal: Terminal): string {
-  const key = options.key ?? terminal.environment["OFFSTAGE_API_KEY"];
-  if (key !== undefined && key !== "") return key;
-  throw new InvalidInputError(
-    "no API key: set OFFSTAGE_API_KEY or --key; `offstage keys create` on the server's machine creates one",
-  );
+function collect(value: string, before: string[] | false = []): string[] {
+  return [...(before === false ? [] : before), value];
 }
 
 /** Makes a local path absolute, because the server has another working directory. A URL stays as it is. */
 export function repositoryAddress(given: string, workingDirectory: string): string {
   const isScpLike = /^(?:[\w.-]+@)?[\w.-]{2,}:(?!\/\/)/u.test(given) && !/^[./]/u.test(given);
   return given.includes("://") || isScpLike ? given : resolve(workingDirectory, given);
-}
-
-/** Converts a failed connection to an error that the user can fix, because it is not a bug of the program. */
-async function reaching<T>(server: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof TypeError) || error.cause === undefined) throw error;
-    throw new UnreachableServerError(
-      `${server} can't be reached: start it with \`offstage start\`, or name it with --server`,
-    );
-  }
-}
-
-class UnreachableServerError extends OffstageError {
-  readonly code = "unreachable";
 }

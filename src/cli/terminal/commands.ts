@@ -1,5 +1,5 @@
-import type { Key, Scope } from "../domain/people/key.ts";
-import type { NewEvent } from "../domain/sessions/event.ts";
+import type { Key, Scope } from "../../domain/people/key.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 
 /** Flags that the commands on the server's machine share. Each overrides its variable in docs/configuration.md. */
 export interface ServerFlags {
@@ -106,6 +106,14 @@ export interface Terminal {
   warn(text: string): void;
   /** Whether stdout shows colours. */
   readonly color: boolean;
+  /** Places of a line of the terminal that stdout is; null: it is none. */
+  readonly columns: number | null;
+  /** All of stdin as text. */
+  readInput(): Promise<string>;
+  /** Asks a person for something that is not shown while it is typed; without a terminal, reads all of stdin. */
+  readSecret(question: string): Promise<string>;
+  /** Opens a page in the person's browser. @returns false if this machine can't */
+  openPage(url: string): Promise<boolean>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly workingDirectory: string;
   /** Aborts on Ctrl-C and SIGTERM. */

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from "node:util";
-import type { Retry, SessionEvent } from "../domain/sessions/event.ts";
+import type { Retry, SessionEvent } from "../../domain/sessions/event.ts";
 
 /** Formats events for a terminal. */
 export interface EventLines {

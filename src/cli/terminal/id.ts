@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { isUuid } from "../domain/fields/uuid.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
 
 /**
  * Makes a parser of an argument that is an id.

@@ -1,0 +1,59 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { replaceFile } from "../../atomic-file.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
+import type { Terminal } from "../terminal/commands.ts";
+
+const fileSchema = z.object({
+  /** Address of the server that commands use unless another is named. */
+  current: z.string().nullable(),
+  servers: z.record(z.string(), z.object({ key: z.string() })),
+});
+/** What `offstage login` keeps. */
+export type Credentials = z.infer<typeof fileSchema>;
+
+/**
+ * Path of the file with keys of servers: below `XDG_CONFIG_HOME` or `~/.config` (https://specifications.freedesktop.org/basedir),
+ * on Windows below `APPDATA`.
+ */
+export function credentialsFile({ environment }: Pick<Terminal, "environment">): string {
+  const home = environment["HOME"] ?? homedir();
+  const named = process.platform === "win32" ? environment["APPDATA"] : environment["XDG_CONFIG_HOME"];
+  const folder = named === undefined || named === "" ? join(home, ".config") : named;
+  return join(folder, "offstage", "credentials.json");
+}
+
+/** @throws InvalidInputError if the file is there and is none of ours */
+export async function readCredentials(terminal: Pick<Terminal, "environment">): Promise<Credentials> {
+  const path = credentialsFile(terminal);
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { current: null, servers: {} };
+    throw error;
+  }
+  const read = fileSchema.safeParse(parsed(text));
+  if (read.success) return read.data;
+  throw new InvalidInputError(`${path} can't be read: delete it, and sign in again with \`offstage login\``);
+}
+
+/** Writes the file so that only its owner can read it. */
+export async function writeCredentials(
+  terminal: Pick<Terminal, "environment">,
+  credentials: Credentials,
+): Promise<void> {
+  const path = credentialsFile(terminal);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await replaceFile(path, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,343 @@
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
+import { waitFor } from "../wait-for.ts";
+import { adminKey, createWorld, startInProcess, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+const main = join(import.meta.dirname, "../../src/main.ts");
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let url: string;
+/** A person's home and clone. */
+let home: string;
+let clone: string;
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+  ({ url } = await world.forge.createRepository("acme", "client", { "README.md": "# Before\n", "old.txt": "old\n" }));
+});
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "offstage-home-"));
+  clone = join(home, "clone");
+  await git(home, "clone", "--quiet", withToken(url), clone);
+  return () => rm(home, { recursive: true, force: true });
+});
+
+/** As people who have no credential helper clone. */
+function withToken(address: string): string {
+  const parsed = new URL(address);
+  parsed.username = "ada";
+  parsed.password = world.forge.token;
+  return parsed.toString();
+}
+
+const identity = { GIT_AUTHOR_NAME: "Ada", GIT_AUTHOR_EMAIL: "ada@example.com" };
+const committer = { GIT_COMMITTER_NAME: "Ada", GIT_COMMITTER_EMAIL: "ada@example.com" };
+
+/** Not in step: the forge answers in this process. */
+async function git(cwd: string, ...parameters: string[]): Promise<string> {
+  const { code, out, err } = await ended("git", parameters, "", cwd, {});
+  if (code !== 0) throw new Error(err);
+  return out.trim();
+}
+
+function environment(more: Record<string, string>): Record<string, string> {
+  const path = process.env["PATH"] ?? "";
+  return { PATH: path, HOME: home, OFFSTAGE_SERVER: offstage.url, ...identity, ...committer, ...more };
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command as a shell does, in the person's clone and with a key. */
+function run(argv: string[], given: { input?: string; cwd?: string; env?: Record<string, string> } = {}) {
+  const { input = "", cwd = clone, env = { OFFSTAGE_API_KEY: adminKey } } = given;
+  return ended(process.execPath, [main, ...argv], input, cwd, env);
+}
+
+function ended(file: string, argv: string[], input: string, cwd: string, env: Record<string, string>): Promise<Ended> {
+  const child = spawn(file, argv, { cwd, env: environment(env) });
+  let out = "";
+  let err = "";
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  child.stdin.end(input);
+  return new Promise((resolve) => child.once("close", (code) => resolve({ code, out, err })));
+}
+
+/** A session that wrote a file. @returns its id */
+async function written(file: string, content: string): Promise<string> {
+  const { id } = await client.session.create({ prompt: `write ${file}: ${content}`, repositories: [url] });
+  await over(id);
+  return id;
+}
+
+async function over(id: string): Promise<void> {
+  const isOver = async () => ["completed", "failed"].includes((await client.session.get(id)).status);
+  await waitFor(isOver, "the session is over");
+  expect((await client.session.get(id)).status).toBe("completed");
+}
+
+const sessionIdIn = (out: string): string => /[0-9a-f]{8}-[0-9a-f-]{27}/u.exec(out)?.[0] ?? "";
+
+describe("login", () => {
+  const file = () => join(home, ".config/offstage/credentials.json");
+
+  test("keeps a key that the server takes, for its owner's eyes alone, until logout", async () => {
+    const signedIn = await run(["login", offstage.url], { input: `${adminKey}\n`, env: {} });
+    expect(signedIn).toMatchObject({ code: 0, out: expect.stringContaining(`signed in to ${offstage.url}`) as string });
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    for (const said of [signedIn.out, signedIn.err]) expect(said).not.toContain(adminKey);
+
+    const elsewhere = { env: { OFFSTAGE_SERVER: "" }, cwd: home };
+    expect(await run(["list"], elsewhere)).toMatchObject({ code: 0, err: "" });
+    expect((await run(["logout"], elsewhere)).code).toBe(0);
+    expect(readFileSync(file(), "utf8")).not.toContain(adminKey);
+    const without = await run(["list", "--server", offstage.url], elsewhere);
+    expect(without).toMatchObject({ code: 2, err: expect.stringContaining("offstage login") as string });
+  });
+
+  test("keeps nothing that the server refuses", async () => {
+    const refused = await run(["login"], { input: "ofs_wrong\n", env: {} });
+    expect(refused.code).toBe(1);
+    expect(refused.err).not.toContain("    at ");
+    await expect(readdir(join(home, ".config"))).rejects.toThrow("ENOENT");
+  });
+
+  test("asks on a terminal, and shows nothing of what is typed", async () => {
+    const command = `${process.execPath} ${main} login`;
+    const { code, out } = await ended("script", ["-qec", command, "/dev/null"], `${adminKey}\n`, home, {});
+    expect(out).toContain(`API key for ${offstage.url}`);
+    expect(out).toContain("signed in to");
+    // The terminal itself echoes what comes before it is asked not to.
+    expect(out.slice(out.indexOf("API key for"))).not.toContain(adminKey);
+    expect(code).toBe(0);
+  });
+});
+
+describe("run in a git checkout", () => {
+  test("takes its remote and branch, and says what it leaves out", async () => {
+    await git(clone, "switch", "--quiet", "--create", "feature");
+    await git(clone, "push", "--quiet", "--set-upstream", "origin", "feature");
+    writeFileSync(join(clone, "README.md"), "# Changed\n");
+    const { code, out, err } = await run(["run", "write here.txt: here"], {});
+    expect(code).toBe(0);
+    expect(err).toContain(`repository ${url} (origin of this checkout), pull request into feature`);
+    expect(err).toContain("--with-changes");
+    const session = await client.session.get(sessionIdIn(out));
+    expect(session.targetBranch).toBe("feature");
+    expect(session.repositories.map((repository) => repository.url)).toEqual([url.replace(/\.git$/u, "")]);
+    expect(JSON.stringify(session)).not.toContain(world.forge.token);
+    await over(session.id);
+  });
+
+  test("works on no repository if it is told so, and outside of a checkout", async () => {
+    for (const [argv, cwd] of [
+      [["run", "say a", "--no-repository", "--json"], clone],
+      [["run", "say b", "--json"], home],
+    ] as const) {
+      const { out } = await run([...argv], { cwd });
+      const { id } = JSON.parse(out) as { id: string };
+      expect((await client.session.get(id)).repositories).toEqual([]);
+    }
+  });
+
+  test("sends commits and uncommitted changes along, and leaves the checkout as it is", async () => {
+    writeFileSync(join(clone, "README.md"), "# Committed\n");
+    await git(clone, "commit", "--quiet", "--all", "--message", "Not pushed");
+    writeFileSync(join(clone, "old.txt"), "changed\n");
+    writeFileSync(join(clone, "new.txt"), "new\n");
+    writeFileSync(join(clone, ".git/info/exclude"), "secret.env\n");
+    writeFileSync(join(clone, "secret.env"), "TOKEN=1\n");
+    const before = [
+      await git(clone, "status", "--porcelain"),
+      await git(clone, "branch"),
+      await git(clone, "rev-parse", "HEAD"),
+    ];
+    const { out, err, code } = await run(["run", "write more.txt: more", "--with-changes"]);
+    expect([code, err]).toEqual([0, expect.stringContaining("2 commits are sent as offstage/changes-")]);
+    const after = [
+      await git(clone, "status", "--porcelain"),
+      await git(clone, "branch"),
+      await git(clone, "rev-parse", "HEAD"),
+    ];
+    expect(after).toEqual(before);
+    const id = sessionIdIn(out);
+    await over(id);
+    const { branchName, pullRequests } = await client.session.get(id);
+    expect(pullRequests).toMatchObject([{ head: branchName, target: "main" }]);
+    await git(clone, "fetch", "--quiet", "origin", branchName);
+    const files = (await git(clone, "diff", "--name-only", "origin/main...FETCH_HEAD")).split("\n");
+    expect(files).toEqual(["README.md", "more.txt", "new.txt", "old.txt"]);
+  });
+
+  test("says so if there is nothing to send", async () => {
+    const { code, err } = await run(["run", "say a", "--with-changes"]);
+    expect([code, err]).toEqual([2, expect.stringContaining("nothing to send")]);
+  });
+});
+
+describe("list and show", () => {
+  test("tell of sessions by the first digits of their ids, as people and as programs read", async () => {
+    const id = await written("shown.txt", "shown");
+    const list = await run(["list", "--status", "completed"]);
+    expect(list.out).toMatch(/^ID +STATUS +AGE +TITLE +REPOSITORY +PULL REQUEST\n/u);
+    expect(list.out).toMatch(new RegExp(`^${id.slice(0, 8)}  completed .*write shown.txt.*acme/client +#\\d+$`, "mu"));
+    const listed = JSON.parse((await run(["list", "--json", "--limit", "1"])).out) as { sessions: { id: string }[] };
+    expect(listed.sessions.map((session) => session.id)).toEqual([id]);
+    const shown = await run(["show", id.slice(0, 8)]);
+    expect(shown.out).toMatch(new RegExp(`session +${id}\n`, "u"));
+    expect(shown.out).toMatch(/pull request +http\S+ \(open\)\n/u);
+    expect(JSON.parse((await run(["show", `${offstage.url}/sessions/${id}`, "--json"])).out)).toMatchObject({ id });
+  });
+
+  test("let nothing of a title control a terminal, or look like another session", async () => {
+    const title = "\u001b[2J\u001b]52;c;aGk=\u0007evil\u009b \u202e漢字 👩‍💻";
+    const { id } = await client.session.create({ prompt: `say ${title}`, queueRightAway: false });
+    for (const argv of [["list"], ["show", id], ["list", "--json"], ["show", id, "--json"]]) {
+      const { out } = await run(argv);
+      // oxlint-disable-next-line no-control-regex
+      expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/u);
+      expect(out).toContain("evil");
+    }
+  });
+
+  test("say what they don't find", async () => {
+    expect(await run(["show", "zz"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('"zz" is no session') as string,
+    });
+    const gone = await run(["show", "00000000"]);
+    expect(gone).toMatchObject({ code: 2, err: expect.stringContaining("no session among") as string });
+    const unknown = await run(["show", "00000000-0000-4000-8000-000000000000"]);
+    expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("not found") as string });
+    expect(await run(["list", "--limit", "0"])).toMatchObject({ code: 2 });
+    expect(await run(["list", "--watch"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("terminal") as string,
+    });
+  });
+});
+
+describe("taking a session's work", () => {
+  test("diff prints a patch that git applies", async () => {
+    const id = await written("patched.txt", "patched");
+    const { out } = await run(["diff", id]);
+    expect(out).toBe((await client.session.diff(id)).repositories[0]?.patch);
+    execFileSync("git", ["apply", "-"], { cwd: clone, input: out });
+    expect(readFileSync(join(clone, "patched.txt"), "utf8")).toContain("patched");
+  });
+
+  test("apply changes this checkout's files, all or none", async () => {
+    const id = await written("README.md", "# After");
+    const applied = await run(["apply", id.slice(0, 8)]);
+    expect(applied).toMatchObject({ code: 0, out: expect.stringContaining("README.md") as string });
+    expect(await git(clone, "status", "--porcelain")).toBe("M README.md");
+    await git(clone, "checkout", "--quiet", ".");
+    writeFileSync(join(clone, "README.md"), "# Something else\n");
+    const refused = await run(["apply", id]);
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("patch does not apply")]);
+    expect(readFileSync(join(clone, "README.md"), "utf8")).toBe("# Something else\n");
+    const outside = await run(["apply", id], { cwd: home });
+    expect([outside.code, outside.err]).toEqual([2, expect.stringContaining("no git checkout")]);
+  });
+
+  test("checkout switches to the session's branch, and follows it", async () => {
+    const id = await written("branch.txt", "one");
+    const { branchName } = await client.session.get(id);
+    expect(await run(["checkout", id])).toMatchObject({ code: 0, err: "" });
+    expect(await git(clone, "branch", "--show-current")).toBe(branchName);
+    const sent = await run(["send", id, "write branch.txt: two", "--follow"]);
+    expect(sent).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/▸ agent[\s\S]*pull request {2}http/u) as string,
+    });
+    // What was before the message is not shown again.
+    expect(sent.out.match(/▸ push\n/gu)).toHaveLength(1);
+    expect((await run(["checkout", id])).code).toBe(0);
+    expect(readFileSync(join(clone, "branch.txt"), "utf8")).toContain("two");
+  });
+});
+
+test("cancel, retry, budget and delete do what they say", async () => {
+  const { id } = await client.session.create({ prompt: "shell sleep 4714" });
+  await waitFor(async () => (await client.session.get(id)).status === "running", "it runs");
+  expect(JSON.parse((await run(["budget", id, "2.50", "--json"])).out)).toMatchObject({ budgetUsd: 2.5 });
+  expect(JSON.parse((await run(["budget", id, "none", "--json"])).out)).toMatchObject({ budgetUsd: null });
+  expect((await run(["budget", id, "much"])).code).toBe(2);
+  expect((await run(["cancel", id])).code).toBe(0);
+  await waitFor(async () => (await client.session.get(id)).status === "cancelled", "it is cancelled");
+  expect((await run(["retry", id])).out).toMatch(/^queued {2}http/u);
+  expect((await run(["cancel", id])).code).toBe(0);
+  await waitFor(async () => (await client.session.get(id)).status === "cancelled", "it is cancelled again");
+  expect((await run(["delete", id])).out).toBe(`deleted ${id}\n`);
+  expect((await run(["show", id])).code).toBe(1);
+});
+
+test("automations are made, triggered, paused and deleted, and the ledger tells of it", async () => {
+  const body = { name: "Say it", macro: "say-it", instructions: "say {{ event.title }} {{ event.n }}" };
+  expect((await run(["automations", "create"], { input: JSON.stringify(body) })).out).toMatch(/^created say-it {2}/u);
+  expect(await run(["automations", "create"], { input: "[]" })).toMatchObject({ code: 2 });
+  const job = await run(["trigger", "say-it", "--title", "Hello", "--event", "-", "--json"], { input: '{"n": 7}' });
+  const { id } = JSON.parse(job.out) as { id: string };
+  const sessionOf = async () => (await client.job.get(id)).sessionId;
+  await waitFor(async () => (await sessionOf()) !== null, "it started a session");
+  expect((await client.session.get((await sessionOf()) ?? "")).prompt).toBe("say Hello 7");
+  expect((await run(["automations", "runs", "say-it"])).out).toContain(id);
+  expect((await run(["ledger"])).out).toMatch(new RegExp(`^${id} +fired `, "mu"));
+  expect((await run(["ledger", "replay", id])).out).toMatch(/^pending {2}run /u);
+  expect((await run(["automations", "update", "say-it"], { input: '{"name": "Said"}' })).code).toBe(0);
+  expect((await run(["automations", "pause", "say-it"])).code).toBe(0);
+  expect((await run(["automations", "list"])).out).toMatch(/^say-it +paused .*Said/mu);
+  expect((await run(["automations", "resume", "say-it"])).code).toBe(0);
+  expect((await run(["automations", "show", "say-it"])).out).toMatch(/state +active/u);
+  expect((await run(["automations", "delete", "say-it"])).code).toBe(0);
+  expect(await run(["automations", "show", "say-it/../x"])).toMatchObject({ code: 1 });
+});
+
+test("secrets are kept without being shown, and repositories are found by their names", async () => {
+  await client.session.create({ prompt: "say a", repositories: [url], queueRightAway: false });
+  expect((await run(["repositories"])).out).toMatch(/acme\/client/u);
+  const made = await run(
+    ["secrets", "create", "NPM_TOKEN", "--repository", "acme/client", "--phase", "setup", "agent"],
+    {
+      input: "s3cret-value\n",
+    },
+  );
+  expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^kept NPM_TOKEN {2}/u) as string });
+  const listed = await run(["secrets", "list"]);
+  expect(listed.out).toMatch(/^NPM_TOKEN +setup, agent /mu);
+  for (const said of [made.out, made.err, listed.out]) expect(said).not.toContain("s3cret-value");
+  expect((await run(["secrets", "delete", sessionIdIn(made.out)])).out).toBe("deleted NPM_TOKEN\n");
+  expect(await run(["secrets", "create", "X", "--repository", "nobody/nothing"], { input: "v" })).toMatchObject({
+    code: 2,
+  });
+});
+
+test("completion offers commands and flags in bash", async () => {
+  const { out } = await run(["completion", "bash"]);
+  const offered = (line: string): string[] => {
+    const words = line.split(" ");
+    const ask = `${out}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length - 1}; _offstage; echo "\${COMPREPLY[@]}"`;
+    return execFileSync("bash", ["-c", ask], { encoding: "utf8" }).trim().split(" ");
+  };
+  expect(offered("offstage aut")).toEqual(["automations"]);
+  expect(offered("offstage automations ru")).toEqual(["runs"]);
+  expect(offered("offstage show 1234 --j")).toEqual(["--json"]);
+  expect(offered("offstage run do --with")).toEqual(["--with-changes"]);
+});
