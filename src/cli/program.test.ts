@@ -83,6 +83,11 @@ describe("offstage", () => {
     ["a key that is no id", ["keys", "revoke", "laptop"], "must be a key's id"],
     ["a time out of range", ["login-link", "--minutes", "0"], "whole number"],
     ["run without a key", ["run", "do it"], "OFFSTAGE_API_KEY"],
+    [
+      "changes of a checkout for another repository",
+      ["run", "do it", "--key", "k", "--with-changes", "--repository", "x"],
+      "--with-changes",
+    ],
     ["run with a server that is no address", ["run", "do it", "--key", "k", "--server", "here"], "--server"],
   ])("ends with 2 at %s", async (_case, argv, message) => {
     const { code, err, calls } = await program(argv);
@@ -120,6 +125,12 @@ describe("offstage", () => {
     expect(code).toBe(expected);
     expect(err).toContain(error.message);
   });
+});
+
+it("lets nothing of an error's words control the terminal", async () => {
+  const words = "remote: \u001b[2Jdenied\u009b";
+  const { err } = await program(["keys", "list"], { listKeys: () => Promise.reject(new ConflictError(words)) });
+  expect(err).toBe("offstage: remote: denied\n");
 });
 
 describe("offstage doctor", () => {

@@ -6,6 +6,7 @@ import { addCompletionCommand } from "./completion.ts";
 import { addBackupCommands } from "./machine/backup.ts";
 import type { CommandContext, Commands, Terminal } from "./terminal/commands.ts";
 import { addDoctorCommand } from "./machine/doctor.ts";
+import { printable } from "./terminal/event-lines.ts";
 import { exitCodes, exitCodesHelp } from "./terminal/exit-code.ts";
 import { addKeysCommand } from "./machine/keys.ts";
 import { addLoginLinkCommand } from "./machine/login-link.ts";
@@ -104,11 +105,12 @@ function report(error: unknown, terminal: Terminal): number {
   // Commander has already printed its message. It also throws for --help and --version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
   if (error instanceof InvalidInputError) {
-    terminal.warn(`offstage: ${error.message}\n`);
+    terminal.warn(`offstage: ${printable(error.message)}\n`);
     return exitCodes.usage;
   }
   // An unexpected error is a bug of Offstage: its stack helps to find it.
   const text = error instanceof OffstageError ? error.message : error instanceof Error ? error.stack : String(error);
-  terminal.warn(`offstage: ${text}\n`);
+  // The words of a server, a forge or a remote of git may be in it.
+  terminal.warn(`offstage: ${printable(text ?? "")}\n`);
   return exitCodes.failed;
 }

@@ -58,7 +58,8 @@ async function printDiff(client: Client, session: string, options: PatchOptions,
     if (isSeveral) terminal.write(`# ${printable(name)}\n`);
     // For a program it is the patch, byte for byte; a terminal gets nothing that could control it.
     terminal.write(terminal.columns === null ? patch : shaded(printable(patch), terminal.color));
-    if (truncated) terminal.warn(`the patch of ${name} is longer than what is kept: this is its beginning\n`);
+    if (truncated)
+      terminal.warn(`the patch of ${printable(name)} is longer than what is kept: this is its beginning\n`);
   }
   if (patches.every(({ patch }) => patch === "")) terminal.warn("nothing is changed\n");
 }

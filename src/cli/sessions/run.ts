@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Client } from "../../client.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { readCheckout, sendChanges, type Checkout } from "../checkout/checkout.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
@@ -80,11 +81,16 @@ interface Work {
 /** What the flags name, and what they leave out as the checkout has it in which the command is run. */
 async function whereToWork(options: RunOptions, terminal: Terminal): Promise<Work> {
   const { repository, targetBranch, branch: branchName } = options;
+  if (options.withChanges === true && repository !== undefined) {
+    throw new InvalidInputError(
+      "--with-changes sends this checkout's changes to its own remote: it goes without --repository and --no-repository",
+    );
+  }
   const named = {
     ...(targetBranch !== undefined && { targetBranch }),
     ...(branchName !== undefined && { branchName }),
   };
-  if (repository !== undefined && repository !== false && options.withChanges !== true) {
+  if (repository !== undefined && repository !== false) {
     return { repositories: repository.map((each) => repositoryAddress(each, terminal.workingDirectory)), ...named };
   }
   if (repository === false) return { repositories: [], ...named };
