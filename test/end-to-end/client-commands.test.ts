@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -43,6 +43,9 @@ function withToken(address: string): string {
   return parsed.toString();
 }
 
+/** Whether a program can be given a pseudo-terminal here, by util-linux. */
+const hasTerminals = spawnSync("script", ["--version"]).status === 0;
+
 const identity = { GIT_AUTHOR_NAME: "Ada", GIT_AUTHOR_EMAIL: "ada@example.com" };
 const committer = { GIT_COMMITTER_NAME: "Ada", GIT_COMMITTER_EMAIL: "ada@example.com" };
 
@@ -76,7 +79,8 @@ function ended(file: string, argv: string[], input: string, cwd: string, env: Re
   let err = "";
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-  child.stdin.end(input);
+  // A command that reads nothing may be over before its input is written.
+  child.stdin.on("error", () => {}).end(input);
   return new Promise((resolve) => child.once("close", (code) => resolve({ code, out, err })));
 }
 
@@ -119,7 +123,7 @@ describe("login", () => {
     await expect(readdir(join(home, ".config"))).rejects.toThrow("ENOENT");
   });
 
-  test("asks on a terminal, and shows nothing of what is typed", async () => {
+  test.skipIf(!hasTerminals)("asks on a terminal, and shows nothing of what is typed", async () => {
     const command = `${process.execPath} ${main} login`;
     const { code, out } = await ended("script", ["-qec", command, "/dev/null"], `${adminKey}\n`, home, {});
     expect(out).toContain(`API key for ${offstage.url}`);
@@ -193,6 +197,21 @@ describe("run in a git checkout", () => {
 });
 
 describe("list and show", () => {
+  test.skipIf(!hasTerminals)("--watch shows a session that begins, until Ctrl-C", async () => {
+    const child = spawn("script", ["-qec", `${process.execPath} ${main} list --watch`, "/dev/null"], {
+      cwd: home,
+      env: environment({ OFFSTAGE_API_KEY: adminKey }),
+    });
+    let out = "";
+    child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+    const end = new Promise<number | null>((resolve) => child.once("close", resolve));
+    await waitFor(() => Promise.resolve(out.includes("\u001b[H\u001b[J")), "the screen is shown");
+    const { id } = await client.session.create({ prompt: "say watched", queueRightAway: false });
+    await waitFor(() => Promise.resolve(out.includes(id.slice(0, 8))), "the session is shown");
+    child.stdin.write("\u0003");
+    expect(await end).toBe(130);
+  });
+
   test("tell of sessions by the first digits of their ids, as people and as programs read", async () => {
     const id = await written("shown.txt", "shown");
     const list = await run(["list", "--status", "completed"]);
