@@ -52,6 +52,14 @@ export async function checkAccount(
   return { account, problems: isUnknown ? [...told, nobodys] : told };
 }
 
+/**
+ * Whether a check found out about the token itself: the forge said whose it is, or refused it. A forge that is away, or whose address
+ * answers as something else, says nothing of it.
+ */
+export function isAboutToken({ account, problems }: ConnectionCheck): boolean {
+  return account !== null || problems.some(({ missing }) => missing === "a valid token");
+}
+
 const nobodys: ConnectionProblem = {
   missing: "whose the token is",
   why: "The forge does not say it, as of a token that belongs to a repository or a project.",

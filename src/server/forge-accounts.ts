@@ -1,16 +1,17 @@
 import type { ForgeAccounts } from "../api/http/context.ts";
-import { accountPlaceOf, type KnownForge } from "../forges/account-place.ts";
+import { accountPlaceOf, type AccountPlace, type KnownForge } from "../forges/account-place.ts";
 import { checkAccount } from "../forges/check-account.ts";
 import { settingsOf } from "../forges/organization-forges.ts";
 import { connectionAddresses } from "../store/secrets/opened-connections.ts";
+import type { AccountCheckOptions } from "../worker/background/account-checks.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-/** What the API needs for people's own accounts at forges. */
+/** What the API and the workers need for people's own accounts at forges. */
 export function forgeAccounts({
   config,
   database,
   forgeReach,
-}: Pick<Dependencies, "config" | "database" | "forgeReach">): ForgeAccounts {
+}: Pick<Dependencies, "config" | "database" | "forgeReach">): ForgeAccounts & AccountCheckOptions["accounts"] {
   const isOperators = ({ kind, apiUrl }: { readonly kind: string; readonly apiUrl: string }): boolean =>
     config.forges.some((each) => each.kind === kind && "apiUrl" in each && each.apiUrl === apiUrl);
   return {
@@ -22,10 +23,14 @@ export function forgeAccounts({
       ];
       return accountPlaceOf(webUrl, known);
     },
-    check: (place, credential) => {
+    check: (
+      place: AccountPlace,
+      credential: Parameters<ForgeAccounts["check"]>[1],
+      signal: AbortSignal = new AbortController().signal,
+    ) => {
       // The operator named these, and they are reached as they are by sessions.
       const reach = isOperators(place) ? { fetch, mayBePrivate: () => true } : forgeReach;
-      return checkAccount(place, credential, { reach, signal: new AbortController().signal });
+      return checkAccount(place, credential, { reach, signal });
     },
   };
 }

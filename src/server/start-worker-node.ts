@@ -7,6 +7,7 @@ import { checkConnection } from "../forges/check-connection.ts";
 import type { ForgeConnection } from "../forges/organization-forges.ts";
 import { createReplies } from "../replies/replies.ts";
 import { openReplyToken } from "../store/automations/trigger-secrets.ts";
+import { createAccountChecks } from "../worker/background/account-checks.ts";
 import { createAnswerSender } from "../worker/answers/answer-sender.ts";
 import { createConnectionChecks } from "../worker/background/connection-checks.ts";
 import { createRemovalOfDeleted } from "../worker/background/deleted-sessions.ts";
@@ -37,6 +38,7 @@ import {
 } from "./attempt-services.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Shutdown } from "./shutdown.ts";
+import { forgeAccounts } from "./forge-accounts.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
 import { readWorkerId } from "./worker-id.ts";
 import { recordingsDirectory } from "./open-stores.ts";
@@ -148,6 +150,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   const check = (connection: ForgeConnection, signal: AbortSignal) =>
     checkConnection(connection, connection.credential, { reach, configured: config.forges, signal });
   await shutdown.start(createConnectionChecks({ database, vault, logger, check }));
+  await shutdown.start(createAccountChecks({ database, vault, logger, accounts: forgeAccounts(dependencies) }));
   await shutdown.start(createScheduleTicks({ database, logger, templates }));
   await shutdown.start(createSilenceWatch({ database, logger }));
   const { allowLocalRepositories } = config;

@@ -75,7 +75,7 @@ export interface TestForge {
   /** Whether the token at Bitbucket Data Center may write. */
   setDataCenterWrites(writes: boolean): void;
   /** Gives a person a token of their own. */
-  addPerson(login: string): Person;
+  addPerson(login: string, token?: string): Person;
   /** From here on a person's token is good for nothing. */
   removePerson(person: Person): void;
   /** The API requests so far, as `GET /api/v3/repos/…`. */
@@ -206,8 +206,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     setGiteaScopes: (scopes) => void (state.giteaScopes = scopes),
     setBitbucketScopes: (scopes) => void (state.bitbucketScopes = scopes),
     setDataCenterWrites: (writes) => void (state.dataCenterWrites = writes),
-    addPerson: (login) => {
-      const own = `token-of-${login}-${randomBytes(12).toString("hex")}`;
+    addPerson: (login, own = `token-of-${login}-${randomBytes(12).toString("hex")}`) => {
       const person: Person = { login, token: own, refusal: null, asked: [] };
       state.people.set(own, person);
       state.tokens.add(own);

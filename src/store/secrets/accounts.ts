@@ -9,7 +9,7 @@ import {
   type ConnectionProblem,
 } from "../../domain/repositories/connection.ts";
 import { isoTime, listRows } from "../cursor.ts";
-import { healthOf } from "./connection-rows.ts";
+import { healthOf, untilNextCheck } from "./connection-rows.ts";
 import { sealing } from "./rotation.ts";
 import type { Vault } from "./vault.ts";
 
@@ -175,7 +175,7 @@ export function updateAccount(
     const { sealed, masterKey } = await vault.seal(id, given.token);
     const replaced = await transaction.query(
       `update forge_account set sealed = $4, master_key = $5, name = $6, username = $7, state = $8, problems = $9,
-         checked_at = now(), updated_at = now()
+         checked_at = now(), next_check_at = now() + ${untilNextCheck}, updated_at = now()
        where id = $1 and organization_id = $2 and user_id = $3`,
       [id, organizationId, userId, sealed, masterKey, given.name, given.username, ...healthOf(given.check)],
     );

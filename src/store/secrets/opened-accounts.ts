@@ -1,4 +1,4 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { NotFoundError, OffstageError } from "../../domain/errors/errors.ts";
 import type { Account } from "../../domain/people/account.ts";
 import {
@@ -7,7 +7,7 @@ import {
   type ConnectionCheck,
   type ConnectionProblem,
 } from "../../domain/repositories/connection.ts";
-import { healthOf } from "./connection-rows.ts";
+import { healthOf, untilNextCheck } from "./connection-rows.ts";
 import type { Sealed, Vault } from "./vault.ts";
 import type { AccountOwner } from "./accounts.ts";
 
@@ -55,24 +55,66 @@ export async function openAccount(
 }
 
 /**
- * Records what a check found, after which the account is tried again everywhere if its token is good.
+ * Records what a check found that its person asked for, after which the account is tried again everywhere if its token is good.
  * @param revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and dropped
  */
-export function saveAccountHealth(
+export function saveAccountHealth(database: Database, account: CheckedAccount, check: ConnectionCheck): Promise<void> {
+  return database.transaction(async (transaction) => {
+    const isSaved = await saveFinding(transaction, account, check);
+    if (!isSaved || connectionStateOf(check.problems) === "broken") return;
+    await transaction.query("delete from forge_account_refusal where account_id = $1", [account.id]);
+  });
+}
+
+/**
+ * Records what a worker's check found. Where the account was refused it is not tried again: that is for its person to say.
+ * @param revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and dropped
+ */
+export async function saveAccountFinding(
   database: Database,
-  { id, revision }: Pick<OpenedForgeAccount, "id" | "revision">,
+  account: CheckedAccount,
   check: ConnectionCheck,
 ): Promise<void> {
-  return database.transaction(async (transaction) => {
-    const { rowCount } = await transaction.query(
-      `update forge_account set state = $3, problems = $4, checked_at = now(), name = coalesce($5, name)
-       where id = $1 and md5(sealed) = $2`,
-      [id, revision, ...healthOf(check), check.account],
-    );
-    if (rowCount === 1 && connectionStateOf(check.problems) !== "broken") {
-      await transaction.query("delete from forge_account_refusal where account_id = $1", [id]);
-    }
-  });
+  await saveFinding(database.pool, account, check);
+}
+
+/** An account whose token was checked. */
+type CheckedAccount = Pick<OpenedForgeAccount, "id" | "revision">;
+
+async function saveFinding(
+  database: Queryable,
+  { id, revision }: CheckedAccount,
+  check: ConnectionCheck,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `update forge_account set state = $3, problems = $4, checked_at = now(), name = coalesce($5, name),
+       next_check_at = now() + ${untilNextCheck}
+     where id = $1 and md5(sealed) = $2`,
+    [id, revision, ...healthOf(check), check.account],
+  );
+  return rowCount === 1;
+}
+
+/** An account that a worker is to check. */
+export interface DueAccount extends OpenedForgeAccount {
+  readonly organizationId: string;
+}
+
+/**
+ * Takes accounts whose check is due, of all people who are not disabled. Whoever takes one has ten minutes for it; if nothing is
+ * recorded by then, it is due again.
+ */
+export async function claimDueAccounts(database: Database, vault: Vault, limit: number): Promise<DueAccount[]> {
+  const { rows } = await database.pool.query<SealedAccount & Pick<DueAccount, "organizationId">>(
+    `update forge_account set next_check_at = now() + interval '10 minutes'
+     where id in (select forge_account.id from forge_account
+         join user_account person on person.id = forge_account.user_id and person.disabled_at is null
+       where next_check_at <= now()
+       order by next_check_at limit $1 for update of forge_account skip locked)
+     returning ${sealedColumns}, forge_account.organization_id as "organizationId"`,
+    [limit],
+  );
+  return Promise.all(rows.map((row) => opened(vault, row)));
 }
 
 /** An account of the person who asked for a session. */
