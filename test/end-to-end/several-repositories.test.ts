@@ -122,6 +122,20 @@ test("a secret in the work on one repository holds back no other, and the kept d
   expect(await counts(made)).toEqual([1, 1, 1]);
 });
 
+test("what holds back one repository is said once, though the agent gets further turns for another", async () => {
+  const made = await repositories();
+  const [, two, three] = made;
+  const { id } = await create(made, `${inAll(made)}; ${tokenIn(two)}; ${leaveMerge(three)}`);
+  const failed = await untilOver(client, id);
+  expect(failed.failure?.reason).toContain(`acme/${three.name}: The agent left a merge unresolved`);
+  const { events } = await client.session.events(id, { limit: 1_000 });
+  const rounds = events.filter((event) => event.type === "step.started" && event.data.step === "commit");
+  // The positive control: in each of them it was held back.
+  expect(rounds.length).toBeGreaterThan(1);
+  const notices = await noticesOf(client, id);
+  expect(notices.filter((text) => text.startsWith(`The work on acme/${two.name} may not be pushed`))).toHaveLength(1);
+});
+
 test("beside a push that is refused, the kept diff does not show a secret either", async () => {
   const made = await repositories();
   const [one, two] = made;

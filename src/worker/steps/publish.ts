@@ -9,6 +9,7 @@ import { named, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
 import { exportWork, type ClonedWork } from "./export-work.ts";
 import { joinBranches } from "./join-branches.ts";
 import { beginJoin, endJoins, resumeJoins } from "./joins-by-hand.ts";
+import { createRefusalNotices, type RefusalNotices } from "./refusal-notices.ts";
 import { push, type CollidedWork, type PushedWork, type PushServices } from "./push.ts";
 import {
   noticeConflicts,
@@ -66,12 +67,13 @@ export async function publish(
 ): Promise<PublishedWork> {
   const { repositories, pullRequestsTogether } = attempt.session;
   const hasOthers = repositories.length > 1 && !pullRequestsTogether;
+  const notices = createRefusalNotices(attempt);
   let { clones, conflicts, harness } = taken;
   for (let turnsLeft = resolveLimit; ; turnsLeft -= 1) {
     const end: PublishedWork | Unresolved =
       conflicts.length > 0 && !hasOthers
         ? { clones, conflicts, collided: [], left: [], others: null }
-        : await exportAndPush(attempt, services, step, turns, { clones, conflicts });
+        : await exportAndPush(attempt, services, step, turns, { clones, conflicts, notices });
     if ("works" in end) return end;
     if (turnsLeft === 0) return withoutUnresolved(attempt, end);
     const last = harness;
@@ -81,16 +83,22 @@ export async function publish(
   }
 }
 
+/** One round of exporting and pushing. */
+interface Round extends Pick<TurnsTaken, "clones" | "conflicts"> {
+  readonly notices: RefusalNotices;
+}
+
 async function exportAndPush(
   attempt: Attempt,
   services: PublishServices,
   step: RunStep,
   turns: Turns,
-  { clones: taken, conflicts }: Pick<TurnsTaken, "clones" | "conflicts">,
+  { clones: taken, conflicts, notices }: Round,
 ): Promise<PublishedWork | Unresolved> {
   const { works, clones, changes, left, refused } = await step("commit", () =>
     exportAll(attempt, services, taken, conflicts),
   );
+  await notices.notPushed(refused);
   turns.checkpointer.start(clones);
   // With this checkpoint another worker that takes over pushes the same commits.
   await turns.checkpointer.take();
@@ -100,7 +108,7 @@ async function exportAndPush(
   if (changes.length === 0 && isMore) return { ...open, collided: [], others: { works, pushed: null, refused } };
   if (changes.length === 0 && refused.length > 0) throw undelivered(attempt, refused, { pushed: [], delivered: [] });
   if (changes.length === 0) return { works, pushed: null, refused: [] };
-  const pushes = await step("push", () => push(attempt, services, changes, { refused, isMore }));
+  const pushes = await step("push", () => push(attempt, services, changes, { refused, isMore, notices }));
   const { pushed, collided } = pushes;
   if (isMore || collided.length > 0) return { ...open, collided, others: { works, pushed, refused: pushes.refused } };
   await followPush(attempt, services, turns, clones, pushed);
@@ -158,15 +166,7 @@ async function exportAll(
   const held = new Set([...told, ...left.map(({ directory }) => directory)]);
   const free = changes.filter(({ clone }) => !held.has(clone.remote.directory));
   const refused = works.flatMap((work) => work.refused ?? []);
-  await noticeHeldBack(attempt, refused);
   return { works, clones, changes: free, left, refused };
-}
-
-async function noticeHeldBack({ mask, emit }: Attempt, refused: readonly RefusedRepository[]): Promise<void> {
-  for (const { name, error } of refused) {
-    const text = `The work on ${name} may not be pushed, which holds back no other repository: ${mask.text(error.message)}`;
-    await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000).toWellFormed() } });
-  }
 }
 
 /**

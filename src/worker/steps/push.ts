@@ -7,6 +7,7 @@ import { uploadContents } from "../git/lfs-transfers.ts";
 import type { ClonedWork } from "./export-work.ts";
 import { pushBranch, type BranchServices, type PushEnd } from "./push-branch.ts";
 import { requireWorkflowRight } from "./require-writable.ts";
+import { createRefusalNotices, type RefusalNotices } from "./refusal-notices.ts";
 import { refusalOf, undelivered } from "./undelivered.ts";
 import { whereToPush, type PushTarget } from "./where-to-push.ts";
 
@@ -41,6 +42,7 @@ export interface Pushes {
  * hold back the others, unless the session opens its pull requests together.
  * @param held.refused what was refused before
  * @param held.isMore whether the agent has something to resolve in further repositories
+ * @param held.notices tells of what is refused
  * @throws SessionError if nothing could be pushed, and there is no more, or something was refused of what belongs together; see
  *   `pushBranch` and `requireWorkflowRight`; LeaseLostError
  */
@@ -48,10 +50,14 @@ export async function push(
   attempt: Attempt,
   services: PushServices,
   changes: readonly ClonedWork[],
-  held: { readonly refused?: readonly RefusedRepository[]; readonly isMore?: boolean } = {},
+  held: {
+    readonly refused?: readonly RefusedRepository[];
+    readonly isMore?: boolean;
+    readonly notices?: Pick<RefusalNotices, "notTaken">;
+  } = {},
 ): Promise<Pushes> {
   const { pullRequestsTogether } = attempt.session;
-  const { refused: before = [], isMore = false } = held;
+  const { refused: before = [], isMore = false, notices = createRefusalNotices(attempt) } = held;
   const pushes: Pushes = { pushed: [], collided: [], refused: [...before] };
   // Before anything is pushed, if all of it is held together.
   if (pullRequestsTogether) {
@@ -70,7 +76,7 @@ export async function push(
   const names = pushed.map(({ clone }) => clone.repository.name);
   if (pullRequestsTogether || (pushed.length + collided.length === 0 && !isMore))
     throw undelivered(attempt, refused, { pushed: names, delivered: [] });
-  await noticeRefused(attempt, refused.slice(before.length));
+  await notices.notTaken(refused.slice(before.length));
   return pushes;
 }
 
@@ -85,13 +91,6 @@ async function attemptPush(
     await work();
   } catch (error) {
     refused.push(refusalOf(error, clone, attempt));
-  }
-}
-
-async function noticeRefused({ mask, emit }: Attempt, refused: readonly RefusedRepository[]): Promise<void> {
-  for (const { name, error } of refused) {
-    const text = `${name} did not take the work, which holds back no other repository: ${mask.text(error.message)}`;
-    await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000).toWellFormed() } });
   }
 }
 
