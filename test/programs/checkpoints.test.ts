@@ -83,6 +83,16 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
     expect([head, await filesIn(kept, commit)]).toEqual([repository.base, ["a", "b"]]);
   });
 
+  test("takes a file that was changed within the second in which the index was written, to the same size", async () => {
+    const then = "touch -d '2020-01-01 00:00:00'";
+    // What tells the two apart otherwise would be the time of the test.
+    await repository.run("git config core.trustctime false");
+    await repository.run(`echo one > b; ${then} b; git add b; ${then} .git/index; echo two > b; ${then} b`);
+    const { commit } = await pack();
+    expect(await filesIn(kept, commit)).toEqual(["a", "b"]);
+    expect(execFileSync("git", ["show", `${commit}:b`], { cwd: kept, encoding: "utf8" })).toBe("two\n");
+  });
+
   test("packs while the agent's git holds the index locked", async () => {
     await repository.run("echo b > b && touch .git/index.lock");
     const { commit } = await pack();

@@ -47,7 +47,8 @@ if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFF
   # The agent may be ending it at this moment.
   case "$going" in MERGE_HEAD) merging="$(git rev-parse --verify --quiet MERGE_HEAD)" || going= ;; esac
   if [ -f "$own/index" ]; then
-    cp "$own/index" "$scratch/index"
+    # With its time: git compares the contents of files that were changed within the second in which the index was written.
+    cp -p "$own/index" "$scratch/index"
   else
     # Nobody knows the state of the merge. In a clone of some folders its other files are nowhere else either: it has to begin again.
     going=
