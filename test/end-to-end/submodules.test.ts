@@ -69,6 +69,22 @@ async function run(url: string, prompt: string) {
   return { session, notices: notices.filter((text) => /submodules/iu.test(text)) };
 }
 
+test("git takes no file of a fresh clone or its submodules for one that may have changed", async () => {
+  const library = await repository("acme", "taken-in", "echo one > library.txt");
+  const { url } = await repository(
+    "acme",
+    "fresh",
+    ["echo app > app.txt; git add app.txt", submodule("library", "../taken-in", library.sha)].join("; "),
+  );
+  // git-diff-files(1) compares with the index alone, and writes none: what it names, git would have to read.
+  const named = "{ git diff-files --name-only --ignore-submodules; git -C library diff-files --name-only; } > seen.txt";
+  const control = "touch -d 2001-01-01 app.txt; git diff-files --name-only app.txt >> seen.txt";
+  const { session } = await run(url, `shell ${named}; ${control}`);
+  expect(session).toMatchObject({ status: "completed", failure: null });
+  const seen = await inOtherClone(world, url, `git show origin/${session.branchName}:seen.txt`);
+  expect(seen).toBe("app.txt");
+});
+
 test("submodules of every spelling are there at their recorded commits, and those in them", async () => {
   const deep = await repository("acme", "deep", "echo deep > deep.txt");
   const library = await repository(

@@ -14,6 +14,7 @@ import { startOf, type Clone, type CloneSource } from "./clone.ts";
 import { theirsRef } from "./exported-refs.ts";
 import { bringKnown } from "./held-commits.ts";
 import { addPullRequest } from "./pull-request-refs.ts";
+import { refreshIndexes } from "./refresh-index.ts";
 import { addSubmodules } from "./submodules.ts";
 import { createClone, fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
@@ -141,7 +142,7 @@ export async function makeClones(
     if (error instanceof SessionError && error.code === "resources_exhausted") await folders.remove(sessionId);
     throw error;
   }
-  await giveToAgent(services, place);
+  await giveFresh(services, place, clones, request.signal);
   if (checkpoint === null) await completeClones(services, sessionId, clones);
   else if (checkpoint.madeAt !== null) await folders.markMoved(sessionId, checkpoint.madeAt);
   return { clones, pending };
@@ -218,6 +219,7 @@ export async function makeClonesAgain(
   const place = await folders.begin(sessionId);
   const room = await roomOf(services, sessionId);
   const clones = originals.map((original) => cloneOf(mirrors, place.workspace, original, original));
+  const made: Pick<Clone, "folder" | "submodules">[] = [];
   for (const { remote, mirror, folder, ...start } of clones) {
     // Pins keep the mirror while this session works, whatever happens to the other session.
     const pinned = { target: start.baseSha, start: start.headSha, trusted: start.trusted?.sha ?? start.baseSha };
@@ -226,9 +228,11 @@ export async function makeClonesAgain(
       await mustGit(["update-ref", pin, sha], { cwd: mirror.path, signal });
     }
     await createClone(mirror, folder, remote, start, room, signal);
-    await addSubmodules({ folder, headSha: start.headSha, remote, mirrors, room, progress: () => undefined, signal });
+    const { headSha } = start;
+    const submodules = await addSubmodules({ folder, headSha, remote, mirrors, room, signal });
+    made.push({ folder, submodules });
   }
-  await giveToAgent(services, place);
+  await giveFresh(services, place, made, signal);
   await completeClones(services, sessionId, clones);
   return clones;
 }
@@ -261,8 +265,8 @@ export async function makeSetupClone(
   const cloned = join(place.workspace, remote.directory);
   await createClone(mirror, cloned, { ...remote, branch }, start, room, signal);
   const { mirrors } = services;
-  await addSubmodules({ folder: cloned, headSha: sha, remote, mirrors, room, progress: () => undefined, signal });
-  await giveToAgent(services, place);
+  const submodules = await addSubmodules({ folder: cloned, headSha: sha, remote, mirrors, room, signal });
+  await giveFresh(services, place, [{ folder: cloned, submodules }], signal);
   const results = await folders.resultFolder(sessionId);
   return { folder, results, ...place, disk: folders.diskOf(sessionId), readOnly: [mirror.path] };
 }
@@ -294,6 +298,17 @@ export async function removeForgotten(
 
 async function mirrorsIn({ directory }: Pick<Mirrors, "directory">): Promise<string[]> {
   return (await namesIn(directory)).filter((name) => name.endsWith(".git")).map((name) => join(directory, name));
+}
+
+/** Gives clones to the agent that were made just now, and that it has not seen yet. */
+async function giveFresh(
+  services: Pick<CloneServices, "sandbox">,
+  place: MadeAt,
+  made: readonly Pick<Clone, "folder" | "submodules">[],
+  signal: AbortSignal,
+): Promise<void> {
+  await giveToAgent(services, place);
+  for (const clone of made) await refreshIndexes(clone, signal);
 }
 
 async function giveToAgent({ sandbox }: Pick<CloneServices, "sandbox">, { workspace, home }: MadeAt): Promise<void> {

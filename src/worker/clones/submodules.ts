@@ -26,7 +26,7 @@ export interface SubmoduleRequest {
   readonly remote: Pick<RemoteRepository, "url" | "submodule">;
   readonly mirrors: Mirrors;
   readonly room: Room;
-  readonly progress: Progress;
+  readonly progress?: Progress;
   readonly signal: AbortSignal;
 }
 
@@ -88,7 +88,7 @@ type Made =
   | { readonly url: string | null; readonly problem: string };
 
 async function addSubmodule(
-  { folder, remote, mirrors, room, progress, signal }: SubmoduleRequest,
+  { folder, remote, mirrors, room, progress = () => undefined, signal }: SubmoduleRequest,
   { path, sha }: Gitlink,
   superproject: string,
   written: string | null,
@@ -132,7 +132,7 @@ async function isPlainFolder(folder: string, path: string): Promise<boolean> {
 async function checkOut(
   mirror: Mirror,
   place: string,
-  { sha, url, progress }: { readonly sha: string; readonly url: string } & Pick<SubmoduleRequest, "progress">,
+  { sha, url, progress }: { readonly sha: string; readonly url: string; readonly progress: Progress },
   { disk, bounds, written }: Room,
   signal: AbortSignal,
 ): Promise<string | null> {
