@@ -24,9 +24,9 @@ export interface AnswerSenderOptions extends Writers {
 
 const pollEveryMs = 1_000;
 /** Answers that one worker sends at once: in all, to one host, and of one organization. */
-const concurrency = 32;
-const mostOfHost = 16;
-const mostOfOrganization = 8;
+const concurrency = 48;
+const mostOfHost = 32;
+const mostOfOrganization = 16;
 /** Longer than the looks for a comment whose answer was lost. */
 const attemptLimitMs = 75_000;
 /** If it has expired, the sender died, and what it sent at the last moment is listed by now. */

@@ -10,10 +10,10 @@ const pollMs = 2_000;
 
 /**
  * Events that a worker decides at once, and of them those of one organization: whose forge is slow holds up nobody else. Most of the time
- * they wait for a forge's answer. With two of an organization, and a forge that takes 300 ms, the last of fifty comments was decided after
- * 11 s.
+ * they wait for a forge's answer. With a forge that takes 300 ms, the last of fifty comments had its reaction after 11 s with two of an
+ * organization, 2.9 s with eight, and 2.2 s with sixteen.
  */
-const atOnce = { all: 16, ofOrganization: 8 };
+const atOnce = { all: 32, ofOrganization: 16 };
 
 /** Makes the task that decides, for each event that came in, which of the triggers that listen to it start a run. */
 export function createEventDecisions(options: EventDecisions): Service {
