@@ -4,7 +4,7 @@ import { createClient } from "../src/client.ts";
 import { commentMarkKey } from "../src/domain/repositories/comment-mark.ts";
 import type { SessionDetail } from "../src/domain/sessions/session.ts";
 import { begin, closePullRequest, expecting, same, unless, type Expectation, type Subject } from "./forge-trial.ts";
-import { createLoopForge } from "./loop-forge.ts";
+import { createLoopForge, type ListedComment, type LoopThread, type LoopThreads } from "./loop-forge.ts";
 
 /** A running Offstage that the forge delivers to. */
 export interface LoopSubject extends Subject {
@@ -17,6 +17,8 @@ export interface LoopSubject extends Subject {
     readonly turnMs: number;
   };
 }
+
+type Step = readonly [name: string, act: () => Promise<void>];
 
 /** What a whole file is to say: an order that a model understands, and the scripted one of the tests. */
 const order = (file: string, content: string): string =>
@@ -48,7 +50,48 @@ export async function acceptLoop(subject: LoopSubject, report: (met: Expectation
     return events.filter(({ type }) => type === "agent.started").length;
   };
 
-  const steps: readonly (readonly [string, () => Promise<void>])[] = [
+  /** Until the pull request has another commit than the last one that was looked for. */
+  const untilPushed = async (): Promise<void> => {
+    const read = () => forge.readPullRequest(address, number, signal);
+    const { headSha: after } = await until(offstage.turnMs, read, ({ headSha: now }) => now !== headSha);
+    headSha = after ?? "";
+  };
+  const requireAnswer = (found: readonly ListedComment[]): void => {
+    same(found.length, 1, "how many answers there are");
+    unless(found[0]?.body.includes(headSha.slice(0, 10)) !== true, `it does not name ${headSha.slice(0, 10)}`);
+  };
+  const reactionLimitMs = Math.max(subject.lagMs, 10_000);
+  const hasEyes = (found: readonly string[]): boolean => found.includes("eyes");
+  let expectedTurns = 2;
+  const inThread = (threads: LoopThreads): readonly Step[] => {
+    let thread: LoopThread = { id: "", comment: "" };
+    const replies = async () =>
+      (await threads.replies(number, thread)).filter(({ body }) => commentMarkKey(body) !== null);
+    return [
+      [
+        "somebody calls Offstage in a thread on a line of the change",
+        async () => {
+          const place = { path: file, sha: headSha };
+          thread = await threads.begin(number, place, `@${offstage.mention}\n${order(file, "of the thread")}`);
+          expectedTurns += 1;
+          await until(reactionLimitMs, () => threads.reactions(number, thread), hasEyes);
+        },
+      ],
+      [
+        "the thread is answered once, in it, with its commit",
+        async () => {
+          await untilPushed();
+          await until(offstage.turnMs, readSession, ({ status }) => isOver(status));
+          requireAnswer(await until(subject.lagMs + 30_000, replies, ({ length }) => length > 0));
+          // By then the forge has told of the answer.
+          await pause(Math.min(subject.lagMs, 10_000));
+          same([await turns(), (await replies()).length], [expectedTurns, 1], "turns and answers");
+        },
+      ],
+    ];
+  };
+
+  const steps: readonly Step[] = [
     [
       "a session opens a pull request",
       async () => {
@@ -68,20 +111,13 @@ export async function acceptLoop(subject: LoopSubject, report: (met: Expectation
     [
       "a reaction shows that it was seen",
       async () => {
-        const limitMs = Math.max(subject.lagMs, 10_000);
-        await until(
-          limitMs,
-          () => loop.reactions(number, comment),
-          (found) => found.includes("eyes"),
-        );
+        await until(reactionLimitMs, () => loop.reactions(number, comment), hasEyes);
       },
     ],
     [
       "a commit follows on the same pull request",
       async () => {
-        const read = () => forge.readPullRequest(address, number, signal);
-        const { headSha: after } = await until(offstage.turnMs, read, ({ headSha: now }) => now !== headSha);
-        headSha = after ?? "";
+        await untilPushed();
         same((await readSession()).pullRequests.length, 1, "how many pull requests the session has");
       },
     ],
@@ -89,9 +125,7 @@ export async function acceptLoop(subject: LoopSubject, report: (met: Expectation
       "the comment is answered once, with the commit",
       async () => {
         await until(offstage.turnMs, readSession, ({ status }) => isOver(status));
-        const found = await until(subject.lagMs + 30_000, answers, ({ length }) => length > 0);
-        same(found.length, 1, "how many answers there are");
-        unless(found[0]?.body.includes(headSha.slice(0, 10)) !== true, `it does not name ${headSha.slice(0, 10)}`);
+        requireAnswer(await until(subject.lagMs + 30_000, answers, ({ length }) => length > 0));
       },
     ],
     [
@@ -103,6 +137,7 @@ export async function acceptLoop(subject: LoopSubject, report: (met: Expectation
         same((await answers()).length, 1, "how many answers there are");
       },
     ],
+    ...(loop.threads === null ? [] : inThread(loop.threads)),
     [
       "the pull request's end is heard of",
       async () => {
@@ -115,10 +150,10 @@ export async function acceptLoop(subject: LoopSubject, report: (met: Expectation
     [
       "who calls Offstage after that is told so, and nothing is started",
       async () => {
-        await loop.comment(number, `@${offstage.mention}\n${order(file, "three")}`);
-        const told = await until(subject.lagMs + 30_000, answers, ({ length }) => length > 1);
-        unless(!told.some(({ body }) => body.includes("closed")), "no answer says that it is closed");
-        same(await turns(), 2, "its turns");
+        await loop.comment(number, `@${offstage.mention}\n${order(file, "too late")}`);
+        // GitLab lists what is said in threads beside the rest.
+        await until(subject.lagMs + 30_000, answers, (found) => found.some(({ body }) => body.includes("closed")));
+        same(await turns(), expectedTurns, "its turns");
       },
     ],
   ];

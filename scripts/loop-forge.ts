@@ -15,6 +15,25 @@ export interface LoopForge {
   reactions(pullRequest: number, comment: string): Promise<readonly string[]>;
   /** The comments beside a pull request, at most 100. */
   comments(pullRequest: number): Promise<readonly ListedComment[]>;
+  /** Threads on lines of a change; null: the forge delivers none. */
+  readonly threads: LoopThreads | null;
+}
+
+/** What a person does in a thread on a line of a change. */
+export interface LoopThreads {
+  /** Says something on the first line of a file that the pull request adds. */
+  begin(pullRequest: number, place: { readonly path: string; readonly sha: string }, body: string): Promise<LoopThread>;
+  /** Names of the reactions to what began the thread. */
+  reactions(pullRequest: number, thread: LoopThread): Promise<readonly string[]>;
+  /** What followed in the thread, at most 100. */
+  replies(pullRequest: number, thread: LoopThread): Promise<readonly ListedComment[]>;
+}
+
+/** A thread, by the ids that the forge gave. */
+export interface LoopThread {
+  readonly id: string;
+  /** The comment that began it. */
+  readonly comment: string;
 }
 
 /** Kinds of forges on which the loop can be tried. */
@@ -68,11 +87,57 @@ export function createLoopForge({ settings, repositoryUrl }: Subject): LoopForge
   }
   const list = async (path: string) => (await ask(`${path}?per_page=100`)) as readonly Answered[];
   return {
+    threads: kind === "gitea" ? null : threadsBy[kind](ask),
     comment: async (pullRequest, body) =>
       String(((await ask(dialect.comments(pullRequest), { body })) as Answered)["id"]),
     reactions: async (pullRequest, comment) =>
       (await list(dialect.reactions(pullRequest, comment))).map(dialect.reactionOf),
-    comments: async (pullRequest) =>
-      (await list(dialect.comments(pullRequest))).map(({ id, body }) => ({ id: String(id), body: String(body) })),
+    comments: async (pullRequest) => (await list(dialect.comments(pullRequest))).map(listed),
   };
+}
+
+const listed = ({ id, body }: Answered): ListedComment => ({ id: String(id), body: String(body) });
+
+/** Asks for what is at a path below the repository's; with a body, makes it. @throws Error if that is refused */
+type Ask = (path: string, body?: object) => Promise<unknown>;
+
+/** Threads in the words of the forges that deliver them. */
+const threadsBy = {
+  github: (ask: Ask): LoopThreads => ({
+    async begin(pullRequest, { path, sha }, body) {
+      const place = { path, commit_id: sha, line: 1, side: "RIGHT" };
+      const { id } = (await ask(`/pulls/${pullRequest}/comments`, { body, ...place })) as Answered;
+      return { id: String(id), comment: String(id) };
+    },
+    async reactions(_, { comment }) {
+      const found = (await ask(`/pulls/comments/${comment}/reactions?per_page=100`)) as readonly Answered[];
+      return found.map(dialects.github.reactionOf);
+    },
+    async replies(pullRequest, { id }) {
+      const found = (await ask(`/pulls/${pullRequest}/comments?per_page=100`)) as readonly Answered[];
+      return found.filter(({ in_reply_to_id: root }) => String(root) === id).map(listed);
+    },
+  }),
+  gitlab: (ask: Ask): LoopThreads => ({
+    async begin(pullRequest, { path }, body) {
+      const { diff_refs: shas } = (await ask(`/merge_requests/${pullRequest}`)) as { readonly diff_refs: object };
+      const position = { ...shas, position_type: "text", new_path: path, old_path: path, new_line: 1 };
+      const made = (await ask(`/merge_requests/${pullRequest}/discussions`, { body, position })) as Discussion;
+      return { id: made.id, comment: String(made.notes[0]?.["id"]) };
+    },
+    async reactions(pullRequest, { comment }) {
+      const path = dialects.gitlab.reactions(pullRequest, comment);
+      return ((await ask(`${path}?per_page=100`)) as readonly Answered[]).map(dialects.gitlab.reactionOf);
+    },
+    async replies(pullRequest, { id, comment }) {
+      const { notes } = (await ask(`/merge_requests/${pullRequest}/discussions/${id}`)) as Discussion;
+      return notes.map(listed).filter((note) => note.id !== comment);
+    },
+  }),
+};
+
+/** A thread as GitLab shows it. */
+interface Discussion {
+  readonly id: string;
+  readonly notes: readonly Answered[];
 }

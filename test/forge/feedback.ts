@@ -6,6 +6,7 @@ import {
   type KeptComment,
   type KeptFeedback,
   type KeptStatus,
+  type Lines,
   type Place,
 } from "./state.ts";
 
@@ -29,24 +30,35 @@ export function isThere(state: ForgeState, { owner, name }: Place, number: numbe
   return kind === "any" ? isPull || isIssue : kind === "pull" ? isPull : isIssue;
 }
 
+/** @param to the thread that it is in, or the lines on which it begins one; null: it stands alone */
 export function addComment(
   state: ForgeState,
   { place, body }: ApiRequest,
   number: number,
-  thread: string | null,
+  to: string | Lines | null,
 ): KeptComment {
   const { comments } = feedbackOf(state, place);
+  const id = 700 + comments.length;
+  const isNew = typeof to === "object" && to !== null;
+  if (isNew) beginThread(state, place, String(id));
   const added = {
-    id: 700 + comments.length,
+    id,
     number,
     body: body["body"] ?? "",
-    thread,
+    thread: isNew ? String(id) : to,
+    ...(isNew && { lines: to }),
     createdAt: new Date().toISOString(),
     shownFrom: performance.now() + nextLagMs(state),
   };
   comments.push(added);
   state.commented(place, added);
   return added;
+}
+
+/** Lets a thread be answered and resolved. */
+export function beginThread(state: ForgeState, { owner, name }: Pick<Place, "owner" | "name">, thread: string): void {
+  const facts = state.facts.get(`${owner}/${name}`) ?? {};
+  state.facts.set(`${owner}/${name}`, { ...facts, threads: [...(facts.threads ?? []), thread] });
 }
 
 /** The comments that lists show, oldest first. */

@@ -2,7 +2,7 @@ import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
 import { addComment, isThere, listed, logOf, personOf, setStatus, shownComments } from "./feedback.ts";
 import { answerJobs, answerReactions } from "./github-form.ts";
 import { userShape } from "./github-shapes.ts";
-import { tokenUser, type ForgeState, type KeptComment, type KeptStatus, type Place } from "./state.ts";
+import { tokenUser, type ForgeState, type KeptComment, type KeptStatus, type Lines, type Place } from "./state.ts";
 
 const began = "2026-01-01T00:00:00Z";
 
@@ -35,9 +35,9 @@ function reviewCommentShape(place: Place, comment: KeptComment) {
     html_url: html,
     pull_request_review_id: 1,
     pull_request_url: pull,
-    in_reply_to_id: Number(comment.thread),
+    ...(comment.thread !== String(id) && { in_reply_to_id: Number(comment.thread) }),
     diff_hunk: "@@ -1 +1 @@",
-    path: "a.txt",
+    path: comment.lines?.path ?? "a.txt",
     commit_id: "0".repeat(40),
     original_commit_id: "0".repeat(40),
     _links: { self: { href: url }, html: { href: html }, pull_request: { href: pull } },
@@ -75,9 +75,10 @@ export function answerFeedbackAsGitHub(state: ForgeState, request: ApiRequest, n
       const found = shownComments(state, request, Number(number)).filter((each) => (each.thread !== null) === isPulls);
       return listed(page(found), (each) => (isPulls ? reviewCommentShape : commentShape)(place, each));
     }
-    if (isPulls !== (thread !== undefined)) return notFound;
-    if (thread !== undefined && !hasThread(state, place, thread)) return notFound;
-    const added = addComment(state, request, Number(number), thread ?? null);
+    const lines = isPulls && thread === undefined ? linesIn(body) : null;
+    if (lines === undefined) return { status: 422, body: { message: "Validation Failed" } };
+    if (thread !== undefined && (!isPulls || !hasThread(state, place, thread))) return notFound;
+    const added = addComment(state, request, Number(number), lines ?? thread ?? null);
     return { status: 201, body: (isPulls ? reviewCommentShape : commentShape)(place, added) };
   }
   const [, to] = /^\/(issues\/\d+|(?:issues|pulls)\/comments\/\d+)\/reactions$/u.exec(path) ?? [];
@@ -105,6 +106,12 @@ export function answerFeedbackAsGitHub(state: ForgeState, request: ApiRequest, n
   if (person === null) return notFound;
   const user = { ...userShape(place.webUrl, person.login), id: person.id, role_name: person.permission };
   return { status: 200, body: { permission: person.permission, role_name: person.permission, user } };
+}
+
+/** The lines that a comment is to begin a thread on; undefined: GitHub does not know which. */
+function linesIn({ path, line, side, commit_id: sha }: ApiRequest["body"]): Lines | undefined {
+  if (path === undefined || sha === undefined || side !== "RIGHT" || !Number.isSafeInteger(line)) return undefined;
+  return { path, line: Number(line), hunk: "@@ -1 +1 @@" };
 }
 
 function hasThread(state: ForgeState, { owner, name }: Place, thread: string): boolean {

@@ -15,7 +15,7 @@ import {
   shownComments,
 } from "./feedback.ts";
 import { gitLabUserShape } from "./gitlab-shapes.ts";
-import { tokenUser, type ForgeState, type KeptComment, type Place } from "./state.ts";
+import { tokenUser, type ForgeState, type KeptComment, type Lines, type Place } from "./state.ts";
 
 const began = "2026-01-01T00:00:00.000Z";
 const roles = { admin: 40, write: 30, read: 20, none: 0 };
@@ -23,7 +23,7 @@ const roles = { admin: 40, write: 30, read: 20, none: 0 };
 function noteShape({ webUrl }: Place, comment: KeptComment, isIssue: boolean) {
   return {
     id: comment.id,
-    type: comment.thread === null ? null : "DiscussionNote",
+    type: comment.lines !== undefined ? "DiffNote" : comment.thread === null ? null : "DiscussionNote",
     body: comment.body,
     author: gitLabUserShape(webUrl, tokenUser),
     created_at: comment.createdAt,
@@ -40,6 +40,14 @@ function noteShape({ webUrl }: Place, comment: KeptComment, isIssue: boolean) {
     imported_from: "none",
     commands_changes: {},
   };
+}
+
+/** The lines of a position; null: GitLab can't find them. */
+function linesIn(position: unknown): Lines | null {
+  const { new_path: path, new_line: line, ...shas } = (position ?? {}) as Record<string, unknown>;
+  const isWhole = ["base_sha", "start_sha", "head_sha"].every((name) => typeof shas[name] === "string");
+  if (!isWhole || typeof path !== "string" || !Number.isSafeInteger(line)) return null;
+  return { path, line: Number(line), hunk: "@@ -1 +1 @@" };
 }
 
 /** The part of GitLab's API for answers; null if a request is for none of it. */
@@ -72,7 +80,27 @@ export function answerFeedbackAsGitLab(
     const added = addComment(state, { ...request, body: { body: text } }, Number(iid), thread ?? null);
     return { status: 201, body: noteShape(place, added, isIssue) };
   }
+  const [, onLines] = /^\/merge_requests\/(\d+)\/discussions$/u.exec(path) ?? [];
+  if (onLines !== undefined && method === "POST") {
+    if (!isThere(state, place, Number(onLines), "pull")) return refused(404, "404 Not found");
+    const lines = linesIn(body["position"]);
+    if (lines === null) return refused(400, "400 Bad request - Note line_code can't be blank");
+    const text = carriedOut(body["body"] ?? "");
+    const added = addComment(state, { ...request, body: { body: text } }, Number(onLines), lines);
+    return {
+      status: 201,
+      body: { id: String(added.id), individual_note: false, notes: [noteShape(place, added, false)] },
+    };
+  }
   const [, discussion] = /^\/merge_requests\/\d+\/discussions\/(\w+)$/u.exec(path) ?? [];
+  if (discussion !== undefined && method === "GET") {
+    const notes = feedbackOf(state, place).comments.filter((each) => each.thread === discussion);
+    if (notes.length === 0) return refused(404, "404 Discussion Not Found");
+    return {
+      status: 200,
+      body: { id: discussion, individual_note: false, notes: notes.map((each) => noteShape(place, each, false)) },
+    };
+  }
   if (discussion !== undefined && method === "PUT") {
     if (resolveThread(state, place, discussion) === null) return refused(404, "404 Discussion Not Found");
     const root = { id: 1, number: 1, body: "Words", thread: discussion, createdAt: began, shownFrom: 0 };

@@ -146,12 +146,21 @@ export interface KeptFeedback {
   readonly resolved: Set<string>;
 }
 
+/** Lines of a change that something is said about. */
+export interface Lines {
+  readonly path: string;
+  readonly line: number;
+  readonly hunk: string;
+}
+
 export interface KeptComment {
   readonly id: number;
   readonly number: number;
   readonly body: string;
   /** The thread of a review; null: it stands alone. */
   readonly thread: string | null;
+  /** The lines on which it begins a thread. */
+  readonly lines?: Lines;
   readonly createdAt: string;
   readonly shownFrom: number;
 }

@@ -1,11 +1,19 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { headShaOf } from "../api-request.ts";
 import { keepLog } from "../ci.ts";
-import { feedbackOf } from "../feedback.ts";
-import { nextLagMs, tokenUser, type CheckRun, type ForgeState, type KeptComment, type Place } from "../state.ts";
+import { beginThread, feedbackOf } from "../feedback.ts";
+import {
+  nextLagMs,
+  tokenUser,
+  type CheckRun,
+  type ForgeState,
+  type KeptComment,
+  type Lines,
+  type Place,
+} from "../state.ts";
 import { toldAsGitHub } from "./github.ts";
 import { toldAsGitLab } from "./gitlab.ts";
-import type { Lines, Told, ToldPullRequest } from "./told.ts";
+import type { Told, ToldPullRequest } from "./told.ts";
 
 /** A webhook of the forge, as it delivers. */
 export interface Hook {
@@ -42,8 +50,10 @@ export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
   const happens = happeningsOn(state, hooks[0]?.kind ?? "github");
   return {
     /** Somebody said something: one who has the token, as the API was asked to. */
-    commented: (place: Place, comment: KeptComment, by: string): void =>
-      send({ type: "comment", place, by, comment, pull: pullOf(state, place, comment.number), ...alone }),
+    commented(place: Place, comment: KeptComment, by: string): void {
+      const { lines = null } = comment;
+      send({ type: "comment", place, by, comment, pull: pullOf(state, place, comment.number), lines, reviewId: null });
+    },
     /** Somebody says something. */
     say(place: Place, number: number, saying: Saying): KeptComment {
       const { comment, told } = happens.say(place, number, saying);
@@ -68,8 +78,6 @@ export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
   };
 }
 
-const alone = { lines: null, reviewId: null } as const;
-
 /** What people and CI do on a forge, without telling anybody: whoever asks delivers it, when and as often as it likes. */
 export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
   return {
@@ -81,11 +89,7 @@ export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
       const shownFrom = performance.now() + nextLagMs(state);
       const comment: KeptComment = { id, number, body, thread, createdAt: new Date().toISOString(), shownFrom };
       comments.push(comment);
-      if (thread !== null) {
-        const key = `${place.owner}/${place.name}`;
-        const facts = state.facts.get(key) ?? {};
-        state.facts.set(key, { ...facts, threads: [...(facts.threads ?? []), thread] });
-      }
+      if (thread !== null) beginThread(state, place, thread);
       const pull = pullOf(state, place, number);
       const told: Told = {
         type: "comment",

@@ -1,11 +1,4 @@
-import type { CheckRun, KeptComment, KeptPullRequest, Place } from "../state.ts";
-
-/** Lines of a change that something is said about. */
-export interface Lines {
-  readonly path: string;
-  readonly line: number;
-  readonly hunk: string;
-}
+import type { CheckRun, KeptComment, KeptPullRequest, Lines, Place } from "../state.ts";
 
 /** What a forge tells of, whatever its dialect. */
 export type Told = { readonly place: Place; readonly by: string } & (
