@@ -412,11 +412,11 @@ test("a forge that never answers holds up no other, nor the other organizations 
   const url = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
   try {
     const dead = await connect(`${url}/acme/app`);
-    await atOnce(20, (number) =>
+    await atOnce(40, (number) =>
       queue({ repositoryId: dead, action: { kind: "comment", subject: { kind: "issue", number } } }),
     );
     const { sender } = await start({}, [{ kind: "gitea", webUrl: url, apiUrl: `${url}/api/v1` }]);
-    await expect.poll(() => taken).toBe(8);
+    await expect.poll(() => taken).toBe(16);
     const other = await addOrganization(database);
     const theirs = await connect(`${forge.url}/acme/${name}`, other);
     const key = crypto.randomUUID();
@@ -431,7 +431,7 @@ test("a forge that never answers holds up no other, nor the other organizations 
     });
     database.notify(answersChannel, "");
     await until(key, "sent");
-    expect(taken).toBe(8);
+    expect(taken).toBe(16);
     const began = performance.now();
     await sender.stop();
     expect(performance.now() - began).toBeLessThan(10_000);
@@ -439,7 +439,7 @@ test("a forge that never answers holds up no other, nor the other organizations 
     const { rows } = await database.pool.query<{ count: number }>(
       "select count(*)::integer as count from answer where problem = 'its worker stopped' and status = 'pending'",
     );
-    expect(rows).toEqual([{ count: 8 }]);
+    expect(rows).toEqual([{ count: 16 }]);
   } finally {
     hanging.closeAllConnections();
     await new Promise((resolve) => hanging.close(resolve));
