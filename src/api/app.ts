@@ -16,6 +16,7 @@ import { storeAnswer, answerAgainOrBegin } from "./http/idempotency.ts";
 import { checkNesting } from "./http/json-value.ts";
 import { collectMethods, type Methods } from "./http/methods.ts";
 import { observeRequests } from "./http/observe.ts";
+import { closeSilentConnections } from "./http/silent-connections.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
 import { addAccountOperations } from "./operations/accounts.ts";
 import { addAgentOperations } from "./operations/agents.ts";
@@ -93,6 +94,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   const methods = collectMethods(app);
   await app.register(cookie);
   observeRequests(app, options);
+  closeSilentConnections(app);
   addHooks(app, options, methods);
   // Must come after the hooks and the request decorations, because they apply to these pages too.
   addDocumentation(app);

@@ -160,3 +160,14 @@ it("a request that comes while the server stops is told to come again", async ()
   expect(answers).toMatch(/retry-after: 1\r\n/iu);
   expect(bodyOf(answers)).toEqual(justAnError);
 });
+
+it("the server stops although somebody holds a connection on which nothing was sent", async () => {
+  const app = await api.another();
+  const own = await listen(app);
+  // Without these bounds Node.js would wait for ever, instead of a minute.
+  Object.assign(app.server, { headersTimeout: 0, requestTimeout: 0 });
+  const accepted = once(app.server, "connection");
+  const socket = connect(own, "127.0.0.1");
+  await accepted;
+  await Promise.all([rest(socket), app.close()]);
+});
