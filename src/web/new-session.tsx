@@ -4,12 +4,13 @@ import { useId, useState, type FormEvent, type KeyboardEvent } from "react";
 import { ButtonDialog } from "./elements/dialog.tsx";
 import { Field, fieldOf } from "./elements/field.tsx";
 import { FormEnd } from "./elements/form-end.tsx";
-import { client } from "./query.ts";
+import { client, useMay } from "./query.ts";
 
-/** A button and the dialog that creates a session. */
+/** A button and the dialog that creates a session; nothing for those who may not. */
 export function NewSession() {
   // Kept outside of the dialog, so that closing it by mistake loses nothing.
   const [prompt, setPrompt] = useState("");
+  if (!useMay("write")) return null;
   return (
     <ButtonDialog button="New session" className="button button-primary" title="New session">
       {() => <NewSessionForm prompt={prompt} onPrompt={setPrompt} />}

@@ -1,5 +1,6 @@
 import { MutationCache, QueryCache, QueryClient, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { ClientError, createClient } from "../client.ts";
+import type { Scope } from "../domain/people/key.ts";
 import type { Me } from "../domain/people/me.ts";
 
 /** Client of this page's own server, authenticated by the browser's cookie. */
@@ -27,4 +28,13 @@ export function createQueryClient(onSignedOut: () => void): QueryClient {
  */
 export function useMe(enabled = true): UseQueryResult<Me> {
   return useQuery({ queryKey: ["me"], queryFn: () => client.me(), enabled });
+}
+
+/**
+ * Whether what needs a scope is offered to whoever is signed in. Until their scopes are known it is, so that nothing moves for those
+ * who may, who are nearly all.
+ */
+export function useMay(scope: Scope): boolean {
+  const scopes = useMe().data?.scopes;
+  return scopes === undefined || scopes.includes(scope);
 }

@@ -5,13 +5,14 @@ import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
 import { script } from "../end-to-end/script.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
-import { adminKey, createWorld, startInProcess } from "../world.ts";
+import { adminKey, createWorld, startInProcess, type World } from "../world.ts";
 import { launchBrowser } from "./browser.ts";
 
 /** A server of its own, and a real browser before it. */
 export interface Site {
   readonly offstage: Offstage;
   readonly client: Client;
+  readonly forge: World["forge"];
   /** What the typed client has no word for, and what a page is checked by. */
   // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of a body is the test's to say
   call(path: string, body?: unknown): Promise<any>;
@@ -27,6 +28,7 @@ export async function openSite(overrides: Record<string, string> = {}): Promise<
   return {
     offstage,
     client,
+    forge: world.forge,
     call: (path, body) => callApi(offstage.url, path, body),
     async signedIn({ key = adminKey, ...options } = {}) {
       const context = await browser.newContext({ baseURL: offstage.url, ...options });

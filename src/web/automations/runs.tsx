@@ -9,7 +9,7 @@ import { SessionRow } from "../elements/session-row.tsx";
 import { StatusBadge } from "../elements/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
 const refreshMs = 3_000;
 
@@ -88,6 +88,7 @@ function FannedOutRun({ job: { id, sessions, status, runStatus, createdAt } }: {
     mutationFn: () => client.job.cancel(id),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["runs"] }),
   });
+  const may = useMay("write");
   const shown = runStatus ?? status;
   const goesOn = shown === "pending" || shown === "running" || shown === "waiting";
   return (
@@ -99,7 +100,7 @@ function FannedOutRun({ job: { id, sessions, status, runStatus, createdAt } }: {
             <Ago at={createdAt} />
           </span>
         </p>
-        {goesOn && (
+        {goesOn && may && (
           <ConfirmButton
             button="Cancel all"
             disabled={cancel.isPending}

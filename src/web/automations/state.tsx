@@ -6,9 +6,9 @@ import { Field } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
-/** What an automation's runs remember, entry by entry: shown, changed and removed. */
+/** What an automation's runs remember, entry by entry: shown, and changed and removed by those who may. */
 export function State({ automationId }: { readonly automationId: string }) {
   const queryKey = ["state", automationId];
   const state = useQuery({ queryKey, queryFn: () => client.automation.state(automationId) });
@@ -20,6 +20,7 @@ export function State({ automationId }: { readonly automationId: string }) {
     // Somebody else may have changed it: show what there is now.
     onError: () => queries.invalidateQueries({ queryKey }),
   });
+  const may = useMay("write");
   const entries = state.data?.entries ?? [];
   return (
     <section aria-labelledby="state" className="space-y-3">
@@ -27,16 +28,18 @@ export function State({ automationId }: { readonly automationId: string }) {
         <h2 id="state" className="mr-auto font-medium">
           State
         </h2>
-        <ButtonDialog button="Add an entry" title="Add an entry">
-          {(close) => (
-            <EntryForm
-              save={async (key, value) => {
-                await change.mutateAsync({ set: { [key]: value as string }, versions: { [key]: 0 } });
-                close();
-              }}
-            />
-          )}
-        </ButtonDialog>
+        {may && (
+          <ButtonDialog button="Add an entry" title="Add an entry">
+            {(close) => (
+              <EntryForm
+                save={async (key, value) => {
+                  await change.mutateAsync({ set: { [key]: value as string }, versions: { [key]: 0 } });
+                  close();
+                }}
+              />
+            )}
+          </ButtonDialog>
+        )}
       </div>
       <ErrorText error={state.error ?? change.error} />
       {state.data !== undefined && entries.length === 0 && (
@@ -51,29 +54,33 @@ export function State({ automationId }: { readonly automationId: string }) {
                 <span className="mr-auto text-sm text-muted">
                   {entry.sessionId === null ? "set" : "by a run"} <Ago at={entry.updatedAt} />
                 </span>
-                <ButtonDialog button="Change" of={entry.key} title={`Change ${entry.key}`}>
-                  {(close) => (
-                    <EntryForm
-                      entry={entry}
-                      save={async (key, value) => {
-                        await change.mutateAsync({
-                          set: { [key]: value as string },
-                          versions: { [key]: entry.version },
-                        });
-                        close();
-                      }}
-                    />
-                  )}
-                </ButtonDialog>
-                <ConfirmButton
-                  button="Remove"
-                  of={entry.key}
-                  disabled={change.isPending}
-                  question={`Remove ${entry.key}?`}
-                  onConfirm={() => change.mutate({ remove: [entry.key], versions: { [entry.key]: entry.version } })}
-                >
-                  Later runs do not know of it any more.
-                </ConfirmButton>
+                {may && (
+                  <>
+                    <ButtonDialog button="Change" of={entry.key} title={`Change ${entry.key}`}>
+                      {(close) => (
+                        <EntryForm
+                          entry={entry}
+                          save={async (key, value) => {
+                            await change.mutateAsync({
+                              set: { [key]: value as string },
+                              versions: { [key]: entry.version },
+                            });
+                            close();
+                          }}
+                        />
+                      )}
+                    </ButtonDialog>
+                    <ConfirmButton
+                      button="Remove"
+                      of={entry.key}
+                      disabled={change.isPending}
+                      question={`Remove ${entry.key}?`}
+                      onConfirm={() => change.mutate({ remove: [entry.key], versions: { [entry.key]: entry.version } })}
+                    >
+                      Later runs do not know of it any more.
+                    </ConfirmButton>
+                  </>
+                )}
               </div>
               <pre tabIndex={0} aria-label={entry.key} className="max-h-40 overflow-auto text-xs">
                 {JSON.stringify(entry.value, null, 2)}

@@ -13,9 +13,9 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
 import { Until } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
-/** What starts an automation's runs, and a form to change it. */
+/** What starts an automation's runs, and a form to change it for those who may. */
 export function Triggers({ automation, shownAs }: { readonly automation: Automation; readonly shownAs: string }) {
   const { id, macro, triggers } = automation;
   const queries = useQueryClient();
@@ -31,6 +31,7 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
       await queries.invalidateQueries({ queryKey: ["automation", shownAs] });
     },
   });
+  const may = useMay("write");
   const isDone = (trigger: Trigger): void => setMade((all) => all.filter((each) => each.id !== trigger.id));
   return (
     <section aria-labelledby="triggers" className="space-y-3">
@@ -38,17 +39,19 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
         <h2 id="triggers" className="font-medium">
           Triggers
         </h2>
-        <ButtonDialog button="Change" title="Change the triggers">
-          {(close) => (
-            <TriggersForm
-              automation={automation}
-              onSaved={(changed) => {
-                show(changed);
-                close();
-              }}
-            />
-          )}
-        </ButtonDialog>
+        {may && (
+          <ButtonDialog button="Change" title="Change the triggers">
+            {(close) => (
+              <TriggersForm
+                automation={automation}
+                onSaved={(changed) => {
+                  show(changed);
+                  close();
+                }}
+              />
+            )}
+          </ButtonDialog>
+        )}
       </div>
       {made.map((trigger) => (
         <NewSecret key={trigger.id} trigger={trigger} onDone={() => isDone(trigger)} />
@@ -57,7 +60,11 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
       <ul aria-label="Triggers" className="card divide-y divide-line">
         {triggers.map((trigger) => (
           <li key={trigger.id} className="space-y-2 px-4 py-3 text-sm">
-            <Head trigger={trigger} onRotate={rotate.isPending ? null : () => rotate.mutate(trigger.id)} />
+            <Head
+              trigger={trigger}
+              mayRotate={may}
+              onRotate={rotate.isPending ? null : () => rotate.mutate(trigger.id)}
+            />
             <Address address={addressOf(trigger, macro)} />
             <Policy trigger={trigger} />
             {trigger.problem !== null && <ErrorText error={new Error(`Last time: ${trigger.problem}`)} />}
@@ -76,14 +83,22 @@ const names: Readonly<Record<Trigger["type"], string>> = {
   source: "Source",
 };
 
-function Head({ trigger, onRotate }: { readonly trigger: Trigger; readonly onRotate: (() => void) | null }) {
+function Head({
+  trigger,
+  mayRotate,
+  onRotate,
+}: {
+  readonly trigger: Trigger;
+  readonly mayRotate: boolean;
+  readonly onRotate: (() => void) | null;
+}) {
   const isSecret = isSigned(trigger);
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
       <span className="font-medium">{names[trigger.type]}</span>
       <span className="min-w-0 flex-1 text-muted">{aboutOf(trigger)}</span>
       {!trigger.enabled && <Badge tone="muted" label="Disabled" />}
-      {(trigger.type === "webhook" || trigger.type === "source") && (
+      {mayRotate && (trigger.type === "webhook" || trigger.type === "source") && (
         <ConfirmButton
           button={isSecret ? "Replace the secret" : "Replace the address"}
           disabled={onRotate === null}

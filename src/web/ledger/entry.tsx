@@ -7,7 +7,7 @@ import { Badge, type Tone } from "../elements/badge.tsx";
 import { PageTitle } from "../elements/page-head.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
 /** Null while they are being loaded. */
 export type KnownAutomations = readonly Automation[] | null;
@@ -24,7 +24,7 @@ const looks: Record<LedgerOutcome, { label: string; tone: Tone }> = {
 };
 
 /**
- * A trigger: its outcome, what it started, and a button to trigger again.
+ * A trigger: its outcome, what it started, and a button to trigger again for those who may.
  * @param isAlone whether it is shown on its own page; otherwise it links to that page
  */
 export function Entry({
@@ -46,7 +46,8 @@ export function Entry({
     onSuccess: () => queries.invalidateQueries({ queryKey: ["ledger"] }),
   });
   const badge = <Badge {...(outcome === null ? underWay : looks[outcome])} moving={outcome === null} />;
-  const again = outcome !== null && (
+  const may = useMay("write");
+  const again = outcome !== null && may && (
     <button type="button" className="button shrink-0" disabled={replay.isPending} onClick={() => replay.mutate()}>
       Replay<span className="sr-only"> {name}</span>
     </button>

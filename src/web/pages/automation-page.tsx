@@ -16,7 +16,7 @@ import { RepositoryName } from "../elements/repository-name.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
 /** One automation: its settings, what triggers it, and its runs. */
 export function AutomationPage({ id }: { id: string }) {
@@ -36,6 +36,7 @@ export function AutomationPage({ id }: { id: string }) {
 function Found({ automation, shownAs }: { automation: Automation; shownAs: string }) {
   const { name, repositories, targetBranch, agent, priority, budgetUsd, createdAt, instructions, file, gate } =
     automation;
+  const may = useMay("write");
   return (
     <div className="space-y-6">
       <div className="space-y-3">
@@ -72,7 +73,7 @@ function Found({ automation, shownAs }: { automation: Automation; shownAs: strin
         {file !== null && file.problem !== null && (
           <ErrorText error={new Error(`Its newest version does not count: ${file.problem}`)} />
         )}
-        <Actions automation={automation} shownAs={shownAs} />
+        {may && <Actions automation={automation} shownAs={shownAs} />}
       </div>
       <section aria-labelledby="instructions" className="space-y-3">
         <h2 id="instructions" className="font-medium">

@@ -7,28 +7,31 @@ import { ButtonDialog } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
 /** Automations: prompts whose placeholders an event fills. */
 export function AutomationsPage() {
   const queries = useQueryClient();
   const navigate = useNavigate();
+  const may = useMay("write");
   useTitle("Automations");
   return (
     <div className="space-y-4">
       <div className="flex flex-wrap items-center gap-3">
         <h1 className="mr-auto text-xl font-semibold">Automations</h1>
-        <ButtonDialog button="New automation" className="button button-primary" title="New automation">
-          {() => (
-            <NewAutomation
-              create={async (input) => {
-                const { id } = await client.automation.create(input);
-                void queries.invalidateQueries({ queryKey: ["automations"] });
-                await navigate({ to: "/automations/$id", params: { id } });
-              }}
-            />
-          )}
-        </ButtonDialog>
+        {may && (
+          <ButtonDialog button="New automation" className="button button-primary" title="New automation">
+            {() => (
+              <NewAutomation
+                create={async (input) => {
+                  const { id } = await client.automation.create(input);
+                  void queries.invalidateQueries({ queryKey: ["automations"] });
+                  await navigate({ to: "/automations/$id", params: { id } });
+                }}
+              />
+            )}
+          </ButtonDialog>
+        )}
       </div>
       <PagedList
         label="Automations"

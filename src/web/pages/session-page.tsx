@@ -13,7 +13,7 @@ import { StatusBadge } from "../elements/status-badge.tsx";
 import { Ago, formatDuration, Until } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 import { SessionActions } from "../session/actions.tsx";
 import { Answers } from "../session/answers.tsx";
 import { FollowUp } from "../session/follow-up.tsx";
@@ -125,6 +125,7 @@ function Conversation({
   const { id, status, summary, repositories, automationId, eventsRemovedThrough } = session;
   const isActive = !isFinal(status) && status !== "draft";
   const { content, following, follow } = useTail(isActive);
+  const maySteer = useMay("write");
   const isShortened = eventsRemovedThrough > 0;
   return (
     <div ref={content} className="space-y-4">
@@ -132,7 +133,7 @@ function Conversation({
         <Timeline view={view} running={status === "running"} removed={isShortened} automated={automationId !== null} />
         {isShortened && view.items.length === 0 && summary !== null && <Markdown text={summary} />}
       </RepositoriesContext>
-      {status !== "draft" && <FollowUp id={id} onSent={onSent} />}
+      {status !== "draft" && maySteer && <FollowUp id={id} onSent={onSent} />}
       {/* In sight wherever the page is scrolled to. */}
       <div className="pointer-events-none fixed inset-x-0 bottom-4 flex flex-col items-center gap-2 px-4">
         <output className="rounded-md bg-warn-soft px-3 py-1.5 text-sm text-warn shadow-lg empty:hidden">

@@ -4,9 +4,9 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { ConfirmButton } from "../elements/dialog.tsx";
 import { ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
-/** What can be done with a session as it is: start or retry it, resolve its conflicts, cancel it, delete it. */
+/** What can be done with a session as it is: start or retry it, resolve its conflicts, cancel it, delete it; by those who may. */
 export function SessionActions({ session: { id, status, retry, pullRequests } }: { session: SessionDetail }) {
   const queries = useQueryClient();
   const change = useMutation({
@@ -31,6 +31,8 @@ export function SessionActions({ session: { id, status, retry, pullRequests } }:
           ? "Try again now"
           : null;
   const isConflicted = pullRequests.some(({ state, mergeable }) => state === "open" && mergeable === false);
+  const may = useMay("write");
+  if (!may) return null;
   // A running attempt ends a moment after the request.
   const isCancelling = change.variables === "cancel" && change.error === null && !change.isIdle;
   return (

@@ -3,9 +3,9 @@ import { useId, useState, type FormEvent } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { formatDollars } from "../elements/dollars.ts";
 import { ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
-/** What a waiting session waits for; if it is the session's own budget, with a field to raise it. */
+/** What a waiting session waits for; if it is the session's own budget, with a field to raise it for those who may. */
 export function RaiseBudget({ session }: { session: SessionDetail }) {
   const { id, budgetUsd, spentUsd, waiting } = session;
   const queries = useQueryClient();
@@ -15,6 +15,7 @@ export function RaiseBudget({ session }: { session: SessionDetail }) {
     mutationFn: (budget: number) => client.session.setBudget(id, { budgetUsd: budget }),
     onSuccess: (raised) => queries.setQueryData(["session", id], raised),
   });
+  const may = useMay("admin");
   const amount = Number(text);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -23,7 +24,12 @@ export function RaiseBudget({ session }: { session: SessionDetail }) {
   return (
     <form onSubmit={submit} className="space-y-2 rounded-lg bg-warn-soft px-4 py-3 text-sm">
       <p className="font-medium text-warn">Waiting: {waiting?.text}</p>
-      {budgetUsd !== null && (
+      {budgetUsd !== null && !may && (
+        <p>
+          Spent {formatDollars(spentUsd)} of {formatDollars(budgetUsd)}. An admin can raise its budget.
+        </p>
+      )}
+      {budgetUsd !== null && may && (
         <div className="flex flex-wrap items-center gap-2">
           <label htmlFor={fieldId}>
             Spent {formatDollars(spentUsd)} of {formatDollars(budgetUsd)}. New budget in US dollars:

@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { createContext, use } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { client, useMay } from "../query.ts";
 
 /** The session's repositories, for which a refused host can be allowed. */
 export const RepositoriesContext = createContext<SessionDetail["repositories"]>([]);
@@ -22,9 +22,10 @@ interface Refused {
   readonly named?: string | undefined;
 }
 
-/** A host that the sandbox was refused, with buttons to allow it for a repository from the next turn on. */
+/** A host that the sandbox was refused, with buttons to allow it for a repository from the next turn on, for those who may. */
 export function RefusedHost({ host, port, reason, named }: Refused) {
   const repositories = use(RepositoriesContext);
+  const may = useMay("admin");
   const destination = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   return (
     <div className="rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
@@ -39,6 +40,7 @@ export function RefusedHost({ host, port, reason, named }: Refused) {
         .
       </p>
       {reason === "not allowed" &&
+        may &&
         repositories.map(({ id, name }) => <Allow key={id} repositoryId={id} name={name} place={destination} />)}
     </div>
   );

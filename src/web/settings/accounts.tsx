@@ -7,7 +7,7 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
-import { client, useMe } from "../query.ts";
+import { client, useMay, useMe } from "../query.ts";
 import { AddressField } from "./address-field.tsx";
 import { HealthBadge, HealthProblems } from "./health.tsx";
 
@@ -15,6 +15,7 @@ import { HealthBadge, HealthProblems } from "./health.tsx";
 export function Accounts() {
   const queries = useQueryClient();
   const me = useMe();
+  const may = useMay("write");
   // Whoever signed in by a link, or by a key without an owner, is no person who could have one.
   const isSomebody = me.data !== undefined && me.data.userId !== null;
   const reload = () => queries.invalidateQueries({ queryKey: ["accounts"] });
@@ -24,7 +25,7 @@ export function Accounts() {
         <h2 id="accounts" className="mr-auto font-medium">
           Your accounts
         </h2>
-        {isSomebody && (
+        {isSomebody && may && (
           <ButtonDialog button="Connect your account" title="Connect your account at a forge">
             {(close) => (
               <NewAccount
@@ -65,6 +66,7 @@ function Row({ account, reload }: { account: Account; reload: () => Promise<void
   const { id, webUrl, name, health } = account;
   const check = useMutation({ mutationFn: () => client.account.check(id), onSuccess: reload });
   const remove = useMutation({ mutationFn: () => client.account.delete(id), onSuccess: reload });
+  const may = useMay("write");
   const isPending = check.isPending || remove.isPending;
   const label = `${name} at ${webUrl}`;
   return (
@@ -80,21 +82,25 @@ function Row({ account, reload }: { account: Account; reload: () => Promise<void
       </div>
       <HealthProblems health={health} of={label} />
       <div className="flex flex-wrap items-center gap-2">
-        <button type="button" className="button" disabled={isPending} onClick={() => check.mutate()}>
-          {check.isPending ? "Checking …" : "Check again"}
-          <span className="sr-only"> {label}</span>
-        </button>
-        <ButtonDialog button="Replace the token" title={`New token of ${label}`}>
-          {(close) => (
-            <NewToken
-              account={account}
-              onSaved={() => {
-                close();
-                void reload();
-              }}
-            />
-          )}
-        </ButtonDialog>
+        {may && (
+          <>
+            <button type="button" className="button" disabled={isPending} onClick={() => check.mutate()}>
+              {check.isPending ? "Checking …" : "Check again"}
+              <span className="sr-only"> {label}</span>
+            </button>
+            <ButtonDialog button="Replace the token" title={`New token of ${label}`}>
+              {(close) => (
+                <NewToken
+                  account={account}
+                  onSaved={() => {
+                    close();
+                    void reload();
+                  }}
+                />
+              )}
+            </ButtonDialog>
+          </>
+        )}
         <ConfirmButton
           button="Delete"
           of={label}
