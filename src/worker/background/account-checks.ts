@@ -2,15 +2,11 @@ import type { Database } from "../../database/database.ts";
 import { connectionStateOf, type ConnectionCheck } from "../../domain/repositories/connection.ts";
 import type { AccountPlace } from "../../forges/account-place.ts";
 import { isAboutToken } from "../../forges/check-account.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { claimDueAccounts, saveAccountFinding, type DueAccount } from "../../store/secrets/opened-accounts.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
-
-const everyMs = 60_000;
-/** Accounts of one round: at most so many requests begin at once, of which each is over in half a minute. */
-const batch = 10;
+import { checkDue, createDueChecks, type DueChecks } from "./due-checks.ts";
 
 /** What the checks of people's accounts need. */
 export interface AccountCheckOptions {
@@ -30,14 +26,7 @@ export interface AccountCheckOptions {
 
 /** Checks people's own accounts at forges about once an hour each. Any number of workers may. */
 export function createAccountChecks(options: AccountCheckOptions): Service {
-  return createPeriodic({
-    round: async (stopping) => {
-      while (!stopping.aborted && (await checkDueAccounts(options, stopping)) === batch);
-    },
-    everyMs,
-    firstAfterMs: everyMs / 2,
-    onFailure: (error) => options.logger.warn({ err: error }, "could not check accounts at forges; will retry"),
-  });
+  return createDueChecks(accountChecks(options));
 }
 
 /**
@@ -45,26 +34,28 @@ export function createAccountChecks(options: AccountCheckOptions): Service {
  * @param stopping ends the checks under way: their accounts are due again in ten minutes
  * @returns how many were due
  */
-export async function checkDueAccounts(options: AccountCheckOptions, stopping: AbortSignal): Promise<number> {
+export function checkDueAccounts(options: AccountCheckOptions, stopping: AbortSignal): Promise<number> {
+  return checkDue(accountChecks(options), stopping);
+}
+
+function accountChecks(options: AccountCheckOptions): DueChecks<DueAccount> {
   const { database, vault, logger } = options;
-  const due = await claimDueAccounts(database, vault, batch);
-  await Promise.all(
-    due.map(async (account) => {
+  return {
+    claim: (limit) => claimDueAccounts(database, vault, limit),
+    async check(account, stopping) {
       const { id: accountId, organizationId } = account;
-      try {
-        const found = await checkOne(options, account, stopping);
-        // An account whose forge is away is not broken by that: it would not be used when the forge is back.
-        if (found === null || !isAboutToken(found)) return;
-        await saveAccountFinding(database, account, found);
-        if (connectionStateOf(found.problems) === "broken") {
-          logger.warn({ accountId, organizationId }, "a person's account at a forge is broken");
-        }
-      } catch (error) {
-        if (!stopping.aborted) logger.warn({ err: error, accountId }, "could not check a person's account at a forge");
+      const found = await checkOne(options, account, stopping);
+      // An account whose forge is away is not broken by that: it would not be used when the forge is back.
+      if (found === null || !isAboutToken(found)) return;
+      await saveAccountFinding(database, account, found);
+      if (connectionStateOf(found.problems) === "broken") {
+        logger.warn({ accountId, organizationId }, "a person's account at a forge is broken");
       }
-    }),
-  );
-  return due.length;
+    },
+    checkFailed: (error, { id: accountId }) =>
+      logger.warn({ err: error, accountId }, "could not check a person's account at a forge"),
+    claimFailed: (error) => logger.warn({ err: error }, "could not check accounts at forges; will retry"),
+  };
 }
 
 /** @returns null if the token goes nowhere: it can't be opened, or its forge's API is not where it was checked */

@@ -1,15 +1,15 @@
 import type { Database } from "../../database/database.ts";
 import { connectionStateOf, type ConnectionCheck } from "../../domain/repositories/connection.ts";
 import type { ForgeConnection } from "../../forges/organization-forges.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
-import { claimDueConnections, saveConnectionHealth } from "../../store/secrets/opened-connections.ts";
+import {
+  claimDueConnections,
+  saveConnectionHealth,
+  type OpenedConnection,
+} from "../../store/secrets/opened-connections.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
-
-const everyMs = 60_000;
-/** Connections of one round: at most so many requests begin at once, of which each is over in half a minute. */
-const batch = 10;
+import { checkDue, createDueChecks, type DueChecks } from "./due-checks.ts";
 
 /** What the checks of connections need. */
 export interface ConnectionCheckOptions {
@@ -21,14 +21,7 @@ export interface ConnectionCheckOptions {
 
 /** Checks the credentials of connections about once an hour each, and soon after a forge refused one. Any number of workers may. */
 export function createConnectionChecks(options: ConnectionCheckOptions): Service {
-  return createPeriodic({
-    round: async (stopping) => {
-      while (!stopping.aborted && (await checkDueConnections(options, stopping)) === batch);
-    },
-    everyMs,
-    firstAfterMs: everyMs / 2,
-    onFailure: (error) => options.logger.warn({ err: error }, "could not check connections of forges; will retry"),
-  });
+  return createDueChecks(connectionChecks(options));
 }
 
 /**
@@ -36,23 +29,23 @@ export function createConnectionChecks(options: ConnectionCheckOptions): Service
  * @param stopping ends the checks under way: their connections are due again in five minutes
  * @returns how many were due
  */
-export async function checkDueConnections(
-  { database, vault, logger, check }: ConnectionCheckOptions,
-  stopping: AbortSignal,
-): Promise<number> {
-  const due = await claimDueConnections(database, vault, batch);
-  await Promise.all(
-    due.map(async (connection) => {
+export function checkDueConnections(options: ConnectionCheckOptions, stopping: AbortSignal): Promise<number> {
+  return checkDue(connectionChecks(options), stopping);
+}
+
+function connectionChecks({ database, vault, logger, check }: ConnectionCheckOptions): DueChecks<OpenedConnection> {
+  return {
+    claim: (limit) => claimDueConnections(database, vault, limit),
+    async check(connection, stopping) {
       const { id: connectionId, organizationId } = connection;
-      try {
-        const found = await check(connection, stopping);
-        const isBroken = connectionStateOf(found.problems) === "broken";
-        await saveConnectionHealth(database, connection, found);
-        if (isBroken) logger.warn({ connectionId, organizationId }, "a connection of a forge is broken");
-      } catch (error) {
-        if (!stopping.aborted) logger.warn({ err: error, connectionId }, "could not check a connection of a forge");
+      const found = await check(connection, stopping);
+      await saveConnectionHealth(database, connection, found);
+      if (connectionStateOf(found.problems) === "broken") {
+        logger.warn({ connectionId, organizationId }, "a connection of a forge is broken");
       }
-    }),
-  );
-  return due.length;
+    },
+    checkFailed: (error, { id: connectionId }) =>
+      logger.warn({ err: error, connectionId }, "could not check a connection of a forge"),
+    claimFailed: (error) => logger.warn({ err: error }, "could not check connections of forges; will retry"),
+  };
 }

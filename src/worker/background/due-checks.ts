@@ -1,0 +1,48 @@
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
+
+const everyMs = 60_000;
+/** Checks of one round: at most so many requests begin at once, of which each is over in half a minute. */
+const batch = 10;
+
+/** Something that is checked again and again, each in its own time. Any number of workers may. */
+export interface DueChecks<Due> {
+  /** Takes what is due, at most so many. */
+  claim(limit: number): Promise<readonly Due[]>;
+  check(due: Due, stopping: AbortSignal): Promise<void>;
+  /** Tells of a check that failed in itself, which hinders no other. */
+  checkFailed(error: unknown, due: Due): void;
+  /** Tells that what is due could not be taken. */
+  claimFailed(error: unknown): void;
+}
+
+/** Makes the task that checks each minute what is due. */
+export function createDueChecks<Due>(checks: DueChecks<Due>): Service {
+  return createPeriodic({
+    round: async (stopping) => {
+      while (!stopping.aborted && (await checkDue(checks, stopping)) === batch);
+    },
+    everyMs,
+    firstAfterMs: everyMs / 2,
+    onFailure: (error) => checks.claimFailed(error),
+  });
+}
+
+/**
+ * Checks what is due, at most ten.
+ * @param stopping ends the checks under way, of which nothing is told
+ * @returns how many were due
+ */
+export async function checkDue<Due>(checks: DueChecks<Due>, stopping: AbortSignal): Promise<number> {
+  const due = await checks.claim(batch);
+  await Promise.all(
+    due.map(async (one) => {
+      try {
+        await checks.check(one, stopping);
+      } catch (error) {
+        if (!stopping.aborted) checks.checkFailed(error, one);
+      }
+    }),
+  );
+  return due.length;
+}
