@@ -87,7 +87,7 @@ export function createLoopForge({ settings, repositoryUrl }: Subject): LoopForge
   }
   const list = async (path: string) => (await ask(`${path}?per_page=100`)) as readonly Answered[];
   return {
-    threads: kind === "gitea" ? null : threadsBy[kind](ask),
+    threads: kind === "gitea" ? null : threadsBy[kind](ask, list),
     comment: async (pullRequest, body) =>
       String(((await ask(dialect.comments(pullRequest), { body })) as Answered)["id"]),
     reactions: async (pullRequest, comment) =>
@@ -100,35 +100,33 @@ const listed = ({ id, body }: Answered): ListedComment => ({ id: String(id), bod
 
 /** Asks for what is at a path below the repository's; with a body, makes it. @throws Error if that is refused */
 type Ask = (path: string, body?: object) => Promise<unknown>;
+/** Lists what is at a path below the repository's, at most 100. */
+type List = (path: string) => Promise<readonly Answered[]>;
 
 /** Threads in the words of the forges that deliver them. */
 const threadsBy = {
-  github: (ask: Ask): LoopThreads => ({
+  github: (ask: Ask, list: List): LoopThreads => ({
     async begin(pullRequest, { path, sha }, body) {
       const place = { path, commit_id: sha, line: 1, side: "RIGHT" };
       const { id } = (await ask(`/pulls/${pullRequest}/comments`, { body, ...place })) as Answered;
       return { id: String(id), comment: String(id) };
     },
-    async reactions(_, { comment }) {
-      const found = (await ask(`/pulls/comments/${comment}/reactions?per_page=100`)) as readonly Answered[];
-      return found.map(dialects.github.reactionOf);
-    },
+    reactions: async (_, { comment }) =>
+      (await list(`/pulls/comments/${comment}/reactions`)).map(dialects.github.reactionOf),
     async replies(pullRequest, { id }) {
-      const found = (await ask(`/pulls/${pullRequest}/comments?per_page=100`)) as readonly Answered[];
+      const found = await list(`/pulls/${pullRequest}/comments`);
       return found.filter(({ in_reply_to_id: root }) => String(root) === id).map(listed);
     },
   }),
-  gitlab: (ask: Ask): LoopThreads => ({
+  gitlab: (ask: Ask, list: List): LoopThreads => ({
     async begin(pullRequest, { path }, body) {
       const { diff_refs: shas } = (await ask(`/merge_requests/${pullRequest}`)) as { readonly diff_refs: object };
       const position = { ...shas, position_type: "text", new_path: path, old_path: path, new_line: 1 };
       const made = (await ask(`/merge_requests/${pullRequest}/discussions`, { body, position })) as Discussion;
       return { id: made.id, comment: String(made.notes[0]?.["id"]) };
     },
-    async reactions(pullRequest, { comment }) {
-      const path = dialects.gitlab.reactions(pullRequest, comment);
-      return ((await ask(`${path}?per_page=100`)) as readonly Answered[]).map(dialects.gitlab.reactionOf);
-    },
+    reactions: async (pullRequest, { comment }) =>
+      (await list(dialects.gitlab.reactions(pullRequest, comment))).map(dialects.gitlab.reactionOf),
     async replies(pullRequest, { id, comment }) {
       const { notes } = (await ask(`/merge_requests/${pullRequest}/discussions/${id}`)) as Discussion;
       return notes.map(listed).filter((note) => note.id !== comment);
