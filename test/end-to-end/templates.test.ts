@@ -81,6 +81,7 @@ function here<Value>(value: Value): Value {
 async function happen(
   sample: TemplateSample,
   automation: { id: string; triggers: readonly { id: string; type: string; secret?: string }[] },
+  dueAt: Date,
 ) {
   const own = automation.triggers.find(({ type }) => type !== "api");
   if (own === undefined) throw new Error("the automation has no trigger of its own");
@@ -96,9 +97,7 @@ async function happen(
     return send(`/hook/${own.id}`, headers, body);
   }
   if (own.type === "schedule") {
-    await offstage.database.pool.query("update trigger set next_at = date_trunc('minute', now()) where id = $1", [
-      own.id,
-    ]);
+    await offstage.database.pool.query("update trigger set next_at = $2 where id = $1", [own.id, dueAt]);
     return;
   }
   const { rows } = await offstage.database.pool.query<{ id: string }>(
@@ -120,11 +119,14 @@ async function send(path: string, headers: Readonly<Record<string, string | unde
 }
 
 async function tryTemplate(automation: AutomationTemplate["automation"], sample: TemplateSample): Promise<void> {
-  // Nothing of a template is changed but how long it waits: for more of the same, and for its time.
+  // Nothing of a template is changed but how long it waits: for more of the same, and for its time, which is this minute and no other.
+  const now = new Date();
+  const cron = `${now.getUTCMinutes()} ${now.getUTCHours()} ${now.getUTCDate()} ${now.getUTCMonth() + 1} *`;
+  const dueAt = new Date(Math.floor(now.getTime() / 60_000) * 60_000);
   const triggers = automation.triggers.map((trigger) => ({
     ...trigger,
     debounceSeconds: null,
-    ...(trigger.type === "schedule" && { cron: "* * * * *" }),
+    ...(trigger.type === "schedule" && { cron, timeZone: "UTC" }),
   }));
   const made = await post<{ id: string; triggers: { id: string; type: string; secret?: string }[] }>(
     "/automation/create",
@@ -135,7 +137,7 @@ async function tryTemplate(automation: AutomationTemplate["automation"], sample:
     },
   );
   const before = await look();
-  await happen(sample, made);
+  await happen(sample, made, dueAt);
   const id = await waitFor(
     async () => {
       const [run] = (await client.automation.runs(made.id)).runs;
