@@ -38,7 +38,7 @@ async function say(text: string): Promise<void> {
 async function answer(text: string): Promise<void> {
   const message = await nextMessage(database, claimed);
   if (message === null) throw new Error("there is no message to answer");
-  const data = { text: `${text} (as it was said)`, part: null };
+  const data = { text: `${text} (as it was said)`, part: "1" };
   await appendClaimEvents(database, claimed, [{ type: "agent.message", data }]);
   await completeMessage(database, claimed, message.id, { answer: text, isKept: true });
 }
