@@ -105,7 +105,6 @@ export const failureCodes = [
   "push_rejected",
   "pull_request_refused",
   "forge_unavailable",
-  "invalid_template",
   "object_store_unavailable",
   "worker_lost",
   "too_many_attempts",

@@ -2,7 +2,7 @@
 -- Ends a job as failed before it came to a session, and counts that for its automation, unless a session of it was counted. The automation is locked before the job, as in
 -- fire_trigger, so that nobody waits in a circle.
 -- Measured: 177 µs, 37 pages: the first run that fails, nobody has a webhook.
--- Caller: src/store/automations/jobs.ts. Nodes of the version before fail a job by a statement of their own, which counts nothing.
+-- Callers: src/store/automations/jobs.ts. Nodes of the version before fail a job by a statement of their own, which counts nothing.
 -- @param of_attempt the claim's fence: under an older one nothing changes
 -- @param is_dead its workers broke off too often
 -- @returns whether it failed now

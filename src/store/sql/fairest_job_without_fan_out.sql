@@ -3,7 +3,7 @@
 -- must not be in the way of the rest. One jump in the index for each automation that has something pending.
 -- It goes with claim_job.without_fan_out.
 -- Measured: 180 µs, 38 pages: thirty automations of twenty organizations have five jobs each.
--- Caller: claim_job.
+-- Callers: claim_job.
 create or replace function fairest_job_without_fan_out() returns uuid language plpgsql set plan_cache_mode to force_generic_plan as $$
 declare
   chosen uuid;

@@ -4,7 +4,7 @@
 -- time does it; the others return at once. The automations are locked before their jobs, as in fire_trigger, and in the order of their
 -- ids, as by others who lock several, so that no trigger is decided meanwhile and nobody waits in a circle: which runs are over is written by a statement of its own before.
 -- Measured: 374 µs, 42 pages: one job has waited for quiet.
--- Caller: src/store/automations/firings.ts, once a second.
+-- Callers: src/store/automations/firings.ts. A worker calls it once a second.
 -- @returns how many were let go
 create or replace function release_held_jobs() returns integer language plpgsql set plan_cache_mode to force_generic_plan as $$
 declare
