@@ -13,7 +13,7 @@ export interface Subscription {
 /** Notifications between the processes that share a database. */
 export interface Notifications {
   /**
-   * Calls `heard` for each notification on a channel. After a lost connection every listener is called with "",
+   * Calls `listener` for each notification on a channel. After a lost connection every listener is called with "",
    * because notifications may have been missed: it must query the database itself.
    */
   listen(channel: string, listener: (payload: string) => void): Promise<Subscription>;

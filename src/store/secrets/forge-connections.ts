@@ -197,7 +197,6 @@ async function lockSealed(transaction: Queryable, organizationId: string, id: st
 
 /**
  * Replaces the secret of a connection's webhook. The one before is accepted for another day.
- * @param hookSecret the new one; omitted: it is made
  * @returns the connection with the new secret, which is shown only now
  * @throws NotFoundError
  */

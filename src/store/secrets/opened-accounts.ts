@@ -56,7 +56,8 @@ export async function openAccount(
 
 /**
  * Records what a check found that its person asked for, after which the account is tried again everywhere if its token is good.
- * @param revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and dropped
+ * @param account with the revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and
+ *   dropped
  */
 export function saveAccountHealth(database: Database, account: CheckedAccount, check: ConnectionCheck): Promise<void> {
   return database.transaction(async (transaction) => {
@@ -68,7 +69,8 @@ export function saveAccountHealth(database: Database, account: CheckedAccount, c
 
 /**
  * Records what a worker's check found. Where the account was refused it is not tried again: that is for its person to say.
- * @param revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and dropped
+ * @param account with the revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and
+ *   dropped
  */
 export async function saveAccountFinding(
   database: Database,
