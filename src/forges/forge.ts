@@ -138,6 +138,8 @@ export interface Forge {
   readonly opensPullRequests: boolean;
   /** Full name of the ref of the repository that has a pull request's newest commit, a fork's too. Null: the forge has none. */
   readonly pullRequestRef: ((number: number) => string) | null;
+  /** What is between a repository's address and the commit in the address of a file's page. Null: its addresses have another form. */
+  readonly filePages: string | null;
   /** Sends one request about a repository with the forge's own credential. Null: it has no API. */
   readonly call: RepositoryCall | null;
   /**

@@ -160,6 +160,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull-requests/${number}/from`,
+    filePages: null,
     feedback: createDataCenterFeedback({
       host,
       webUrl,

@@ -169,6 +169,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     webUrl: settings.webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull/${number}/head`,
+    filePages: "blob",
     feedback: createGitHubFeedback({
       host,
       call,

@@ -145,6 +145,7 @@ export function createGitLab(settings: GitLabSettings): Forge {
     webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/merge-requests/${number}/head`,
+    filePages: "-/blob",
     feedback: createGitLabFeedback({
       host,
       webUrl,

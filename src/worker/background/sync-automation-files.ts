@@ -253,18 +253,10 @@ async function check(
 }
 
 /** The address of a file's page on its forge; null if it has none. */
-function pageOf({ kind }: Forge, { cloneUrl }: RepositoryAddress, commit: string, path: string): string | null {
-  // Data Center has another form of addresses.
-  const betweens: Readonly<Record<string, string>> = {
-    github: "blob",
-    gitlab: "-/blob",
-    gitea: "src/commit",
-    bitbucket: "src",
-  };
-  const between = betweens[kind] ?? null;
-  if (between === null || !/^https?:/u.test(cloneUrl)) return null;
+function pageOf({ filePages }: Forge, { cloneUrl }: RepositoryAddress, commit: string, path: string): string | null {
+  if (filePages === null || !/^https?:/u.test(cloneUrl)) return null;
   const encoded = path.split("/").map(encodeURIComponent).join("/");
-  return `${cloneUrl.replace(/\.git$/u, "")}/${between}/${commit}/${encoded}`;
+  return `${cloneUrl.replace(/\.git$/u, "")}/${filePages}/${commit}/${encoded}`;
 }
 
 /** Says at the commit what became of the files, if there are any or were. The same once, however often it is looked at. */
