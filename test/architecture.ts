@@ -193,7 +193,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     repositories: ["fields"],
     environments: ["fields"],
     agents: ["fields"],
-    webhooks: [],
+    webhooks: ["time"],
     errors: [],
     time: [],
     fields: [],
