@@ -117,6 +117,10 @@ describe("the queue's conditions", () => {
     );
     expect(lanes).toMatch(/Index (?:Only )?Scan using session_to_claim_by_lane/u);
     expect(lanes).not.toMatch(/claimable\(|lane\(|Sort/u);
+    const job = await planOf(
+      "select organization_id from job where claimable_job(job) order by organization_id, automation_id limit 1",
+    );
+    expect(job).toMatch(/Index Only Scan using job_to_claim/u);
   });
 
   test("hold on one connection for a claim with rivals and for one without", async () => {
