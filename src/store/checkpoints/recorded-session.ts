@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors/errors.ts";
 import { readClaimed, type ClaimedSession } from "../queue/claims.ts";
+import { one } from "../one-row.ts";
 
 /** What is needed to run a recorded session again. */
 export interface RecordedSession {
@@ -25,8 +25,7 @@ export async function readRecordedSession(
     "select attempt from session where id = $1 and organization_id = $2",
     [id, organizationId],
   );
-  const attempt = found.rows[0]?.attempt;
-  if (attempt === undefined) throw new NotFoundError(`session ${id} was not found`);
+  const { attempt } = one(found.rows, "session", id);
   const session = await readClaimed(database, { sessionId: id, organizationId, attempt });
   const messages = await database.pool.query<{ text: string }>(
     "select text from message where session_id = $1 and status = 'done' order by position",

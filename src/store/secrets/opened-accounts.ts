@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { NotFoundError, OffstageError } from "../../domain/errors/errors.ts";
+import { OffstageError } from "../../domain/errors/errors.ts";
 import type { Account } from "../../domain/people/account.ts";
 import {
   boundedProblems,
@@ -10,6 +10,7 @@ import {
 import { healthOf, untilNextCheck } from "./connection-rows.ts";
 import type { Sealed, Vault } from "./vault.ts";
 import type { AccountOwner } from "./accounts.ts";
+import { one } from "../one-row.ts";
 
 /** An account with its token. Only where forges are called may this be read. */
 export interface OpenedForgeAccount extends Pick<Account, "id" | "kind" | "webUrl" | "apiUrl" | "name"> {
@@ -50,8 +51,7 @@ export async function openAccount(
     `select ${sealedColumns} from forge_account where id = $1 and organization_id = $2 and user_id = $3`,
     [id, organizationId, userId],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`account ${id} was not found`);
-  return opened(vault, rows[0]);
+  return opened(vault, one(rows, "account", id));
 }
 
 /**
