@@ -2,10 +2,9 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../../atomic-file.ts";
 import type { Database } from "../../database/database.ts";
-import type { Subscription } from "../../database/notifications.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
-import { createService, type Service } from "../../lifecycle/service.ts";
+import { createPeriodic, withListener } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import type { Logger } from "../../observability.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
@@ -40,7 +39,6 @@ interface Place {
  */
 export function createErasures(place: Place): Service {
   const { database, logger } = place;
-  let subscription: Subscription | null = null;
   const rounds = createPeriodic({
     round: async (stopping) => {
       await eraseOrganizations(place, stopping);
@@ -49,16 +47,7 @@ export function createErasures(place: Place): Service {
     everyMs,
     onFailure: (error) => logger.warn({ err: error }, "could not erase an organization; will retry"),
   });
-  return createService({
-    async start() {
-      subscription = await database.listen(erasureChannel, () => rounds.now());
-      await rounds.start();
-    },
-    async stop() {
-      await subscription?.close();
-      await rounds.stop();
-    },
-  });
+  return withListener(rounds, (now) => database.listen(erasureChannel, now));
 }
 
 async function eraseOrganizations({ database, logger, objects }: Place, stopping: AbortSignal): Promise<void> {

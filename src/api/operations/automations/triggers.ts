@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { eventContextSchema, type Automation, type EventContext } from "../../../domain/automations/automation.ts";
 import { queuedJobSchema, type JobTask, type QueuedJob } from "../../../domain/automations/job.ts";
-import { triggerSchema, type Trigger, type TriggerInput } from "../../../domain/automations/trigger.ts";
+import { triggerSchema, type Trigger } from "../../../domain/automations/trigger.ts";
 import { ConflictError, ForbiddenError, NotFoundError } from "../../../domain/errors/errors.ts";
 import type { Principal } from "../../../domain/people/key.ts";
 import { getAutomation, type AutomationRecord } from "../../../store/automations/automations.ts";
@@ -34,25 +34,6 @@ export function toAutomation(
 function toTrigger({ publicUrl }: Pick<ApiOptions, "publicUrl">, record: TriggerRecord, secret?: string): Trigger {
   if (record.type !== "webhook" && record.type !== "source") return record;
   return { ...record, url: `${publicUrl()}/hook/${record.id}`, ...(secret !== undefined && { secret }) };
-}
-
-/**
- * Checks what only the templates' processes can: that conditions and keys are valid CEL of the right type.
- * @throws InvalidInputError that names the field
- */
-export async function checkTriggers(
-  { templates }: Pick<ApiOptions, "templates">,
-  list: readonly TriggerInput[],
-  principal: Principal,
-): Promise<void> {
-  const asker = askerOf(principal);
-  for (const [index, { condition, concurrency }] of list.entries()) {
-    const field = `triggers[${index}]`;
-    if (condition !== "") await templates.checkExpression(`${field}.condition`, condition, "bool", asker);
-    if (concurrency !== null) {
-      await templates.checkExpression(`${field}.concurrency.key`, concurrency.key, "string", asker);
-    }
-  }
 }
 
 /** Adds the operations on triggers: fire that of the API, replace a secret. */
