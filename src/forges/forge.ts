@@ -182,14 +182,14 @@ export interface Forge {
   /**
    * What the forge tells of the rights on a repository, with at most two requests.
    * @param branch the work branch
-   * @param isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
+   * @param options.isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API
    */
   readAccess(
     address: RepositoryAddress,
     branch: string,
     signal: AbortSignal,
-    isNeeded?: boolean,
+    options?: { readonly isNeeded?: boolean },
   ): Promise<RepositoryAccess | null>;
   /**
    * What the forge tells of who may approve pull requests into a branch, with at most two requests, each asked once.

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { jobStatuses, type JobStatus } from "../../src/domain/automations/job.ts";
-import { ConflictError } from "../../src/domain/errors/errors.ts";
+import { ConflictError, messageOf } from "../../src/domain/errors/errors.ts";
 import { sessionStatuses, type SessionStatus } from "../../src/domain/sessions/status.ts";
 import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
 import { moveSession } from "../../src/store/sessions/transition.ts";
@@ -27,31 +27,35 @@ const movesOfJobs: Readonly<Record<JobStatus, readonly JobStatus[]>> = {
   cancelled: [],
 };
 
-test.each(jobStatuses)("a job that is %s makes its moves, and a refused one changes nothing", async (from) => {
+/** A job of a new organization that has a status. @returns its id, and what asks for its status */
+async function addJob(status: JobStatus) {
   const { database } = testDatabase;
   const organizationId = await addOrganization(database);
   const automationId = await addAutomation(database, organizationId, "moving");
-  const made: JobStatus[] = [];
+  const id = crypto.randomUUID();
+  await createJobs(database, [{ id, organizationId, automationId, priority: 5, payload: {} }]);
+  await database.pool.query("update job set status = $2 where id = $1", [id, status]);
+  return { id, statusOf: async () => (await getJob(database, organizationId, id))?.status };
+}
+
+test.each(jobStatuses)("a job that is %s makes its moves, and a refused one changes nothing", async (from) => {
   for (const to of jobStatuses) {
-    const id = crypto.randomUUID();
-    await createJobs(database, [{ id, organizationId, automationId, priority: 5, payload: {} }]);
-    await database.pool.query("update job set status = $2 where id = $1", [id, from]);
-    const statusOf = async () => (await getJob(database, organizationId, id))?.status;
-    const move = database.pool.query("select from move_job($1, $2, $3)", [id, from, to]);
-    if (movesOfJobs[from].includes(to)) {
-      await move;
-      made.push(to);
-    } else await expect(move).rejects.toThrow(`a job that is ${from} can't become ${to}`);
-    expect(await statusOf()).toBe(made.includes(to) ? to : from);
-    // It has another status by now, or an attempt that nobody has made.
-    if (made.includes(to) && to !== "pending") {
-      await database.pool.query("select from move_job($1, $2, $3)", [id, from, to]);
-      await database.pool.query("update job set status = $2 where id = $1", [id, from]);
-      await database.pool.query("select from move_job($1, $2, $3, of_attempt => 7)", [id, from, to]);
-      expect(await statusOf()).toBe(from);
-    }
+    const { id, statusOf } = await addJob(from);
+    const refusal: unknown = await testDatabase.database.pool
+      .query("select from move_job($1, $2, $3)", [id, from, to])
+      .then(() => null, messageOf);
+    const expected = movesOfJobs[from].includes(to) ? [null, to] : [`a job that is ${from} can't become ${to}`, from];
+    expect([refusal, await statusOf()]).toEqual(expected);
   }
-  expect(made.toSorted()).toEqual(movesOfJobs[from].toSorted());
+});
+
+test.each([
+  ["status", "select move_job($1, 'running', 'completed') as moved"],
+  ["attempt", "select move_job($1, 'pending', 'running', of_attempt => 7) as moved"],
+])("a job that has another %s by now does not move", async (_what, move) => {
+  const { id, statusOf } = await addJob("pending");
+  const { rows } = await testDatabase.database.pool.query(move, [id]);
+  expect([rows, await statusOf()]).toEqual([[{ moved: null }], "pending"]);
 });
 
 test("nothing but move_job writes the status of a job, its fence or what came of it", async () => {

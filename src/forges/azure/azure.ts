@@ -79,7 +79,7 @@ export function createAzure(settings: AzureSettings): Forge {
       keepsClosedHead: true,
       harmless: withinLimit,
     }),
-    readAccess: (address, branch, signal, isNeeded = false) =>
+    readAccess: (address, branch, signal, { isNeeded = false } = {}) =>
       readAccess(api, address, { branch, hasToken: token !== undefined, isNeeded }, signal),
     fork: (address, signal) => forkOnAzure(api, webUrl, address, signal),
   };

@@ -197,7 +197,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     address: RepositoryAddress,
     _: string,
     signal: AbortSignal,
-    isNeeded = false,
+    { isNeeded = false }: { readonly isNeeded?: boolean } = {},
   ): Promise<RepositoryAccess> {
     const once = isNeeded ? {} : onlyALook;
     const path = pathOn(webUrl, address);

@@ -147,7 +147,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     address: RepositoryAddress,
     branch: string,
     signal: AbortSignal,
-    isNeeded = false,
+    { isNeeded = false }: { readonly isNeeded?: boolean } = {},
   ): Promise<RepositoryAccess> {
     const once = isNeeded ? {} : onlyALook;
     const [repository, found] = await Promise.all([

@@ -64,7 +64,7 @@ test("a step that opened a secret does not show it if it fails", async () => {
     attempt = beginAttempt(attempt, { database: world.database, mask: createMask(["a-value-that-is-sealed"]) });
     return Promise.reject(new SessionError({ ...failed.failure, reason: "It said a-value-that-is-sealed." }));
   });
-  await expect(told).rejects.toThrow();
+  await expect(told).rejects.toThrow("It said a-value-that-is-sealed.");
   const { rows } = await world.database.pool.query<{ reason: string }>(
     "select data -> 'failure' ->> 'reason' as reason from event where type = 'step.failed'",
   );

@@ -206,7 +206,7 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
   );
 }
 
-function addRuns(app: App, options: ApiOptions): void {
+function addRuns(app: App, options: Pick<ApiOptions, "database" | "publicUrl">): void {
   app.get(
     "/automation/:keyOrId/runs",
     {
@@ -230,7 +230,11 @@ function addRuns(app: App, options: ApiOptions): void {
 }
 
 /** @throws InvalidInputError that names the field, if the template of a title can't be parsed */
-async function checkTitle({ templates }: ApiOptions, title: string, principal: Principal): Promise<void> {
+async function checkTitle(
+  { templates }: Pick<ApiOptions, "templates">,
+  title: string,
+  principal: Principal,
+): Promise<void> {
   try {
     await templates.check(title, askerOf(principal));
   } catch (error) {

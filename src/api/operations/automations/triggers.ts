@@ -73,7 +73,11 @@ export function addTriggerOperations(app: App, options: ApiOptions): void {
 }
 
 /** Adds the specification's trigger. `agent` is an older noun for `automation` in the path. */
-function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent"): void {
+function addTrigger(
+  app: App,
+  options: Pick<ApiOptions, "inserts" | "database" | "templates">,
+  noun: "automation" | "agent",
+): void {
   app.post(
     `/${noun}/:keyOrId/trigger`,
     {
@@ -112,7 +116,7 @@ interface Call {
 }
 
 async function triggerAutomation(
-  options: ApiOptions,
+  options: Pick<ApiOptions, "inserts" | "database" | "templates">,
   principal: Principal,
   keyOrId: string,
   call: Call,
@@ -138,7 +142,7 @@ function isPlain({ enabled, condition, concurrency, debounceSeconds, maxPerHour 
  * @throws ConflictError if the trigger is disabled
  */
 async function triggerByPolicy(
-  { database, templates }: ApiOptions,
+  { database, templates }: Pick<ApiOptions, "database" | "templates">,
   principal: Principal,
   automation: AutomationRecord,
   own: TriggerRecord,
@@ -172,7 +176,7 @@ async function triggerByPolicy(
  * @throws NotFoundError if the key is not limited and there is no such automation
  */
 async function requireTriggerable(
-  options: ApiOptions,
+  options: Pick<ApiOptions, "database">,
   principal: Principal,
   keyOrId: string,
 ): Promise<AutomationRecord> {
