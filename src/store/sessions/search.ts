@@ -33,7 +33,7 @@ interface Search {
   readonly needed: number;
 }
 
-// None of these decides what is found: they decide how much is read for it. With them the searches of `npm run bench:size` take 3 to 7 ms
+// None of these decides what is found: they decide how much is read for it. With them the searches of `npm run bench:size` take 3 to 15 ms
 // at the median, of 10,000 sessions as of 10 million (docs/operating.md). Measure a change of one there, at both ends.
 /** The first scan reads this many sessions for each session of the page. */
 const scannedForEach = 5;
