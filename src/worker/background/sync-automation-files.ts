@@ -175,7 +175,8 @@ async function headOf(mirror: Mirror, configured: string | null, signal: AbortSi
   throw new InvalidInputError(`it has no ${configured === null ? "default branch" : `branch ${configured}`}`);
 }
 
-interface Place extends Head {
+/** The branch whose files are read, and where it is. */
+interface SyncedBranch extends Head {
   readonly mirror: Mirror;
   readonly forge: Forge;
   readonly address: RepositoryAddress;
@@ -184,7 +185,7 @@ interface Place extends Head {
 async function readFiles(
   options: FileSyncs,
   claim: ClaimedSync,
-  { branch, commit, mirror, forge, address }: Place,
+  { branch, commit, mirror, forge, address }: SyncedBranch,
   signal: AbortSignal,
 ): Promise<ReadBranch> {
   const into = `refs/offstage/latest/${branch.replaceAll("/", "-")}`;
