@@ -62,7 +62,7 @@ describe("src/store/sql", () => {
     const sources = await sourcesOf(join(import.meta.dirname, "../../src"));
     for (const { name, sql } of set.definitions) {
       const header = sql.replaceAll(/\n-- /gu, " ");
-      const named = /-- Callers: (.+?)\.(?: |\n)/u.exec(header)?.[1]?.split(", ");
+      const named = / Callers: (.+?)\.(?: |\n)/u.exec(header)?.[1]?.split(", ");
       const isTrigger = /\breturns trigger\b/u.test(sql);
       const isOverload = name.includes(".");
       const call = new RegExp(`\\b${name}\\(`, "u");
