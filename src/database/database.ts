@@ -29,7 +29,7 @@ const idleLimitMs = 60_000;
 
 /**
  * Opens PostgreSQL, the embedded one if `url` is null, and migrates its schema.
- * @param options.beside for a short command that shares the embedded server of a running process
+ * @param options.attach for a short command that shares the embedded server of a running process
  * @param options.migrated false: leaves the schema as it is, to back it up or to restore into it
  * @throws ConflictError if another process uses the embedded database, or a newer Offstage has migrated the schema
  * @throws InvalidInputError if the embedded database's folder can't be used, or a pooler shares connections at `url`

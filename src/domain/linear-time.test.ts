@@ -279,6 +279,7 @@ const calls: Readonly<Record<string, Call>> = {
     ])
       withArguments(patterns, address)(exported, text);
   },
+  "retry-after.boundedRetryAfterMs": first,
   "retry-after.retryAfterMs": first,
   "rounds.checked": (exported, text) => {
     const checks = { sha: "a", since: 0, dueAt: 0, failed: [failedCheck(text), failedCheck(`${text}b`)] };
@@ -414,6 +415,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "child-environment.childEnvironment": "variables of the server's own",
   "token-bucket.createTokenBucket": "numbers and a clock",
   "backoff.backoffMs": "numbers and chance",
+  "backoff.shortened": "numbers and chance",
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.pageOf": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",

@@ -138,6 +138,8 @@ export interface Forge {
   readonly opensPullRequests: boolean;
   /** Full name of the ref of the repository that has a pull request's newest commit, a fork's too. Null: the forge has none. */
   readonly pullRequestRef: ((number: number) => string) | null;
+  /** What is between a repository's address and the commit in the address of a file's page. Null: its addresses have another form. */
+  readonly filePages: string | null;
   /** Sends one request about a repository with the forge's own credential. Null: it has no API. */
   readonly call: RepositoryCall | null;
   /**
@@ -180,14 +182,14 @@ export interface Forge {
   /**
    * What the forge tells of the rights on a repository, with at most two requests.
    * @param branch the work branch
-   * @param isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
+   * @param options.isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API
    */
   readAccess(
     address: RepositoryAddress,
     branch: string,
     signal: AbortSignal,
-    isNeeded?: boolean,
+    options?: { readonly isNeeded?: boolean },
   ): Promise<RepositoryAccess | null>;
   /**
    * What the forge tells of who may approve pull requests into a branch, with at most two requests, each asked once.

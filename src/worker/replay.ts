@@ -114,8 +114,15 @@ async function replay(
     await gateway.close();
   }
   const exported = await exportClones({ session, signal }, services, clones, { coAuthored: false });
-  const different = exported.filter(({ work }, index) => mask.text(work.patch) !== (original.patches[index] ?? ""));
+  const different = exported.filter(({ clone, work }) => mask.text(work.patch) !== patchOf(original, clone));
   return { different: different.map(({ clone }) => clone.repository.name), unused: answers.left() };
+}
+
+/** @throws Error if the session has no such repository */
+function patchOf({ patches }: Pick<RecordedSession, "patches">, { repository }: Clone): string {
+  const patch = patches.get(repository.position);
+  if (patch === undefined) throw new Error(`there is no repository ${repository.position} in the recorded session`);
+  return patch;
 }
 
 async function replayTurns(

@@ -80,33 +80,48 @@ interface Outcome {
   readonly code?: FailureCode;
 }
 
+/** An attempt with its secrets, and the worker's services with the forges of its organization. */
+interface Opened {
+  readonly attempt: Attempt;
+  readonly services: AttemptServices;
+}
+
 async function runToEnd(begun: Attempt, shared: AttemptServices, safePoints: SafePoints): Promise<Outcome> {
   const claimedAt = performance.now();
-  let attempt = begun;
-  let services = shared;
+  let opened: Opened = { attempt: begun, services: shared };
+  const step = namedSteps(() => opened.attempt, shared);
+  // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
+  shared.gateways.prepare();
   try {
-    services = await withOwnForges(shared, begun.session);
-    attempt = await withSecrets(begun, services);
-    services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
-    const summary = await runSteps(attempt, services, safePoints);
+    const workspace = await step("prepare", async () => {
+      const services = await withOwnForges(shared, begun.session);
+      const attempt = await withSecrets(begun, services);
+      opened = { attempt, services };
+      services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
+      return prepareWorkspace(attempt, services);
+    });
+    const { attempt, services } = opened;
+    const summary = await runSteps(attempt, services, step, workspace, safePoints);
     await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
     await untilStored(attempt, () => finishSession(services.database, attempt.session, completed));
     return { outcome: "completed" };
   } catch (error) {
-    return endAttempt(attempt, services, error);
+    return endAttempt(opened.attempt, opened.services, error);
   }
 }
 
-/** The attempt itself, step by step. @returns the session's summary */
-async function runSteps(attempt: Attempt, services: AttemptServices, safePoints: SafePoints): Promise<string> {
-  const step = namedSteps(attempt, services);
+/** The steps of an attempt from its workspace on. @returns the session's summary */
+async function runSteps(
+  attempt: Attempt,
+  services: AttemptServices,
+  step: RunStep,
+  workspace: Workspace,
+  safePoints: SafePoints,
+): Promise<string> {
   const checkpointer = createCheckpointer(attempt, services);
-  // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
-  services.gateways.prepare();
+  const { clones, missingSetups, checkpoint } = workspace;
   try {
-    const workspace = await step("prepare", () => prepareWorkspace(attempt, services));
-    const { clones, missingSetups, checkpoint } = workspace;
     if (missingSetups.length > 0) await step("setup", () => setUp(attempt, services, missingSetups));
     const origin =
       checkpoint === null

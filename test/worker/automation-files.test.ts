@@ -219,7 +219,7 @@ test("an error in one file is told at the commit, leaves its last good version w
     expect.stringContaining("instructions: "),
     null,
     expect.stringContaining("unknown field: repositories"),
-    expect.stringContaining("triggers.0.condition: "),
+    expect.stringContaining("triggers[0].condition: "),
     expect.stringContaining("agent: there is no provider none"),
     expect.stringContaining(`macro: ${macroOf("b")} is that of`),
   ]);

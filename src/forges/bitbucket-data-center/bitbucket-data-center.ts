@@ -118,7 +118,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     address: RepositoryAddress,
     _: string,
     signal: AbortSignal,
-    isNeeded = false,
+    { isNeeded = false }: { readonly isNeeded?: boolean } = {},
   ): Promise<RepositoryAccess> {
     const once = isNeeded ? {} : onlyALook;
     const answer = await call(address, "GET", "", signal, once);
@@ -160,6 +160,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull-requests/${number}/from`,
+    filePages: null,
     feedback: createDataCenterFeedback({
       host,
       webUrl,

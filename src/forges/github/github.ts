@@ -169,6 +169,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     webUrl: settings.webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull/${number}/head`,
+    filePages: "blob",
     feedback: createGitHubFeedback({
       host,
       call,
@@ -197,7 +198,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
       refusalOf: (_call, _address, answer) => Promise.resolve(refusalOf(answer)),
       keepsClosedHead: true,
     }),
-    async readAccess(address, branch, signal, isNeeded = false) {
+    async readAccess(address, branch, signal, { isNeeded = false } = {}) {
       const once = isNeeded ? {} : onlyALook;
       const [repository, rules] = await Promise.all([
         call(address, "GET", "", signal, once),

@@ -1,8 +1,9 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError, NotFoundError, type Failure } from "../../domain/errors/errors.ts";
+import { ConflictError, type Failure } from "../../domain/errors/errors.ts";
 import { storable, storableJson } from "../../domain/fields/text.ts";
 import type { PlannedRetry } from "../../domain/sessions/retry.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
+import { one } from "../one-row.ts";
 
 /** A session whose row the current transaction has locked. */
 export interface LockedSession {
@@ -30,9 +31,7 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
      from session where id = $1 and organization_id = $2 for no key update`,
     [id, organizationId],
   );
-  const [session] = rows;
-  if (session === undefined) throw new NotFoundError(`session ${id} was not found`);
-  return session;
+  return one(rows, "session", id);
 }
 
 /** What belongs to a move, besides the new status. */

@@ -66,7 +66,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
     recordingsOfDeleted: () => pruneRecordingsOfDeleted(database, recordingsDirectory, signal),
     // After the workspaces, whose clones borrow from mirrors.
-    mirrors: () => maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal),
+    mirrors: async () => (await maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal)).removed,
     // Last, because the first time in an existing database it counts all events.
     mostEvents: () => boundEvents(database, { all: retention.eventsBytes, each: retention.sessionEventsBytes }, signal),
   };

@@ -238,7 +238,7 @@ async function takeTurn(
       // Another provider can't load this session.
       resume: harness?.provider === provider.id ? harness.sessionId : null,
       onSession: async (sessionId) => {
-        harness = { provider: provider.id, sessionId };
+        harness = { provider: provider.id, model, sessionId };
         await saveHarness(database, session, harness);
       },
       signal: AbortSignal.any([attempt.signal, over.signal]),
