@@ -208,6 +208,7 @@ it("ends a turn whose model answers nothing but errors, however busily it is ask
       lastError: "overloaded (HTTP 529)",
       lastErrorPasses: true,
       retryAfterMs: 7_000,
+      unanswered: 0,
     });
   const { result } = await turn([{ hang: true }], { stallMs: 1_000, traffic });
   await expect(result).rejects.toMatchObject({
@@ -216,6 +217,21 @@ it("ends a turn whose model answers nothing but errors, however busily it is ask
     retryAfterMs: 7_000,
     message: expect.stringContaining("overloaded") as string,
   });
+});
+
+it("ends a turn whose model has a request and says nothing, for a while", async () => {
+  const traffic = () =>
+    Promise.resolve({
+      lastActivity: 0,
+      lastAnswer: 0,
+      answered: 0,
+      lastError: null,
+      lastErrorPasses: false,
+      retryAfterMs: null,
+      unanswered: 1,
+    });
+  const { result } = await turn([{ hang: true }], { stallMs: 1_000, traffic });
+  await expect(result).rejects.toMatchObject({ code: "model_error", passing: true });
 });
 
 /** What starts a shell script in the place of a harness. */

@@ -9,6 +9,7 @@ import {
   exitFailure,
   modelFailure,
   refusalFailure,
+  silenceFailure,
   stallFailure,
   tooLongFailure,
 } from "./turn-failures.ts";
@@ -173,7 +174,7 @@ function stalled(request: TurnRequest, { life: activity }: Harness, signal: Abor
     const badMs = now - Math.max(activity.lastSign(), traffic?.lastAnswer ?? 0);
     const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
     if (activity.toolRuns() || goesOn) return null;
-    if (failing === null) return stallFailure(quietMs);
+    if (failing === null) return (traffic?.unanswered ?? 0) > 0 ? silenceFailure(quietMs) : stallFailure(quietMs);
     return modelFailure(failing, outlookOf(traffic));
   }
   return new Promise((_, reject) => {
