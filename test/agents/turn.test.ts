@@ -126,6 +126,26 @@ describe("a turn", () => {
     expect(sleepers(mark)).toEqual([]);
   });
 
+  it("whose sandbox is lost waits for it", async () => {
+    const sandbox = createUnsandboxed();
+    const { result } = await turn([], {
+      launch: shellProgram("sleep 1; exit 127"),
+      start: ({ command, arguments: parameters }, signal) => ({
+        ...sandbox.start({
+          command,
+          arguments: parameters,
+          environment: {},
+          workspace: folder,
+          home: folder,
+          readOnly: [],
+          signal,
+        }),
+        fault: () => ({ why: "the engine went away", passes: true }),
+      }),
+    });
+    await expect(result).rejects.toMatchObject({ code: "sandbox_unavailable", passing: true });
+  });
+
   it("that can't be told to the store fails with the store's error", async () => {
     const lost = new Error("the lease was lost");
     const { result } = await turn([{ say: "hello" }], { emit: () => Promise.reject(lost) });
