@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isAboutRights, isApi, serveApi } from "./api.ts";
-import { endPullRequest, proposePullRequest, showPullRequests, type Proposal } from "./api-request.ts";
+import { changeTargets, endPullRequest, proposePullRequest, showPullRequests, type Proposal } from "./api-request.ts";
 import { azureGitPlace, azurePathIn } from "./azure-places.ts";
 import { runCi } from "./ci.ts";
 import { tipOf } from "./commits.ts";
@@ -86,6 +86,10 @@ export interface TestForge {
   quickActions(): readonly string[];
   /** Opens a pull request of a branch that is there, as a person on the forge would. */
   propose(owner: string, name: string, proposal: Proposal): void;
+  /** Gives an open pull request another target, as a reviewer on the forge would. */
+  retarget(owner: string, name: string, number: number, target: string): void;
+  /** Renames a branch as a person on the forge would: open pull requests into it are for its new name, as the default branch is. */
+  renameBranch(owner: string, name: string, branch: string, newName: string): Promise<void>;
   /** Closes a pull request, as a person on the forge would. */
   endPullRequest(owner: string, name: string, number: number, state: "closed" | "merged"): void;
   /**
@@ -189,6 +193,15 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     pathOf: (owner, name) => join(root, owner, `${name}.git`),
     pullRequests: (owner, name) => Promise.resolve(pulls.get(`${owner}/${name}`) ?? []),
     propose: (owner, name, proposal) => proposePullRequest(state, { owner, name }, proposal),
+    retarget: (owner, name, number, target) =>
+      changeTargets(state, { owner, name }, (pull) => (pull.number === number ? target : pull.base)),
+    async renameBranch(owner, name, branch, newName) {
+      const bare = join(root, owner, `${name}.git`);
+      // git moves HEAD with it.
+      await run("git", ["-C", bare, "branch", "--move", branch, newName], { env: gitEnvironment });
+      refs.changed(bare);
+      changeTargets(state, { owner, name }, ({ base }) => (base === branch ? newName : base));
+    },
     endPullRequest: (owner, name, number, ending) => void endPullRequest(state, { owner, name }, number, ending),
     lag: (longestMs, shortestMs = longestMs) => {
       // What is there already is known.

@@ -3,6 +3,7 @@ import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import Markdown from "react-markdown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { SessionError } from "../../src/domain/errors/errors.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge } from "../../src/forges/forge.ts";
 import { createForges } from "../../src/forges/forges.ts";
@@ -119,6 +120,34 @@ describe.each(adapters)("%s", (kind, create, noDifference, owner = "acme", forge
     await forge.openPullRequest(address, request, signal);
     expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, created: false });
     expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
+  });
+
+  it("reads one whose target was changed, and of which the branches say nothing, by its number", async () => {
+    const { name, forge, address, signal } = await setting();
+    await forgeOf().commit(owner, name, "release", { "c.txt": "c\n" });
+    await forge.openPullRequest(address, request, signal);
+    forgeOf().retarget(owner, name, 1, "release");
+    expect(await forge.findPullRequest(address, "work", "main", signal)).toBeNull();
+    expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({
+      state: "open",
+      head: "work",
+      target: "release",
+    });
+    await forgeOf().renameBranch(owner, name, "release", "stable");
+    expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({ state: "open", target: "stable" });
+  });
+
+  it("is told that a target is not there", async () => {
+    const { name, forge, address, signal } = await setting();
+    const answer = await forge.openPullRequest(address, { ...request, target: "gone" }, signal).then(
+      () => "opened",
+      (error: SessionError) => error.code,
+    );
+    // GitLab opens it all the same, as it shows one whose target was removed later: who opens it has to look.
+    expect(answer).toMatch(
+      kind.startsWith("GitLab") ? /^opened$/u : /^(?:pull_request_refused|repository_not_found)$/u,
+    );
+    expect(await forgeOf().pullRequests(owner, name)).toHaveLength(answer === "opened" ? 1 : 0);
   });
 
   it("opens one and no more where the answer was lost", async () => {

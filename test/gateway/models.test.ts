@@ -252,7 +252,7 @@ describe("an answer that began well", () => {
       },
     ];
     const gateway = await open();
-    await expect(ask(gateway, { model: "m" })).rejects.toThrow();
+    await expect(ask(gateway, { model: "m" })).rejects.toThrow("aborted");
     expect(await gateway.traffic()).toMatchObject({
       answered: 0,
       failed: 1,
