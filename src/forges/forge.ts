@@ -16,7 +16,7 @@ export type RepositoryCall = (
   method: ForgeRequest["method"],
   path: string,
   signal: AbortSignal,
-  options?: { readonly body?: unknown; readonly onceWithinMs?: number },
+  options?: Pick<ForgeRequest, "body" | "onceWithinMs" | "takesPage">,
 ) => Promise<ForgeAnswer>;
 
 /** A person's own account at a forge, with its credential. */

@@ -32,7 +32,19 @@ export interface ForgeRequest {
   readonly signal: AbortSignal;
   /** For a request that is not worth waiting for: it is sent once, and given up after this time, in ms. */
   readonly onceWithinMs?: number | undefined;
+  /**
+   * Whether a successful answer is taken that is no JSON, as a page or nothing; omitted: only nothing is, after a DELETE or with status
+   * 204 or 205. Any other comes of something between us and the forge, or of a forge in trouble, and counts as no answer.
+   * @param status 200 to 299
+   */
+  readonly takesPage?: ((status: number, text: string) => boolean) | undefined;
 }
+
+/** Of a check of an address and a credential, which says what is wrong with whatever answers there. */
+export const anyAnswer = { takesPage: () => true };
+
+/** Of a request whose answer is not read, and may be empty. */
+export const emptyAnswer = { takesPage: (_status: number, text: string) => text === "" };
 
 /** Of a look at a repository's rights that need not be answered: work begins all the same. */
 export const onlyALook = { onceWithinMs: 5_000 };
@@ -95,8 +107,9 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
       signal: AbortSignal.any([request.signal, AbortSignal.timeout(limitMs)]),
       ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
     });
-    const body = await readBody(response);
-    const problem = problemOf(response, body);
+    const text = await response.text();
+    const body = parsed(text);
+    const problem = problemOf(response, body) ?? pageProblem(response.status, text, body, request);
     if (problem === null && (response.status === 401 || response.status === 403)) reach?.refused();
     return problem ?? { status: response.status, headers: response.headers, body };
   } catch (error) {
@@ -139,11 +152,23 @@ function askedMsOf(headers: Headers): number | null {
   return Number.isNaN(reset) ? null : Math.max(0, reset * 1_000 - Date.now());
 }
 
-async function readBody(response: Response): Promise<unknown> {
-  const text = await response.text();
+/** Null if it is no JSON. */
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return null;
   }
+}
+
+/** Statuses of success that say that there is no body. */
+const withoutBody: ReadonlySet<number> = new Set([204, 205]);
+
+/** What is wrong with a successful answer whose body is not the API's; null if it is. */
+function pageProblem(status: number, text: string, body: unknown, { method, takesPage }: ForgeRequest): Problem | null {
+  if (status < 200 || status >= 300 || body !== null || withoutBody.has(status)) return null;
+  const isTaken = takesPage?.(status, text) ?? (method === "DELETE" && text === "");
+  if (isTaken || text.trim() === "null") return null;
+  const what = text.trim() === "" ? "an empty body" : `what is no JSON (${text.trim().slice(0, 100)})`;
+  return { words: `it answered ${status} with ${what}`, askedMs: null, waitMs: null, isOpen: true };
 }

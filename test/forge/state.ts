@@ -70,10 +70,15 @@ export type Failure =
    * named repository, or about any.
    */
   | { readonly kind: "status"; readonly status: number; readonly at?: "repository"; readonly name?: string }
+  /** Another's page, or nothing, in the place of an answer of the API, with status 200. */
+  | { readonly kind: "page"; readonly text: string }
   /** A request is taken and never answered; `api`: one of the API for pull requests. */
   | { readonly kind: "hang"; readonly at: "fetch" | "push" | "lfs" | "api" | "repository" }
-  /** Something is made, such as a pull request, and the connection cut before the answer; `comment`: a comment or a reply. */
-  | { readonly kind: "loseAnswer"; readonly at?: "comment" }
+  /**
+   * Something is made, such as a pull request, and the connection cut before the answer; `comment`: a comment or a reply. With `as` this
+   * text is answered in its place, with status 201.
+   */
+  | { readonly kind: "loseAnswer"; readonly at?: "comment"; readonly as?: string }
   /** The limit of requests in an hour is used up (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). */
   | { readonly kind: "primaryLimit"; readonly resetInSeconds: number; readonly status?: 403 | 429 }
   /** Too much at once; without a time, as GitHub often is. */

@@ -157,6 +157,18 @@ describe.each(adapters)("%s", (kind, create, noDifference, owner = "acme", forge
     expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
   });
 
+  it("takes another's page, and nothing at all, for no answer", async () => {
+    const { name, forge, address, signal } = await setting();
+    await forgeOf().failNext({ kind: "loseAnswer", as: "<html>The site is being updated.</html>" });
+    expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, state: "open" });
+    expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
+    for (const text of ["", "<html>The site is being updated.</html>"]) {
+      await forgeOf().failNext({ kind: "page", text });
+      expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({ number: 1 });
+    }
+    expect(forgeOf().pendingFailures()).toBe(0);
+  });
+
   it("opens one and no more where twenty ask at once, and tells each its number", async () => {
     const { name, forge, address, signal } = await setting();
     const opened = await Promise.all(Array.from({ length: 20 }, () => forge.openPullRequest(address, request, signal)));

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { callForge, type ForgeAnswer } from "../http.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { wordsOf } from "../refusal.ts";
 import type { InstallationPermissions } from "./access.ts";
 import { appToken } from "./github.ts";
@@ -149,6 +149,7 @@ export async function checkGitHub(settings: GitHubSettings, signal: AbortSignal)
         "X-GitHub-Api-Version": "2022-11-28",
         Authorization: `Bearer ${bearer}`,
       },
+      ...anyAnswer,
       ...(body !== undefined && { body }),
     });
   return app === undefined ? checkToken(ask) : checkApp(ask);
