@@ -124,20 +124,23 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
 
 /**
  * What is wrong with an answer that a retry may change; null if it is the forge's last word. GitHub reports rate limits with 403
- * too: the primary one by the remaining requests, others by Retry-After or the message only
+ * too: the primary one by the remaining requests, others by Retry-After or the message only, which may have status 422
  * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
 function problemOf({ status, headers }: Response, body: unknown): Problem | null {
   const askedMs = askedMsOf(headers);
-  if (status >= 500) {
+  // 408: the request may have arrived in part, or whole.
+  if (status >= 500 || status === 408) {
     return { words: `it answered ${status}`, askedMs, waitMs: askedMs, isOpen: true };
   }
   const isPrimary = headers.get("x-ratelimit-remaining") === "0";
+  const said = wordsOf(body);
   const isLimit =
     status === 429 ||
-    (status === 403 && (headers.has("retry-after") || isPrimary || /rate limit/iu.test(wordsOf(body))));
+    (status === 403 && (headers.has("retry-after") || isPrimary || /rate limit|abuse detection/iu.test(said))) ||
+    (status === 422 && /submitted too quickly/iu.test(said));
   if (!isLimit) return null;
-  const words = `it answered ${status}, with words on its rate limit: ${wordsOf(body)}`;
+  const words = `it answered ${status}, with words on its rate limit: ${said}`;
   return { words, askedMs, waitMs: askedMs ?? secondaryLimitMs, isOpen: false };
 }
 

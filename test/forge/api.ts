@@ -255,7 +255,9 @@ function failureAnswer(failure: ApiFailure, path: string): Answer | null {
   if (!isMeant) return null;
   switch (failure.kind) {
     case "status":
-      return refusedByGitHub(failure.status, "Server Error");
+      return failure.body === undefined
+        ? refusedByGitHub(failure.status, "Server Error")
+        : { status: failure.status, body: failure.body };
     case "page":
       return { status: 200, headers: { "Content-Type": "text/html" }, text: failure.text };
     case "primaryLimit": {

@@ -69,7 +69,14 @@ export type Failure =
    * An answer with this status, of the API for pull requests; `repository`: of that for a repository's rights. To a question about the
    * named repository, or about any.
    */
-  | { readonly kind: "status"; readonly status: number; readonly at?: "repository"; readonly name?: string }
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      readonly at?: "repository";
+      readonly name?: string;
+      /** Its body, if not that of an error of the server. */
+      readonly body?: unknown;
+    }
   /** Another's page, or nothing, in the place of an answer of the API, with status 200. */
   | { readonly kind: "page"; readonly text: string }
   /** A request is taken and never answered; `api`: one of the API for pull requests. */

@@ -416,6 +416,47 @@ describe("a forge that does not let us in", () => {
   });
 });
 
+describe("a forge that asks to be left alone", () => {
+  it.each([
+    [
+      "since it was asked too quickly",
+      422,
+      {
+        message: "Validation Failed",
+        errors: [{ resource: "PullRequest", code: "custom", message: "was submitted too quickly" }],
+      },
+    ],
+    [
+      "by its detection of abuse",
+      403,
+      { message: "You have triggered an abuse detection mechanism. Please wait a few minutes before you try again." },
+    ],
+  ])("%s, without a time, is left alone for a minute", async (_, status, body) => {
+    const { url } = await server.createRepository("acme", `limited-${(count += 1)}`, { "a.txt": "a\n" });
+    const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
+    await server.failNext({ kind: "status", status, body });
+    const asking = github.readPullRequest(
+      parseRepositoryUrl(url) as RepositoryAddress,
+      1,
+      AbortSignal.timeout(hangTimeoutMs),
+    );
+    await expect(asking).rejects.toMatchObject({
+      code: "forge_unavailable",
+      passing: true,
+      retryAfterMs: 60_000,
+      isOpen: false,
+    });
+  });
+
+  it("with 408 is asked again", async () => {
+    const { url } = await server.createRepository("acme", `limited-${(count += 1)}`, { "a.txt": "a\n" });
+    const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
+    await server.failNext({ kind: "status", status: 408 });
+    const address = parseRepositoryUrl(url) as RepositoryAddress;
+    expect(await github.findPullRequest(address, "work", "main", AbortSignal.timeout(hangTimeoutMs))).toBeNull();
+  });
+});
+
 describe("a forge that is down", () => {
   it("is told as unavailable after a few tries, and that a retry can help", async () => {
     const gone = await startForge();

@@ -1,6 +1,9 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import { sshError } from "./ssh.ts";
 
+/** Words by which a server says with any status that it was asked too often, in its own lines alone: a repository may be called so. */
+const askedTooOften = /^(?:remote:|fatal: remote error:).*(?:rate limit|too many requests|abuse detection)/imu;
+
 /**
  * Turns git's error about a remote into a failure that tells the user what to do.
  * @param stderr of git
@@ -9,6 +12,7 @@ export function remoteError(url: string, stderr: string): SessionError {
   const bySsh = sshError(url, stderr);
   if (bySsh !== null) return bySsh;
   const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
+  if (askedTooOften.test(stderr)) return unreachable(url, lastLines, true);
   if (/not found|does not exist|does not appear to be a git repository|returned error: 404/iu.test(stderr)) {
     return new SessionError({
       code: "repository_not_found",
@@ -47,12 +51,16 @@ export function remoteError(url: string, stderr: string): SessionError {
       remedy: "For 413, raise the size of requests that the server, or the proxy before it, takes; then retry.",
     });
   }
+  // A host that nobody vouches for stays so until somebody does something.
+  return unreachable(url, lastLines, !/certificate/iu.test(stderr));
+}
+
+function unreachable(url: string, words: string, passing: boolean): SessionError {
   return new SessionError({
     code: "repository_unreachable",
-    reason: `The repository ${url} could not be reached: ${lastLines}`,
+    reason: `The repository ${url} could not be reached: ${words}`,
     retryable: true,
-    // A host that nobody vouches for stays so until somebody does something.
-    passing: !/certificate/iu.test(stderr),
+    passing,
     remedy: "Check the host's name and that the server can reach it, then retry.",
   });
 }
