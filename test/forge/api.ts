@@ -283,9 +283,13 @@ function failureAnswer(failure: ApiFailure, path: string): Answer | null {
 /** A GitHub App's two calls, with its own token: which installation is it, and a token of that one. */
 function answerApp(state: ForgeState, { place, path, token }: ApiRequest): Answer {
   if (state.app === null || !isAppToken(token, state.app))
-    return refusedByGitHub(401, "A JSON web token could not be decoded");
+    return {
+      ...refusedByGitHub(401, "'Expiration time' claim ('exp') is too far in the future"),
+      headers: { Date: new Date(Date.now() + (state.app?.clockAheadMs ?? 0)).toUTCString() },
+    };
   if (path === "/installation") return { status: 200, body: installationShape(place, state.app.id) };
   const given = newInstallationToken();
-  state.tokens.add(given.token);
+  if (state.app.knowsTokensAfterMs === undefined) state.tokens.add(given.token);
+  else setTimeout(() => state.tokens.add(given.token), state.app.knowsTokensAfterMs);
   return { status: 201, body: given };
 }

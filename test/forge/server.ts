@@ -109,6 +109,8 @@ export interface TestForge {
   readonly lfs: LfsState & { pathOf(owner: string, name: string, oid: string): string };
   /** From here on the forge also takes tokens that it gave to this App. */
   registerApp(app: RegisteredApp): void;
+  /** From here on the forge takes none of the tokens that it gave to an App so far. */
+  forgetAppTokens(): void;
   failNext(failure: Failure): Promise<void>;
   /** Failures that nothing has met yet. */
   pendingFailures(): number;
@@ -261,6 +263,9 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
       pathOf: (owner: string, name: string, oid: string) => contentPath(root, `${owner}/${name}`, oid),
     }),
     registerApp: (app) => void (state.app = app),
+    forgetAppTokens: () => {
+      for (const given of state.tokens) if (given.startsWith("ghs_")) state.tokens.delete(given);
+    },
     failNext: async (failure) => {
       if (failure.kind === "rejectPush") await rejectPushes(root, failure);
       else failures.push(failure);

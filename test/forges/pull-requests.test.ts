@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import Markdown from "react-markdown";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { SessionError } from "../../src/domain/errors/errors.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge } from "../../src/forges/forge.ts";
@@ -413,6 +413,48 @@ describe("a forge that does not let us in", () => {
       app: { id: "7", privateKey },
     });
     await expect(github.credentials(address(), signal())).rejects.toMatchObject({ code: "repository_access_denied" });
+  });
+});
+
+describe("a GitHub App", () => {
+  async function setting(registered: Partial<Parameters<TestForge["registerApp"]>[0]>) {
+    const forge = await startForge();
+    forge.registerApp({ ...app, ...registered });
+    const { url } = await forge.createRepository("acme", "shop", { "a.txt": "a\n" });
+    const settings = { kind: "github", webUrl: forge.url, apiUrl: forge.apiUrl } as const;
+    const github = createGitHub({ ...settings, app: { id: "7", privateKey: app.privateKey } });
+    return { forge, github, address: parseRepositoryUrl(url) as RepositoryAddress };
+  }
+  const signal = (): AbortSignal => AbortSignal.timeout(hangTimeoutMs);
+
+  it.each([3_600_000, -3_600_000])(
+    "signs by the forge's clock if this machine's is off by %d ms",
+    async (clockAheadMs) => {
+      const { forge, github, address } = await setting({ clockAheadMs });
+      expect(await github.credentials(address, signal())).toMatchObject({ username: "x-access-token" });
+      // It was told once, and knows from there on.
+      expect(forge.asked()).toHaveLength(3);
+      await forge.close();
+    },
+  );
+
+  it("waits until the forge knows a token that it has just given", async () => {
+    const { forge, github, address } = await setting({ knowsTokensAfterMs: 1_500 });
+    expect(await github.findPullRequest(address, "work", "main", signal())).toBeNull();
+    await forge.close();
+  });
+
+  it("gets another token in the place of one that the forge does not take any more", async () => {
+    const { forge, github, address } = await setting({});
+    const find = () => github.findPullRequest(address, "work", "main", signal());
+    expect(await find()).toBeNull();
+    forge.forgetAppTokens();
+    // It is none that the forge may only not know yet.
+    const now = performance.now();
+    vi.spyOn(performance, "now").mockReturnValue(now + 60_000);
+    expect(await find()).toBeNull();
+    vi.restoreAllMocks();
+    await forge.close();
   });
 });
 
