@@ -69,7 +69,8 @@ export function withSharedBlame(record: RetryRecord): RetryRecord {
  * Plans the retry of a session whose attempt failed.
  * @param before what is remembered of earlier failures; null if there were none
  * @param now in ms since 1970, by the database's clock
- * @param retryAfterMs how long the service that failed asks to be left alone
+ * @param retryAfterMs how long the service that failed asks to be left alone; if that is longer than the time that is left, the
+ *   session is tried a last time when that is over
  * @param random from 0 inclusive to 1 exclusive
  * @returns null if the failure is final: it does not pass by itself, or has not passed in time
  */
@@ -88,7 +89,8 @@ export function planRetry(
   if (count > retries) return null;
   const since = before?.since ?? now;
   const pauseMs = attempt <= atOnce ? 0 : backoffMs(attempt - atOnce, backoff, random);
-  const delayMs = Math.max(pauseMs, retryAfterMs);
-  if (now + delayMs >= since + forMs) return null;
+  const leftMs = since + forMs - now;
+  if (leftMs <= 0) return null;
+  const delayMs = Math.min(Math.max(pauseMs, retryAfterMs), leftMs);
   return { ...before, code, reason, attempt, counts: { ...before?.counts, [code]: count }, since, delayMs };
 }
