@@ -13,7 +13,7 @@ export type RunStep = <T>(name: StepName, work: () => Promise<T>) => Promise<T>;
  */
 export function namedSteps(
   attempt: Attempt,
-  services: Pick<AttemptServices, "metrics" | "traces" | "diskIsFull" | "ownDisks">,
+  services: Pick<AttemptServices, "metrics" | "traces" | "diskIsFull" | "ownDiskIsFull">,
 ): RunStep {
   const { session, signal, emit } = attempt;
 
