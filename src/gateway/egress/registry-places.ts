@@ -90,8 +90,8 @@ export function createRegistryPlaces(routes: readonly RegistryRoute[]): Registry
       const [first] = fitting;
       if (first === undefined) return null;
       const same = fitting.filter((place) => place.path === first.path);
-      // GitHub has one address for the packages of all owners.
-      const scope = /^(@[^/%]+)(?:\/|%2f)/iu.exec(below(first, url) ?? "")?.[1]?.toLowerCase() ?? null;
+      // GitHub has one address for the packages of all owners, and their archives below `download/`.
+      const scope = /(?:^|\/)(@[^/%]+)(?:\/|%2f)/iu.exec(below(first, url) ?? "")?.[1]?.toLowerCase() ?? null;
       return same.find(({ route }) => route.scope === scope) ?? same.find(({ route }) => route.scope === null) ?? first;
     },
     byId: (id) => places.find((place) => place.route.id === id && isOwn(place)),
