@@ -400,8 +400,9 @@ async function handle(
     return;
   }
   const isPush = `${pathname}${search}`.includes("git-receive-pack");
-  if (isPush && state.facts.get(`${git[1]}/${git[2]}`)?.push === false) {
-    response.writeHead(403).end("Permission denied to the token's user");
+  const { push: mayPush, gitPush } = state.facts.get(`${git[1]}/${git[2]}`) ?? {};
+  if (isPush && (mayPush === false || gitPush === false)) {
+    response.writeHead(403, { "Content-Type": "text/plain" }).end("Permission denied to the token's user");
     return;
   }
   const bare = join(state.root, git[1] ?? "", `${git[2]}.git`);

@@ -101,6 +101,8 @@ export interface RepositoryFacts {
   readonly mirror?: boolean;
   readonly hasPullRequests?: boolean;
   readonly push?: boolean;
+  /** False: git takes no push, whatever the API says of the token's user. */
+  readonly gitPush?: boolean;
   readonly allowForking?: boolean;
   /** Owner of the repository that this is a fork of. */
   readonly forkOf?: string;

@@ -167,7 +167,11 @@ export function createGitHub(settings: GitHubSettings): Forge {
       ]);
       if (repository.status !== 200) throw refusedBy(host, repository);
       const granted = (await installations?.tokenFor(address, signal))?.permissions ?? null;
-      return gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
+      const access = gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
+      // What a fine-grained token may GitHub tells of its user. This request lacks its fields: 422 says that it might have done it.
+      const isUncertain = granted === null && access.mayPush === true && !repository.headers.has("x-oauth-scopes");
+      const trial = isUncertain ? await call(address, "POST", "/git/refs", signal, { ...once, body: {} }) : null;
+      return trial?.status === 403 ? { ...access, mayPush: false } : access;
     },
     async readApprovalRules(address, target, signal) {
       const branch = encodeURIComponent(target);

@@ -160,14 +160,17 @@ async function send(
   const socket = await openTo(target, gone.signal).catch(() => null);
   if (socket === null) return unreached();
   const headers = Object.entries({ ...endToEnd(request.headers), ...framingOf(request) });
-  const dropped = [...(authorization === null ? [] : ownCredentials), ...(onText === undefined ? [] : shortening)];
+  const dropped = new Set([
+    ...(authorization === null ? [] : ownCredentials),
+    ...(onText === undefined ? [] : shortening),
+  ]);
   const upstream = httpRequest({
     // One connection for each request, which is closed with it.
     createConnection: () => socket,
     method: request.method,
     path: `${url.pathname}${url.search}`,
     headers: {
-      ...Object.fromEntries(headers.filter(([name]) => !dropped.includes(name))),
+      ...Object.fromEntries(headers.filter(([name]) => !dropped.has(name))),
       host: url.host,
       ...(authorization !== null && { authorization }),
     },

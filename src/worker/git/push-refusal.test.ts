@@ -118,6 +118,37 @@ test.each([
   expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
 });
 
+const overSsh = (words: string) =>
+  pushError({
+    url: "ssh://git@git.example/a/b",
+    branch: "work",
+    stdout: "",
+    stderr: `${words}\nfatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.\n`,
+  });
+
+test.each([
+  "ERROR: The key you are authenticating with has been marked as read only.",
+  "ERROR: You are not allowed to push code to this project.",
+  "FATAL: W any a/b deploy DENIED by fallthru",
+  "remote: ERROR: This deploy key does not have write access to this project.",
+])("a server over ssh that refuses in words does so for good: %s", (words) => {
+  const failure = {
+    code: "repository_access_denied",
+    passing: false,
+    message: expect.stringContaining(words.slice(-20)) as string,
+  };
+  expect(overSsh(words)).toMatchObject(failure);
+});
+
+test.each([
+  "ssh: connect to host git.example port 22: Connection refused",
+  "Connection closed by 192.0.2.1 port 22",
+  "ERROR: The repository is temporarily read-only. Please try again later.",
+  "kex_exchange_identification: read: Connection reset by peer",
+])("a server over ssh that can't be reached now is asked again: %s", (words) => {
+  expect(overSsh(words)).toMatchObject({ code: "repository_unreachable", passing: true });
+});
+
 test("a repository that is called like a rate limit refuses as any other", () => {
   const stderr = "fatal: unable to access 'https://git.example/a/rate limit/': The requested URL returned error: 403\n";
   expect(pushError({ url: "https://git.example/a/rate limit", branch: "work", stdout: "", stderr })).toMatchObject({

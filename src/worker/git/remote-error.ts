@@ -31,13 +31,15 @@ export function remoteError(url: string, stderr: string): SessionError {
     });
   }
   if (
+    refusedByWords(stderr) ||
     /authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(
       stderr,
     )
   ) {
+    const words = serversWords(stderr);
     return new SessionError({
       code: "repository_access_denied",
-      reason: `The repository ${url} refused access.`,
+      reason: `The repository ${url} refused access${words === "" ? "." : `: ${words}`}`,
       retryable: false,
       remedy: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
     });
@@ -53,6 +55,29 @@ export function remoteError(url: string, stderr: string): SessionError {
   }
   // A host that nobody vouches for stays so until somebody does something.
   return unreachable(url, lastLines, !/certificate/iu.test(stderr));
+}
+
+const refusal = /read.only|not allowed|not permitted|denied|not authori[sz]ed|unauthori[sz]ed|forbidden|write access/iu;
+
+/**
+ * Whether a server over ssh closed the connection with words of a refusal, as for a deploy key that may only read: git itself says the
+ * same of any end of a connection.
+ */
+function refusedByWords(stderr: string): boolean {
+  if (!/^fatal: Could not read from remote repository/mu.test(stderr) || /temporar|try again/iu.test(stderr))
+    return false;
+  const lines = stderr.split("\n").filter((line) => !/^(?:fatal|ssh): /u.test(line));
+  return lines.some((line) => refusal.test(line));
+}
+
+/** What the server says for people, in lines of its own; empty if it says nothing. */
+function serversWords(stderr: string): string {
+  const lines = stderr.split("\n").filter((line) => /^(?:remote:|ERROR:|FATAL:)/u.test(line));
+  return lines
+    .map((line) => line.replace(/^remote: ?/u, "").trim())
+    .filter((line) => line !== "")
+    .join(" ")
+    .slice(0, 500);
 }
 
 function unreachable(url: string, words: string, passing: boolean): SessionError {

@@ -20,7 +20,7 @@ import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import { missingFolders } from "../git/sparse-checkout.ts";
 import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { followTargets, targetsOfPullRequests } from "./follow-targets.ts";
-import { requireWritable, warnOfWorkflows } from "./require-writable.ts";
+import { requirePushAccess, requireWritable, warnOfWorkflows } from "./require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
 import { readToldEvent, readToldFacts, wantedPullRequest, type ToldEvent, type ToldFacts } from "./told-event.ts";
 
@@ -67,6 +67,7 @@ export async function prepareWorkspace(attempt: Attempt, services: Services): Pr
       : { clones: await followTargets(attempt, services, existing), origin: "disk", checkpoint: null };
   await saveBases(attempt, services, made.clones);
   if (made.origin === "remote") {
+    await requirePushAccess(attempt, services, access, made.clones);
     await reportSubmodules(attempt, made.clones);
     await reportLfs(attempt, made.clones);
     await reportSparse(attempt, made.clones);
