@@ -42,7 +42,7 @@ interface OwnDoing {
 
 /**
  * Failures that may be the session's own doing, such as a prompt that makes its harness use too much memory. Each attempt costs
- * money, so these are resumed a few times, and not for hours. A worker mostly dies for reasons of its own, and its sessions
+ * money, so these are resumed a few times without progress between, and not for hours. A worker mostly dies for reasons of its own, and its sessions
  * should not wait; the longer the pauses, the fewer workers does a session harm that kills each.
  */
 const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
@@ -51,6 +51,9 @@ const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
   internal: { retries: 3, atOnce: 0 },
   worker_lost: { retries: 9, atOnce: 3 },
 };
+
+/** Codes of failures that may be the session's own doing: they are counted only as long as it makes no progress. */
+export const ownDoingCodes: readonly FailureCode[] = Object.keys(ownDoing) as FailureCode[];
 
 /** What is taken off the count of dead workers for a death that was probably not the session's doing. */
 export const unlikelyItsDoing = 0.75;
