@@ -264,8 +264,12 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "registry.registryAddress": (exported, text) =>
     first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
+  "registry.besideRegistry": (exported, text) => {
+    for (const kind of ["pypi", "npm"]) withArguments(kind, `https://registry.example/${text}`)(exported, text);
+  },
   "registry.registryFolder": (exported, text) =>
     first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
+  "sandbox-lost.sandboxLost": (exported, text) => withArguments({ why: text, passes: true }, text)(exported, text),
   "reply-target.replyTargetOf": (exported, text) => {
     withArguments({ replyTo: text })(exported, text);
     withArguments({ [text]: text })(exported, text);
