@@ -292,34 +292,127 @@ describe("what a session itself did on the forge", () => {
     expect(await runsOf(other)).toHaveLength(1);
   });
 
-  test("and the checks of it start runs until the chain is five long", async () => {
+  interface Made {
+    readonly number: number;
+    readonly commit: string;
+  }
+  let pullRequests = 100;
+
+  /** Ends the newest run as a worker does: its session has opened a pull request, with the automation's settings, and pushed. */
+  async function endRun(automationId: string, into?: Made): Promise<Made> {
+    const { pool } = api.database;
+    const [job] = await runsOf(automationId);
+    const { body } = await api.post("/repository/create", { url: repository.url });
+    const session = await addSession(api.database, api.organizationId, {
+      automationId,
+      jobId: job.id,
+      repositories: [{ id: body.id, name: "acme/one" }],
+    });
+    pullRequests += 1;
+    const made = { number: into?.number ?? pullRequests, commit: String(pullRequests).padStart(40, "a") };
+    await pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [session.id, made.commit]);
+    await pool.query("update job set status = 'completed', session_id = $2 where id = $1", [job.id, session.id]);
+    await pool.query(
+      "update session set pull_request = (select pull_request from automation where id = $2) where id = $1",
+      [session.id, automationId],
+    );
+    await pool.query(
+      `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, head_sha)
+       values ($1, $2, $3, $4, $5, 'main', $6, 'https://git.example.com/acme/one/pulls/' || $6::integer, $7)
+       on conflict (repository_id, head, target) do update set head_sha = excluded.head_sha`,
+      [randomUUID(), api.organizationId, session.id, body.id, `work-${made.number}`, made.number, made.commit],
+    );
+    return made;
+  }
+
+  const labelled = ({ number, commit }: Made, label: string) => {
+    const actor = { id: "1", login: "ann", isBot: false };
+    const pullRequest = { number, body: "", author: actor, head: { branch: "work", sha: commit } };
+    return { name: "pullRequest.labeled", payload: { actor, label, pullRequest } };
+  };
+
+  /** Twelve rounds in which the forge tells of the last run's work. @returns how many runs were started */
+  async function play(
+    automationId: string,
+    tell: (made: Made) => { readonly name: string; readonly payload: Record<string, unknown> },
+    pushesOn = false,
+  ): Promise<number> {
     await drain();
-    const automation = await addAutomation({ events: ["checks.failed"] });
-    let started = 0;
-    let commit = "0".repeat(40);
+    await api.post(`/automation/${automationId}/trigger`, {});
+    let made = await endRun(automationId);
+    let started = 1;
     for (let round = 0; round < 12; round += 1) {
-      await receive({ checks: { sha: commit } }, { name: "checks.failed" });
+      const { name, payload } = tell(made);
+      await receive(payload, { name });
       await decideAll();
-      const runs = await runsOf(automation);
+      const runs = await runsOf(automationId);
       if (runs.length === started) break;
       started = runs.length;
-      const [job] = runs;
-      const { body } = await api.post("/repository/create", { url: repository.url });
-      const session = await addSession(api.database, api.organizationId, {
-        automationId: automation,
-        jobId: job?.id,
-        repositories: [{ id: body.id, name: "acme/one" }],
-      });
-      commit = String(round + 1).padStart(40, "a");
-      await api.database.pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [
-        session.id,
-        commit,
-      ]);
-      await api.database.pool.query("update job set status = 'completed', session_id = $2 where id = $1", [
-        job?.id,
-        session.id,
-      ]);
+      made = await endRun(automationId, pushesOn ? made : undefined);
     }
-    expect(started).toBe(6);
+    return started - 1;
+  }
+
+  const checked = ({ commit }: Made) => ({ name: "checks.failed", payload: { checks: { sha: commit } } });
+  const commented = ({ number }: Made) => ({
+    name: "pullRequest.commented",
+    payload: {
+      pullRequest: { number, head: null },
+      comment: { id: randomUUID(), body: "Hm.", path: null, threadId: null },
+    },
+  });
+  const reviewed = ({ number, commit }: Made) => ({
+    name: "pullRequest.reviewSubmitted",
+    payload: { pullRequest: { number, head: { branch: "work", sha: commit } } },
+  });
+  const ended =
+    (name: string) =>
+    ({ number }: Made) => ({ name, payload: { pullRequest: { number, head: null } } });
+
+  test.each([
+    ["checks of it", "checks.failed", checked, false],
+    ["labels that others give its pull requests", "pullRequest.labeled", (made: Made) => labelled(made, "y"), false],
+    ["comments on it", "pullRequest.commented", commented, false],
+    ["comments after each push to one pull request", "pullRequest.commented", commented, true],
+    ["reviews of it", "pullRequest.reviewSubmitted", reviewed, false],
+    ["merges of it", "pullRequest.merged", ended("pullRequest.merged"), false],
+    ["ends of it", "pullRequest.closed", ended("pullRequest.closed"), false],
+  ])("and the %s start runs until the chain is five long", async (_, name, tell, pushesOn) => {
+    const automation = await addAutomation({ events: [name] }, { pullRequest: { labels: ["x"] } });
+    expect(await play(automation, tell, pushesOn)).toBe(5);
+  });
+
+  test.each([
+    ["the label of its settings", "pullRequest.labeled", (made: Made) => labelled(made, "X")],
+    [
+      "the reviewer of its settings",
+      "pullRequest.reviewRequested",
+      (made: Made) => {
+        const { payload } = labelled(made, "");
+        return {
+          name: "pullRequest.reviewRequested",
+          payload: { ...payload, label: undefined, assignee: { id: "team 4", login: "core", isBot: false } },
+        };
+      },
+    ],
+  ])("and %s never starts its own automation again, and others once, as a program's deed", async (_, name, tell) => {
+    const pullRequest = { labels: ["x"], reviewers: ["acme/core"] };
+    const own = await addAutomation({ events: [name] }, { pullRequest });
+    const other = await addAutomation({ events: [name] });
+    const human = await addAutomation({ events: [name], condition: "!event.actor.isBot" });
+    expect(await play(own, tell)).toBe(0);
+    expect(await runsOf(other)).toHaveLength(1);
+    expect(await runsOf(human)).toEqual([]);
+  });
+
+  test("but a person who labels somebody else's pull requests starts a run each time", async () => {
+    const automation = await addAutomation({ events: ["pullRequest.labeled"] }, { pullRequest: { labels: ["x"] } });
+    let foreign = 1_000;
+    expect(
+      await play(automation, () => {
+        foreign += 1;
+        return labelled({ number: foreign, commit: String(foreign).padStart(40, "b") }, "x");
+      }),
+    ).toBe(12);
   });
 });

@@ -4,6 +4,10 @@ import type { Decision } from "../../domain/automations/ledger.ts";
 import type { Received } from "../../domain/automations/trigger.ts";
 import type { SteeringHint } from "../../domain/conversations/happening.ts";
 import { storable, storableJson } from "../../domain/fields/text.ts";
+import {
+  pullRequestSettingsSchema,
+  type PullRequestSettings,
+} from "../../domain/repositories/pull-request-settings.ts";
 import { fireableColumns, type FireableTrigger } from "./triggers.ts";
 
 /** An event that several triggers may answer, as it came. */
@@ -189,27 +193,56 @@ export async function postponeEvent(
   return rows[0]?.isDead === true;
 }
 
-/** A session's own work on a forge, of which a delivery tells. */
+/** A session whose work on a forge a delivery tells of. */
 export interface OwnWork {
+  /** Whether it made the commit, opened the pull request, or pushed there last. */
+  readonly did: "commit" | "open" | "push";
   readonly automationId: string | null;
   /** Of the event that started the session's run, or of the first event that led to that. */
   readonly rootId: string | null;
+  /** How many runs led to the work, whichever session did most of it: the same for all. */
   readonly depth: number;
+  /** How its pull requests are opened; null: as usual. */
+  readonly settings: PullRequestSettings | null;
 }
 
-/** The session that made a commit, and what led to it; null if none of the organization did. */
-export async function findOwnWork(database: Database, organizationId: string, sha: string): Promise<OwnWork | null> {
-  const { rows } = await database.pool.query<OwnWork>(
-    `select session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
-       coalesce(arrival.depth, 0) as depth
-     from session left join job on job.id = session.job_id left join arrival on arrival.id = job.event_id
-     where session.organization_id = $1 and session.id in (
-       select session_id from session_repository where pushed_sha = $2
-       union all select session_id from session_commit where sha = $2)
-     order by session.created_at desc limit 1`,
-    [organizationId, sha],
-  );
-  return rows[0] ?? null;
+/** Sessions whose work one event may be about; of more, the newest. */
+const mostOwnWork = 20;
+
+/**
+ * The organization's sessions that made a commit or worked on a pull request, those that made the commit first, then the newest first.
+ * @param of.sha null: no commit is known
+ * @param of.pullRequest null: it is about none, or about one of a repository that is not connected
+ */
+export async function findOwnWork(
+  database: Database,
+  organizationId: string,
+  of: {
+    readonly sha: string | null;
+    readonly pullRequest: { readonly repositoryId: string; readonly number: number } | null;
+  },
+): Promise<readonly OwnWork[]> {
+  const { rows } = await database.pool.query<Omit<OwnWork, "settings"> & { readonly settings: unknown }>({
+    name: "find_own_work",
+    text: `with own (did, session_id) as (
+        select 'commit', session_id from session_repository where pushed_sha = $2
+        union select 'commit', session_id from session_commit where sha = $2
+        union select 'open', session_id from pull_request
+          where organization_id = $1 and repository_id = $3 and number = $4
+        union select 'push', part.session_id from pull_request join session_repository part
+          on part.repository_id = pull_request.repository_id and part.pushed_sha = pull_request.head_sha
+          where organization_id = $1 and pull_request.repository_id = $3 and pull_request.number = $4)
+      select did, session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
+        max(coalesce(arrival.depth, 0)) over () as depth, session.pull_request as settings
+      from own join session on session.id = own.session_id and session.organization_id = $1
+      left join job on job.id = session.job_id left join arrival on arrival.id = job.event_id
+      order by did <> 'commit', session.created_at desc limit ${mostOwnWork}`,
+    values: [organizationId, of.sha, of.pullRequest?.repositoryId ?? null, of.pullRequest?.number ?? null],
+  });
+  return rows.map((row) => ({
+    ...row,
+    settings: row.settings === null ? null : pullRequestSettingsSchema.parse(row.settings),
+  }));
 }
 
 /** Records what a delivery of a forge follows from, so that what comes of it in turn is counted. */

@@ -37,7 +37,7 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
       await decideEvent(database, event, [], steered ?? { outcome: "filtered", reason: ownWords, sessionId: null });
       return;
     }
-    const origin = await originOf(database, event);
+    const origin = await originOf(database, event, place);
     if (origin.depth > longestChain && steered?.outcome !== "fired") {
       await filterEvent(database, event, `it ends a chain of ${longestChain} runs of which each started the next`);
       return;

@@ -1,10 +1,11 @@
 import type { Database } from "../../database/database.ts";
 import { idScopesOf } from "../../domain/answers/answer.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
+import { isAboutPullRequest } from "../../domain/automations/told-by-forge.ts";
 import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";
-import { findOwnWork, noteOrigin, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { findOwnWork, noteOrigin, type ClaimedEvent, type OwnWork } from "../../store/automations/inbound-events.ts";
 import type { Place } from "./event-place.ts";
 
 /** Runs of which each started the next by an event of Offstage, or by what a forge tells of its work. */
@@ -32,41 +33,69 @@ export async function isOwnWords(database: Database, event: ClaimedEvent, place:
 /** Names of events by which a forge tells of what a session itself did, if the commit is the session's. */
 const ownDeeds: ReadonlySet<string> = new Set(["push", "pullRequest.opened", "pullRequest.updated"]);
 
-/** Names of events that follow from what a session did. */
-const consequences: ReadonlySet<string> = new Set(["checks.failed", "checks.passed"]);
+/** Names of events that follow from what a session did, if the commit is the session's: with those about its pull requests. */
+const consequences: ReadonlySet<string> = new Set(["push", "checks.failed", "checks.passed"]);
 
-/**
- * What led to an event: a forge tells of a session's own pushes and pull requests as of anybody's, and of the checks of its commits. The
- * first never start the session's own automation again; both lengthen the chain that the session's run stands in.
- */
-export async function originOf(
-  database: Database,
-  event: ClaimedEvent,
-): Promise<Pick<ClaimedEvent, "causedBy" | "rootId" | "depth"> & { readonly isOwnDeed: boolean }> {
-  const { connectionId, name, payload, causedBy, rootId, depth } = event;
-  const sha = ownDeeds.has(name) || consequences.has(name) ? commitOf(payload) : null;
-  const work = connectionId === null || sha === null ? null : await findOwnWork(database, event.organizationId, sha);
-  if (work === null) return { causedBy, rootId, depth, isOwnDeed: false };
-  // Checks may start one run after the other, as often as a chain is long; of a deed each trigger fires once.
-  const origin = { rootId: ownDeeds.has(name) ? work.rootId : null, depth: work.depth + 1 };
-  await noteOrigin(database, event, origin);
-  const isOwnDeed = ownDeeds.has(name);
-  return { ...origin, causedBy: isOwnDeed ? work.automationId : null, isOwnDeed };
+/** What led to an event. */
+export interface EventOrigin extends Pick<ClaimedEvent, "causedBy" | "rootId" | "depth"> {
+  /** Whether it tells of what a session itself did, by its agent or its settings. */
+  readonly isOwnDeed: boolean;
 }
 
 /**
- * The event of what a session did at its pull request, as triggers get it: a program opened it, also if it did so in the name of the
- * person whom the forge names.
+ * What led to an event: a forge tells of a session's own pushes, pull requests, labels and reviewers as of anybody's, and of what others
+ * do about them: checks, labels, comments, reviews, a merge. What the session did never starts its own automation again; all of it
+ * lengthens the chain that the session's run stands in, since a program may have done it as its answer.
+ */
+export async function originOf(database: Database, event: ClaimedEvent, place: Place | null): Promise<EventOrigin> {
+  const { connectionId, organizationId, name, payload, causedBy, rootId, depth } = event;
+  const nothing = { causedBy, rootId, depth, isOwnDeed: false };
+  if (connectionId === null || !(isAboutPullRequest(name) || consequences.has(name))) return nothing;
+  const told = payload as unknown as ForgeEvent;
+  const number = told.pullRequest?.number;
+  const repositoryId = place?.known?.id;
+  const pullRequest =
+    isAboutPullRequest(name) && number !== undefined && repositoryId !== undefined ? { repositoryId, number } : null;
+  const sha = commitOf(payload);
+  if (sha === null && pullRequest === null) return nothing;
+  const works = await findOwnWork(database, organizationId, { sha, pullRequest });
+  const [work] = works;
+  if (work === undefined) return nothing;
+  const deed = works.find((each) => (each.did === "commit" && ownDeeds.has(name)) || hasSet(each, name, told));
+  // Checks, say, may start one run after the other, as often as a chain is long; of a deed each trigger fires once.
+  const origin = { rootId: deed?.rootId ?? null, depth: work.depth + 1 };
+  await noteOrigin(database, event, origin);
+  return { ...origin, causedBy: deed?.automationId ?? null, isOwnDeed: deed !== undefined };
+}
+
+/** Whether an event tells of a label or reviewer that the settings of the session that opened the pull request name. */
+function hasSet({ did, settings }: OwnWork, name: string, { label, assignee }: ForgeEvent): boolean {
+  if (did !== "open" || settings === null) return false;
+  if (name === "pullRequest.labeled") return label !== undefined && isNamed(settings.labels, label);
+  if (name !== "pullRequest.reviewRequested" || assignee === undefined) return false;
+  return [assignee.login, assignee.id].some((each) => each !== "" && isNamed(settings.reviewers, each));
+}
+
+/** Forges ignore capitals in these names. A team is told by its own name, without its organization's. */
+function isNamed(names: readonly string[], name: string): boolean {
+  const plain = name.toLowerCase();
+  return names.some((each) => each.toLowerCase() === plain || each.toLowerCase().endsWith(`/${plain}`));
+}
+
+/**
+ * The event of what a session did at its pull request, as triggers get it: a program opened or labelled it, also if it did so in the name
+ * of the person whom the forge names.
  */
 export function asOfOffstage({ name, payload }: ClaimedEvent): ClaimedEvent["payload"] {
   const { actor, transition, pullRequest } = payload as unknown as Pick<ForgeEvent, "actor" | "transition"> & {
     readonly pullRequest?: Partial<NonNullable<ForgeEvent["pullRequest"]>>;
   };
   const isOpening = name === "pullRequest.opened" && transition === "opened";
+  const isSetting = name === "pullRequest.labeled" || name === "pullRequest.reviewRequested";
   const isOurs = pullRequest !== undefined && readMark(pullRequest.body ?? "") !== null;
   return {
     ...payload,
-    ...(isOpening && actor !== null && { actor: { ...actor, isBot: true } }),
+    ...((isOpening || isSetting) && actor !== null && { actor: { ...actor, isBot: true } }),
     ...(isOurs && {
       pullRequest: { ...pullRequest, author: pullRequest.author && { ...pullRequest.author, isBot: true } },
     }),
