@@ -23,6 +23,11 @@ export interface ReceivedEvent {
   /** Null: it tells of nothing that triggers can listen to. */
   readonly name: string | null;
   readonly deliveryId: string | null;
+  /**
+   * Equal for all deliveries of the same happening, whichever connection they come by; at most 500 characters. Null or omitted: it is
+   * another happening each time, as of a replay.
+   */
+  readonly contentKey?: string | null;
   readonly subject: string | null;
   readonly payload: EventContext;
   readonly traceParent: string | null;
@@ -87,6 +92,8 @@ export interface ClaimedEvent {
   readonly organizationId: string;
   readonly connectionId: string | null;
   readonly name: string;
+  /** See `ReceivedEvent`. */
+  readonly contentKey: string | null;
   readonly subject: string | null;
   readonly payload: EventContext;
   readonly attempt: number;
@@ -147,8 +154,8 @@ export async function claimEvent(
                then 'its worker broke off ' || attempt - postponed || ' times: see the server''s log' end,
              updated_at = now()
            where id = (select id from chosen)
-           returning id, organization_id as "organizationId", connection_id as "connectionId", name, subject, payload, attempt, postponed,
-             trace_parent as "traceParent", outcome is not null as "isDead", root_id as "rootId", depth,
+           returning id, organization_id as "organizationId", connection_id as "connectionId", name, content_key as "contentKey",
+             subject, payload, attempt, postponed, trace_parent as "traceParent", outcome is not null as "isDead", root_id as "rootId", depth,
              case when connection_id is null then (payload -> 'session' ->> 'automationId')::uuid end as "causedBy"`,
     values: [worker, leaseMs, attemptLimit, without],
   });

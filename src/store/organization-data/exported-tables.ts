@@ -297,7 +297,7 @@ export const organizationTables: readonly ExportedTable[] = [
     order: byTime,
     leftOut: {
       organization_id: "in the manifest",
-      content_key: "nothing writes it any more",
+      content_key: "a hash of what the payload says",
       depth: "follows from the runs before",
       root_id: "follows from the runs before",
       worker: ofWorkers,

@@ -19,6 +19,9 @@ import type { Place } from "./event-place.ts";
 
 /** Time that a worker has for one event, in ms; then another may decide it. */
 export const leaseMs = 60_000;
+/** Reason in the ledger why a trigger that has fired does not fire. */
+const firedBefore =
+  "it has fired already: for the same event, of which another connection told, or in what came of the same first event";
 /** Triggers that are read and evaluated at once. */
 const triggersAtOnce = 500;
 
@@ -124,14 +127,14 @@ async function decideOne(
     name: event.name,
     subject: event.subject,
     eventId: event.id,
-    // In what came of one first event each trigger fires once.
-    keys: [`root:${event.rootId ?? event.id}`],
+    // In what came of one first event each trigger fires once, and of what several connections tell.
+    keys: [`root:${event.rootId ?? event.id}`, ...(event.contentKey === null ? [] : [`content:${event.contentKey}`])],
     connectionId: event.connectionId,
     traceParent: event.traceParent,
     repositoryIds: repository === null ? null : [repository.id],
   });
   if (fired.outcome === "accepted") return { triggerId, automationId, outcome: "fired", reason: null };
-  if (fired.outcome === "duplicate") return filtered("it has fired in what came of the same first event already");
+  if (fired.outcome === "duplicate") return filtered(firedBefore);
   return filtered(fired.reason ?? fired.outcome);
 }
 

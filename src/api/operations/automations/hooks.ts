@@ -172,7 +172,15 @@ async function receiveForConnection(
   const received = told.map(({ name, contentKey, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
-    const content = { keys, name, subject, payload: storablePayload(event), keepsPayload: index === 0, steering };
+    const content = {
+      keys,
+      contentKey,
+      name,
+      subject,
+      payload: storablePayload(event),
+      keepsPayload: index === 0,
+      steering,
+    };
     return { ...shared, ...content, id: randomUUID() };
   });
   // Of one turn of the event loop, so they are written together.
