@@ -55,6 +55,17 @@ describe("GitLab", () => {
     const [told] = tell("merge request: changes asked for");
     expect(told?.event.review).toMatchObject({ state: "changesRequested", author: { login: "rita" } });
   });
+  test("what not everybody may read is told as confidential: an issue, a comment on one, an internal comment", () => {
+    const onIssue = "note: on an issue, before 16.11";
+    const isConfidential = (title: string, changes: Json = {}) => tell(title, changes)[0]?.event.confidential;
+    expect(isConfidential("issue: labelled")).toBe(false);
+    expect(isConfidential("issue: labelled", { object_attributes: { confidential: true } })).toBe(true);
+    expect(isConfidential("issue: labelled", { event_type: "confidential_issue" })).toBe(true);
+    expect(isConfidential(onIssue)).toBe(false);
+    expect(isConfidential(onIssue, { event_type: "confidential_note" })).toBe(true);
+    expect(isConfidential(onIssue, { issue: { confidential: true } })).toBe(true);
+    expect(isConfidential("note: on a line", { object_attributes: { internal: true } })).toBe(true);
+  });
   test("a fork's branch is not taken for ours", () => {
     const fork = { merge_request: { source_project_id: 16, source_branch: "main" } };
     const [told] = tell("pipeline: of a merge request", fork);

@@ -641,6 +641,46 @@ test("an issue that calls Offstage becomes a session, and what is said later a f
   expect(text).toMatch(/and test it[^]*<untrusted-data>[^]*the stranger's own words/u);
 });
 
+describe("what not everybody may read", () => {
+  test("gives a session, its branch and its pull request no name, and tells the agent", async () => {
+    const opened = await deliver("issue.opened", {
+      issue: { ...issue("@offstage fix it", "ann"), title: "The key leaks" },
+      transition: "opened",
+      confidential: true,
+    });
+    const { rows } = await api.database.pool.query<{ title: string; branch: string; prompt: string }>(
+      "select title, branch_name as branch, prompt from session where id = $1",
+      [opened.sessionId],
+    );
+    expect(rows).toEqual([
+      {
+        title: "Work on a confidential issue (#3)",
+        branch: expect.stringMatching(/^offstage\/work-on-a-confidential-issue/u) as string,
+        prompt: expect.stringContaining("It is confidential") as string,
+      },
+    ]);
+  });
+
+  test("is answered in its own thread, or not taken up", async () => {
+    const internal = (threadId: string | null) =>
+      deliver("issue.commented", {
+        issue: issue("public words"),
+        comment: comment("@offstage look at the customer's data", "ann", { threadId }),
+        confidential: true,
+      });
+    expect(await internal(null)).toMatchObject({
+      outcome: "filtered",
+      reason: expect.stringContaining("in no thread") as string,
+    });
+    const taken = await internal("d1");
+    expect(taken.outcome).toBe("fired");
+    await endTurn(newSha(), taken.sessionId);
+    await sweep();
+    expect(await answers("comment")).toEqual([]);
+    expect(await answers("reply")).toEqual([expect.stringContaining("Done in") as string]);
+  });
+});
+
 test("a stranger's issue starts nothing, until somebody with write access says so", async () => {
   expect(await deliver("issue.opened", { issue: issue("@offstage delete all"), transition: "opened" })).toMatchObject({
     outcome: "filtered",

@@ -24,6 +24,8 @@ const noteSchema = z.object({
   /** The thread that an answer goes to; null: a comment on the pull request. */
   threadId: z.string().nullable(),
   commentId: z.string(),
+  /** Whether not everybody who may read the repository may read it; omitted: everybody may. */
+  isConfidential: z.boolean().optional(),
 });
 /** See `noteSchema`. */
 export type Note = z.infer<typeof noteSchema>;

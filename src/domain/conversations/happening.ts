@@ -28,6 +28,8 @@ export interface Said {
   readonly state: "open" | "merged" | "closed";
   /** Whether an Offstage opened the pull request. */
   readonly isMadeByOffstage: boolean;
+  /** Whether not everybody who may read the repository may read it. */
+  readonly isConfidential: boolean;
   readonly about: { readonly title: string; readonly body: string; readonly author: string | null };
 }
 
@@ -144,12 +146,13 @@ const silent = {
   asksForChanges: false,
 } as const;
 
-function aboutIssue({ name, comment }: ForgeEvent, issue: NonNullable<ForgeEvent["issue"]>) {
+function aboutIssue({ name, comment, confidential }: ForgeEvent, issue: NonNullable<ForgeEvent["issue"]>) {
   const shared = {
     ...silent,
     type: "said",
     state: issue.state,
     isMadeByOffstage: false,
+    isConfidential: confidential === true,
     about: { title: issue.title, body: issue.body, author: issue.author?.login ?? null },
   } as const;
   const where = of("issue", issue.number);
@@ -165,7 +168,7 @@ function aboutIssue({ name, comment }: ForgeEvent, issue: NonNullable<ForgeEvent
 }
 
 function aboutPullRequest(
-  { comment, review }: ForgeEvent,
+  { comment, review, confidential }: ForgeEvent,
   pullRequest: NonNullable<ForgeEvent["pullRequest"]>,
 ): { where: Where; happening: Happening } | null {
   const { number, title, body: text, author, state } = pullRequest;
@@ -174,6 +177,7 @@ function aboutPullRequest(
     type: "said",
     state,
     isMadeByOffstage: readMark(text) !== null,
+    isConfidential: confidential === true,
     about: { title, body: text, author: author?.login ?? null },
   } as const;
   const where = of("pullRequest", number);

@@ -38,6 +38,9 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
   if (mention === null && !asks) return noted(conversation, saying, by, facts, limits);
   if (facts.mayWrite === null) return left(conversation, `the forge does not tell whether ${by.login} may write`);
   if (!facts.mayWrite) return left(conversation, `${by.login} has no write access`);
+  // What is answered elsewhere than in its thread everybody may read.
+  if (saying.isConfidential && saying.commentId !== null && saying.threadId === null)
+    return left(conversation, "it is confidential, and in no thread in which it could be answered");
   if (saying.isMadeByOffstage && facts.pullRequest === null)
     return left(conversation, "the pull request is of another Offstage, or of a session that is gone");
 
@@ -105,10 +108,12 @@ function macro(conversation: Conversation, saying: Said, name: string, facts: Fa
   return { conversation: begun(conversation, run), effects, takes, reason: null };
 }
 
+const confidentialTitle = "Work on a confidential issue";
+
 /** A follow-up of the session that works on it, or a new session for an issue. */
 function started(conversation: Conversation, saying: Said, by: Speaker, facts: Facts): Decided {
   const { subject, session } = facts;
-  const { key: takes, body, threadId, path, line, hunk, about, commentId } = saying;
+  const { key: takes, body, threadId, path, line, hunk, about, commentId, isConfidential } = saying;
   const isIssue = subject.kind === "issue";
   const isOpening = isIssue && commentId === null;
   const where = isIssue
@@ -122,7 +127,7 @@ function started(conversation: Conversation, saying: Said, by: Speaker, facts: F
     ...(isIssue && !isOpening && { issue: { title: about.title, text: about.body, author: about.author } }),
     ...(path !== null && { file: path, line, hunk }),
   };
-  const text = sayingPrompt({ by, body, where, around });
+  const text = sayingPrompt({ by, body, where, around, isConfidential });
   const isFollowUp = session !== null && !session.isOver;
   const id = facts.newId();
   const run: Run = {
@@ -135,7 +140,9 @@ function started(conversation: Conversation, saying: Said, by: Speaker, facts: F
     const effects: Effect[] = [seen(saying), { type: "followUp", runId: id, text, mergesTarget: false }];
     return { conversation: begun(conversation, run), effects, takes, reason: null };
   }
-  const title = about.title.trim() === "" ? instructionOf(body).text : about.title;
+  const words = about.title.trim() === "" ? instructionOf(body).text : about.title;
+  // The title is the branch's, the commits' and the pull request's.
+  const title = isConfidential ? confidentialTitle : words;
   const effects: Effect[] = [seen(saying), { type: "session", runId: id, title, text }];
   return {
     conversation: begun(conversation, run, { sessions: conversation.sessions + 1 }),
@@ -223,7 +230,8 @@ function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: stri
     hunk: hunk?.slice(-longest.hunk) ?? null,
     path: path?.slice(0, longestName) ?? null,
   };
-  let kept: Note[] = [...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut }];
+  const note: Note = { key, group, by, line, threadId, commentId: commentId ?? "", ...cut };
+  let kept: Note[] = [...notes, saying.isConfidential ? { ...note, isConfidential: true } : note];
   for (;;) {
     const of = [...Map.groupBy(kept, (note) => note.by.id).values()].toSorted(
       (a, b) => charactersOf(b) - charactersOf(a),
@@ -274,6 +282,7 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
           body: first.body,
           where: `a comment on lines of pull request #${number}`,
           around: { file: first.path, line: first.line, hunk: first.hunk },
+          isConfidential: first.isConfidential === true,
         })
       : reviewPrompt({ by, body: due.body, number }, notes);
   const of = [...new Set(notes.map(({ threadId }) => threadId))];

@@ -32,12 +32,27 @@ export const gitlab: DeliveryReader = {
     const actor = account(told.user) ?? pusher(payload);
     // Epics and the like of a group have no project: nothing that a run could work in.
     const happenings = project === null || read === null ? [] : read(payload, { projectUrl: project.url, actor });
+    const surroundings = { forge: "gitlab", repository: project, actor, payload } as const;
     return {
       deliveryId: deliveryIdOf(delivery),
-      events: inboundEvents({ forge: "gitlab", repository: project, actor, payload }, happenings),
+      events: inboundEvents({ ...surroundings, confidential: isConfidential(payload) }, happenings),
     };
   },
 };
+
+/** Issues are `confidential`, comments `internal` (`confidential` in versions before 16); those on a confidential issue are told as such. */
+function isConfidential(payload: object): boolean {
+  const told = payload as NonNullable<
+    Untrusted<{
+      event_type?: unknown;
+      object_attributes?: { confidential?: unknown; internal?: unknown };
+      issue?: { confidential?: unknown };
+    }>
+  >;
+  const { confidential, internal } = told.object_attributes ?? {};
+  const isNamedSo = typeof told.event_type === "string" && told.event_type.startsWith("confidential_");
+  return isNamedSo || [confidential, internal, told.issue?.confidential].includes(true);
+}
 
 /**
  * The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event, and one

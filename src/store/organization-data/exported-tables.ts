@@ -503,7 +503,7 @@ export const tablesOfSessions: readonly ExportedTable[] = [
   },
   {
     table: "session_reply",
-    columns: ["session_id", "trigger_id", "target", "said"],
+    columns: ["session_id", "trigger_id", "target", "thread_id", "said"],
     order: [{ column: "session_id", type: "uuid" }],
     leftOut: { due_at: ofWorkers },
   },
