@@ -109,6 +109,63 @@ test("an event fires each trigger that listens to it and whose condition holds, 
   ]);
 });
 
+test("an event starts one run of an automation, by the first of its triggers whose condition holds", async () => {
+  const events = ["issue.assigned"];
+  const skip = { key: "'issue'", policy: "skip" };
+  const triggers = [
+    { type: "forge", events, condition: "event.issue.number == 1" },
+    { type: "forge", events, condition: "event.issue.number < 3", concurrency: skip },
+    { type: "forge", events, repositories: ["git.example.com/other/*"] },
+    { type: "forge", events },
+  ];
+  const automation = await addAutomation({}, { triggers });
+  const { triggers: made } = (await api.get(`/automation/${automation}`)).body;
+  const [first, second, , last] = made.filter(({ type }: { type: string }) => type === "forge");
+  const assign = async (number: number) => {
+    const { ledgerId } = await receive({ issue: { number } }, { name: "issue.assigned" });
+    await decideAll();
+    const { decisions } = await entry(ledgerId);
+    return new Map(
+      decisions.map((each: { triggerId: string; outcome: string; reason: string }) => [
+        each.triggerId,
+        each.reason ?? each.outcome,
+      ]),
+    );
+  };
+  const earlier = "an earlier trigger of its automation has decided what comes of the event";
+  const notHolding = "its condition does not hold";
+  expect(await assign(1)).toEqual(
+    new Map([
+      [first.id, "fired"],
+      [second.id, earlier],
+      [last.id, earlier],
+    ]),
+  );
+  expect(await assign(2)).toEqual(
+    new Map([
+      [first.id, notHolding],
+      [second.id, "fired"],
+      [last.id, earlier],
+    ]),
+  );
+  // What its policy holds back does not go to the next one.
+  expect(await assign(2)).toEqual(
+    new Map([
+      [first.id, notHolding],
+      [second.id, expect.stringContaining("concurrency: skip") as string],
+      [last.id, earlier],
+    ]),
+  );
+  expect(await assign(3)).toEqual(
+    new Map([
+      [first.id, notHolding],
+      [second.id, notHolding],
+      [last.id, "fired"],
+    ]),
+  );
+  expect(await runsOf(automation)).toHaveLength(3);
+});
+
 test("an event that nothing listens to is filtered at once", async () => {
   const { outcome, ledgerId } = await receive({}, { name: "release.published" });
   expect(outcome).toBe("filtered");

@@ -275,7 +275,10 @@ export async function filterEvent(database: Database, { id, attempt }: ClaimedEv
   );
 }
 
-/** The enabled triggers that listen to an event by name and connection, in a fixed order, from the one after `after`. */
+/**
+ * The enabled triggers that listen to an event by name and connection, those of one automation after each other and in their order, from
+ * the one after `after`.
+ */
 export async function listeningTriggers(
   database: Database,
   {
@@ -295,8 +298,9 @@ export async function listeningTriggers(
              and (trigger.settings ->> 'connectionId' is null or trigger.settings ->> 'connectionId' = $3)
              -- What a session did never starts its own automation again.
              and trigger.automation_id is distinct from $6
-             and ($4::uuid is null or trigger.id > $4)
-           order by trigger.id limit $5`,
+             and ($4::uuid is null or (trigger.automation_id, trigger.position, trigger.id) > (
+               select last.automation_id, last.position, last.id from trigger last where last.id = $4))
+           order by trigger.automation_id, trigger.position, trigger.id limit $5`,
     values: [organizationId, name, connectionId, after, limit, causedBy],
   });
   return rows;
