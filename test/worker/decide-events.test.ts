@@ -267,6 +267,62 @@ test("an unconnected repository is worked on only for a trigger that lists it, a
   expect(rows).toEqual([]);
 });
 
+describe("Offstage's own status at a commit", () => {
+  const checks = (name: string, more: object = {}) => ({
+    checks: {
+      kind: "status",
+      id: "1",
+      name,
+      url: null,
+      sha: "f".repeat(40),
+      branch: "main",
+      pullRequests: [],
+      ...more,
+    },
+  });
+
+  test("starts nothing, and another program's does", async () => {
+    const automation = await addAutomation({ events: ["checks.passed"] });
+    const { ledgerId } = await receive(checks("offstage/automations"), { name: "checks.passed" });
+    await decideAll();
+    expect(await runsOf(automation)).toEqual([]);
+    expect(await entry(ledgerId)).toMatchObject({ outcome: "filtered", reason: "an Offstage wrote it" });
+    await receive(checks("ci/automations"), { name: "checks.passed" });
+    await receive(checks("offstage/automations", { kind: "workflow" }), { name: "checks.passed" });
+    await decideAll();
+    expect(await runsOf(automation)).toHaveLength(2);
+  });
+
+  test("starts nothing as a pipeline of GitLab, which has its outcome and not its name", async () => {
+    const automation = await addAutomation({ events: ["checks.passed", "checks.failed"] });
+    const { pool } = api.database;
+    const { body } = await api.post("/repository/create", { url: repository.url });
+    const sha = "9".repeat(40);
+    await pool.query(
+      "insert into automation_sync (repository_id, organization_id, enabled, commit, due_at) values ($1, $2, true, $3, 'infinity')",
+      [body.id, api.organizationId, sha],
+    );
+    const tell = async (name: string, source: string, commit = sha) => {
+      const told = checks("", { kind: "pipeline", sha: commit });
+      await receive({ ...told, payload: { object_attributes: { source } } }, { name });
+      await decideAll();
+      return (await runsOf(automation)).length;
+    };
+    expect(await tell("checks.passed", "external")).toBe(0);
+    // The positive controls: it says that something else failed, it is GitLab's own, or it is of another commit.
+    expect(await tell("checks.failed", "external")).toBe(1);
+    expect(await tell("checks.passed", "push")).toBe(2);
+    expect(await tell("checks.passed", "external", "8".repeat(40))).toBe(3);
+    await pool.query(
+      "insert into automation_file (repository_id, path, organization_id, problem) values ($1, 'a.yaml', $2, 'broken')",
+      [body.id, api.organizationId],
+    );
+    expect(await tell("checks.failed", "external")).toBe(3);
+    await pool.query("delete from automation_file where repository_id = $1", [body.id]);
+    await pool.query("delete from automation_sync where repository_id = $1", [body.id]);
+  });
+});
+
 describe("what a session itself did on the forge", () => {
   const sha = "c".repeat(40);
 

@@ -9,7 +9,7 @@ import {
 } from "../../store/automations/inbound-events.ts";
 import { decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
-import { asOfOffstage, isOwnWords, longestChain, originOf, ownWords } from "./event-origin.ts";
+import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, originOf, ownWords } from "./event-origin.ts";
 import { decideAll, type TriggerDecisions } from "./decide-triggers.ts";
 import { placeOf, type Place, type PlaceServices } from "./event-place.ts";
 
@@ -32,6 +32,7 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
   const { database, logger } = options;
   try {
     const place = await placeOf(options, event);
+    if (await isOwnStatus(database, event, place)) return await filterEvent(database, event, ownWords);
     const steered = await steer(options, event, place);
     if (await isOwnWords(database, event, place)) {
       await decideEvent(database, event, [], steered ?? { outcome: "filtered", reason: ownWords, sessionId: null });

@@ -1,10 +1,12 @@
 import type { Database } from "../../database/database.ts";
 import { idScopesOf } from "../../domain/answers/answer.ts";
+import { automationStatusName } from "../../domain/automations/automation-file.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { isAboutPullRequest } from "../../domain/automations/told-by-forge.ts";
 import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";
+import { outcomeOfFiles } from "../../store/automations/file-sync.ts";
 import { findOwnWork, noteOrigin, type ClaimedEvent, type OwnWork } from "../../store/automations/inbound-events.ts";
 import type { Place } from "./event-place.ts";
 
@@ -28,6 +30,20 @@ export async function isOwnWords(database: Database, event: ClaimedEvent, place:
   const idScopes = idScopesOf(told.pullRequest === undefined ? "issue" : "pullRequest", comment);
   const { id: commentId, body } = comment;
   return isOwnComment(database.pool, { organizationId, repositoryId: place.known.id, commentId, body, idScopes });
+}
+
+/**
+ * Whether an event tells of the status by which an Offstage says what became of automations in files: of this one or of another, which
+ * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is told by the commit and the outcome.
+ */
+export async function isOwnStatus(database: Database, event: ClaimedEvent, place: Place | null): Promise<boolean> {
+  const { connectionId, name, payload } = event;
+  if (connectionId === null || (name !== "checks.failed" && name !== "checks.passed")) return false;
+  const { checks, payload: delivered } = payload as unknown as ForgeEvent;
+  if (checks?.kind === "status") return checks.name === automationStatusName;
+  const { source } = (delivered?.["object_attributes"] ?? {}) as { readonly source?: unknown };
+  if (checks?.kind !== "pipeline" || source !== "external" || place?.known == null) return false;
+  return (await outcomeOfFiles(database, place.known.id, checks.sha)) === name.slice("checks.".length);
 }
 
 /** Names of events by which a forge tells of what a session itself did, if the commit is the session's. */
