@@ -87,6 +87,11 @@ export interface Feedback {
     signal: AbortSignal,
   ): Promise<readonly CiJob[]>;
   /**
+   * The parents of a commit; none if there is no such commit. Omitted: whatever this forge tells of checks names commits of branches, and
+   * none that it made of them.
+   */
+  parentsOf?(address: RepositoryAddress, sha: string, signal: AbortSignal): Promise<readonly string[]>;
+  /**
    * Whether a person may write to the repository now. False also for somebody else who has the name by now.
    * @returns null if the forge does not tell this token
    */

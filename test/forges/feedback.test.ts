@@ -13,6 +13,7 @@ import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
 import { guidOf } from "../forge/azure-places.ts";
 import { asAzure } from "../forge/azure-url.ts";
+import { mergedForChecks, tipOf } from "../forge/commits.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import type { RepositoryFacts } from "../forge/state.ts";
@@ -70,10 +71,19 @@ async function setting(create: (token?: string) => Forge, facts: RepositoryFacts
   const address = parseRepositoryUrl(forge.kind === "azure" ? asAzure(url) : url) as RepositoryAddress;
   await forge.openPullRequest(address, { head: "work", target: "main", title: "Work", body: "" }, signal);
   const said = () => server.feedback("acme", name);
-  return { address, signal, feedback: forge.feedback as Feedback, said };
+  return { address, signal, feedback: forge.feedback as Feedback, said, bare: server.pathOf("acme", name) };
 }
 
 describe.each(adapters)("on %s", (kind, create) => {
+  it("the parents of the merge that a pull request's checks are of are read, if they are of such", async () => {
+    const { address, signal, feedback, bare } = await setting(create);
+    const [main = "", work = ""] = ["main", "work"].map((branch) => tipOf(bare, branch) ?? "");
+    const merged = mergedForChecks(bare, work, main);
+    const isChecked = kind === "Azure DevOps" || kind === "GitLab";
+    expect(await feedback.parentsOf?.(address, merged, signal)).toEqual(isChecked ? [main, work] : undefined);
+    expect(await feedback.parentsOf?.(address, "f".repeat(40), signal)).toEqual(isChecked ? [] : undefined);
+  });
+
   // Data Center has no issues.
   it.each(kind === "Data Center" ? [pull] : [pull, issue])(
     "a comment on $kind is posted once, however often it is asked for",

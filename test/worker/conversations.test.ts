@@ -30,6 +30,8 @@ import { createRestingHosts } from "../../src/worker/conversations/ask-forge.ts"
 import { sweepConversations } from "../../src/worker/conversations/conversation-sweep.ts";
 import { createEventDecisions, decideNext } from "../../src/worker/events/event-decisions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
+import { asAzure } from "../forge/azure-url.ts";
+import { mergedForChecks, tipOf } from "../forge/commits.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { addOrganization, addSession, requireClaim } from "../store/fixtures.ts";
@@ -828,6 +830,43 @@ describe("checks", () => {
     expect(text).toMatch(/2 checks[^]*<untrusted-data>[^]*error: it broke here/u);
     expect(text).not.toContain("old");
   });
+
+  test.each(["gitlab", "azure"] as const)(
+    "of the merge that %s made of a pull request to check it are of the commit that was pushed",
+    async (kind) => {
+      const before = forges;
+      const apiUrl = { gitlab: `${forge.url}/api/v4`, azure: forge.url }[kind];
+      forges = createForges([{ kind, webUrl: forge.url, apiUrl, token: forge.token }]);
+      const { pool } = api.database;
+      const bare = forge.pathOf("acme", scene.name);
+      await forge.commit("acme", scene.name, "work", { "b.txt": "b" });
+      await forge.commit("acme", scene.name, "other", { "c.txt": "c" });
+      const [main = "", work = "", other = ""] = ["main", "work", "other"].map((branch) => tipOf(bare, branch) ?? "");
+      if (kind === "azure")
+        await pool.query("update repository set url = $2 where id = $1", [
+          scene.repositoryId,
+          asAzure(scene.repository.url),
+        ]);
+      await pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [scene.sessionId, work]);
+      const checked = (sha: string, numbers = [7]) => {
+        const check = { kind: "pipeline", id: "30", name: "CI", url: null, branch: null };
+        return deliver("checks.failed", { checks: { ...check, sha, pullRequests: numbers } });
+      };
+      const old = mergedForChecks(bare, other, main);
+      expect(await checked(old)).toMatchObject({
+        outcome: "filtered",
+        reason: expect.stringContaining("not what the session pushed last") as string,
+      });
+      expect((await checked("f".repeat(40))).outcome).toBe("filtered");
+      const merged = mergedForChecks(bare, work, main);
+      expect((await checked(merged)).outcome).toBe("fired");
+      await sweep();
+      const [text, ...others] = await followUps();
+      expect(others).toEqual([]);
+      expect(text).toContain(`On your last commit (${work.slice(0, 10)}) a check failed`);
+      forges = before;
+    },
+  );
 
   test("those that fail before the push is recorded are taken up once it is, and dropped if it never is", async () => {
     const { database } = api;

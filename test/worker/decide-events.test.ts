@@ -467,6 +467,10 @@ describe("what a session itself did on the forge", () => {
   }
 
   const checked = ({ commit }: Made) => ({ name: "checks.failed", payload: { checks: { sha: commit } } });
+  const checkedMerged = ({ number }: Made) => ({
+    name: "checks.failed",
+    payload: { checks: { sha: randomUUID().replaceAll("-", "").padEnd(40, "0"), pullRequests: [number] } },
+  });
   const commented = ({ number }: Made) => ({
     name: "pullRequest.commented",
     payload: {
@@ -484,6 +488,7 @@ describe("what a session itself did on the forge", () => {
 
   test.each([
     ["checks of it", "checks.failed", checked, false],
+    ["checks of its merge with the target", "checks.failed", checkedMerged, false],
     ["labels that others give its pull requests", "pullRequest.labeled", (made: Made) => labelled(made, "y"), false],
     ["comments on it", "pullRequest.commented", commented, false],
     ["comments after each push to one pull request", "pullRequest.commented", commented, true],

@@ -40,6 +40,8 @@ export type Happening =
       readonly type: "checks";
       readonly outcome: "failed" | "passed";
       readonly sha: string;
+      /** Whether the forge names pull requests that it is of. */
+      readonly isOfPullRequest: boolean;
       readonly check: FailedCheck;
     }
   | { readonly type: "pushed"; readonly sha: string | null; readonly by: Speaker | null }
@@ -102,7 +104,13 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
       const outcome = event.name === "checks.failed" ? "failed" : "passed";
       return {
         where: { kind: "checks", sha, branch, numbers },
-        happening: { type: "checks", outcome, sha, check: { kind, id, name, url } },
+        happening: {
+          type: "checks",
+          outcome,
+          sha,
+          isOfPullRequest: numbers.length > 0,
+          check: { kind, id, name, url },
+        },
       };
     }
     default:

@@ -40,7 +40,12 @@ function failedAfter(
   let conversation: Conversation = newConversation;
   for (const [outcome, kind, name, id] of told) {
     const check: FailedCheck = { kind, name, id, url: null };
-    ({ conversation } = checked(conversation, { type: "checks", outcome, sha, check }, facts, limits));
+    ({ conversation } = checked(
+      conversation,
+      { type: "checks", outcome, sha, isOfPullRequest: false, check },
+      facts,
+      limits,
+    ));
   }
   return conversation.checks?.failed.map(({ name, id }) => `${name} ${id}`) ?? [];
 }

@@ -26,6 +26,11 @@ interface Comment {
   readonly isDeleted?: boolean;
 }
 
+/** Fields used of a commit (https://learn.microsoft.com/rest/api/azure/devops/git/commits/get). */
+interface Commit {
+  readonly parents?: readonly string[] | null;
+}
+
 /** More than a thread has comments (500): by the two numbers together comments are ordered. */
 const mostInThread = 1_000_000;
 /** Most characters of a status's description that are sent. */
@@ -78,6 +83,12 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
     // What `readLogEnd` takes is the build, of which it finds the step itself.
     failedJobs: (_, { kind, id }) =>
       Promise.resolve(kind === "build" ? [{ id, name: "The step that failed last" }] : []),
+    async parentsOf(address, sha, signal) {
+      const answer = await call(address, "GET", `/commits/${encodeURIComponent(sha)}`, signal);
+      if (answer.status === 404) return [];
+      expectStatus(host, answer, [200], "commit");
+      return ((answer.body ?? {}) as Commit).parents ?? [];
+    },
     mayWrite: (address, person, signal) => mayWriteOnAzure(api, settings, address, person, signal),
   };
 }

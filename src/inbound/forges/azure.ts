@@ -251,6 +251,10 @@ type Build = NonNullable<
     sourceBranch?: unknown;
     sourceVersion?: unknown;
     sourceGetVersion?: unknown;
+    /** What set it off; of a pull request's build `pr.sourceSha`. */
+    triggerInfo?: Readonly<Record<string, unknown>>;
+    /** JSON as text, in versions that have no such information. */
+    parameters?: unknown;
     project?: { id: unknown };
     _links?: { web?: { href: unknown } };
     url?: unknown;
@@ -263,7 +267,8 @@ function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): 
   const outcome = choice(given.result ?? given.status, { succeeded: "passed", failed: "failed" } as const);
   // Version 1.0 has branch and commit in one: LG:refs/heads/main:0123…
   const old = /^LG:(?<ref>.*):(?<sha>[0-9a-f]+)$/u.exec(text(given.sourceGetVersion, longest.name) ?? "")?.groups;
-  const sha = text(given.sourceVersion, longest.name) ?? old?.["sha"] ?? null;
+  // A pull request's build is of its merge with the target, which nobody has pushed.
+  const sha = sourceCommit(given) ?? text(given.sourceVersion, longest.name) ?? old?.["sha"] ?? null;
   // A build of something else than git.
   if (outcome === null || sha === null) return [];
   const ref = text(given.sourceBranch, longest.name) ?? old?.["ref"] ?? "";
@@ -282,6 +287,14 @@ function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): 
   // The stages of a build can be run again, after which it ends again.
   const run = [project ?? "", id, text(given.finishTime, longest.name) ?? ""];
   return [checksOf(of?.url ?? null, outcome, checks, run, "/pullrequest/")];
+}
+
+/** The commit of a pull request that its build checks (`reason` is `pullRequest`); null: the delivery does not say it. */
+function sourceCommit({ triggerInfo, parameters }: Build): string | null {
+  const told = commitOf(triggerInfo?.["pr.sourceSha"]);
+  if (told !== null) return told;
+  const name = /"system\.pullRequest\.sourceCommitId"\s*:\s*"(?<sha>[0-9a-f]{40,64})"/u;
+  return name.exec(text(parameters, longest.body) ?? "")?.groups?.["sha"] ?? null;
 }
 
 function projectOf(told: object): string | null {

@@ -219,14 +219,14 @@ const mostOwnWork = 20;
 /**
  * The organization's sessions that made a commit or worked on a pull request, those that made the commit first, then the newest first.
  * @param of.sha null: no commit is known
- * @param of.pullRequest null: it is about none, or about one of a repository that is not connected
+ * @param of.pullRequests null: it is about none, or about those of a repository that is not connected
  */
 export async function findOwnWork(
   database: Database,
   organizationId: string,
   of: {
     readonly sha: string | null;
-    readonly pullRequest: { readonly repositoryId: string; readonly number: number } | null;
+    readonly pullRequests: { readonly repositoryId: string; readonly numbers: readonly number[] } | null;
   },
 ): Promise<readonly OwnWork[]> {
   const { rows } = await database.pool.query<Omit<OwnWork, "settings"> & { readonly settings: unknown }>({
@@ -235,16 +235,16 @@ export async function findOwnWork(
         select 'commit', session_id from session_repository where pushed_sha = $2
         union select 'commit', session_id from session_commit where sha = $2
         union select 'open', session_id from pull_request
-          where organization_id = $1 and repository_id = $3 and number = $4
+          where organization_id = $1 and repository_id = $3 and number = any($4::integer[])
         union select 'push', part.session_id from pull_request join session_repository part
           on part.repository_id = pull_request.repository_id and part.pushed_sha = pull_request.head_sha
-          where organization_id = $1 and pull_request.repository_id = $3 and pull_request.number = $4)
+          where organization_id = $1 and pull_request.repository_id = $3 and pull_request.number = any($4::integer[]))
       select did, session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
         max(coalesce(arrival.depth, 0)) over () as depth, session.pull_request as settings
       from own join session on session.id = own.session_id and session.organization_id = $1
       left join job on job.id = session.job_id left join arrival on arrival.id = job.event_id
       order by did <> 'commit', session.created_at desc limit ${mostOwnWork}`,
-    values: [organizationId, of.sha, of.pullRequest?.repositoryId ?? null, of.pullRequest?.number ?? null],
+    values: [organizationId, of.sha, of.pullRequests?.repositoryId ?? null, of.pullRequests?.numbers ?? []],
   });
   return rows.map((row) => ({
     ...row,

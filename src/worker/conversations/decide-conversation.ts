@@ -21,6 +21,7 @@ import { readEnds } from "../../store/conversations/ends.ts";
 import { readFacts } from "../../store/conversations/facts.ts";
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
 import { notifyChange } from "../../store/sessions/transition.ts";
+import { ofPushedCommit } from "./checked-commit.ts";
 import { followState } from "./follow-state.ts";
 import { unasked, type ConversationServices, type DecidedLocked, type Occasion } from "./occasion.ts";
 import { askFirst, commitUrlOf } from "./ask-first.ts";
@@ -49,7 +50,8 @@ export async function decideInConversation(
     await waitForPush(services, organizationId, repository, told.happening);
     return null;
   }
-  const happening = await followState(services, place, repository, told.happening);
+  const followed = await followState(services, place, repository, told.happening);
+  const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
   return happen(services, { place, repository, happening, asked, event });

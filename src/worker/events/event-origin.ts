@@ -68,13 +68,13 @@ export async function originOf(database: Database, event: ClaimedEvent, place: P
   const nothing = { causedBy, rootId, depth, isOwnDeed: false };
   if (connectionId === null || !(isAboutPullRequest(name) || consequences.has(name))) return nothing;
   const told = payload as unknown as ForgeEvent;
-  const number = told.pullRequest?.number;
+  // Checks of a merge that the forge made for them name the pull request, and a commit that nobody pushed.
+  const numbers = told.checks?.pullRequests ?? (told.pullRequest === undefined ? [] : [told.pullRequest.number]);
   const repositoryId = place?.known?.id;
-  const pullRequest =
-    isAboutPullRequest(name) && number !== undefined && repositoryId !== undefined ? { repositoryId, number } : null;
+  const pullRequests = repositoryId === undefined || numbers.length === 0 ? null : { repositoryId, numbers };
   const sha = commitOf(payload);
-  if (sha === null && pullRequest === null) return nothing;
-  const works = await findOwnWork(database, organizationId, { sha, pullRequest });
+  if (sha === null && pullRequests === null) return nothing;
+  const works = await findOwnWork(database, organizationId, { sha, pullRequests });
   const [work] = works;
   if (work === undefined) return nothing;
   const deed = works.find((each) => (each.did === "commit" && ownDeeds.has(name)) || hasSet(each, name, told));
