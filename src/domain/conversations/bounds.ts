@@ -28,6 +28,7 @@ export function told(conversation: Conversation, bound: Bound, limits: Conversat
     merged: 0,
     closed: 0,
     foreign: 0,
+    wordless: 0,
   };
   const answer: Effect = {
     type: "answer",

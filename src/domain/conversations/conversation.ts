@@ -11,7 +11,7 @@ const account = z.object({ id: z.string(), login: z.string(), isBot: z.boolean()
 /** Somebody on the forge. */
 export type Speaker = z.infer<typeof account>;
 
-/** A comment on lines of a change, kept until a review takes it. */
+/** A comment that a review may be about, kept until one takes it. */
 const noteSchema = z.object({
   key: z.string(),
   /** Of which review it is: the forge's id, or whose it is if the forge has none. */
@@ -26,6 +26,8 @@ const noteSchema = z.object({
   commentId: z.string(),
   /** Whether not everybody who may read the repository may read it; omitted: everybody may. */
   isConfidential: z.boolean().optional(),
+  /** When it came, in ms since the epoch. Omitted: it is on lines. */
+  at: z.number().optional(),
 });
 /** See `noteSchema`. */
 export type Note = z.infer<typeof noteSchema>;

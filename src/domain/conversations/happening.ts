@@ -19,7 +19,7 @@ export interface Said {
   readonly path: string | null;
   readonly line: number | null;
   readonly hunk: string | null;
-  /** The review that it is, or is of: the forge's id, or whose it is; null: none. */
+  /** The review that it is, or may be of: the forge's id, or whose it is; null: none. */
   readonly group: string | null;
   readonly asksForChanges: boolean;
   /** Whether an Offstage posted it, this one or another: nobody writes the mark by hand. */
@@ -137,7 +137,7 @@ export function steeringHintOf(event: ForgeEvent, mention: string): SteeringHint
   if (where.kind === "branch") return { ...hint, branch: where.branch };
   if (where.kind === "checks") return { ...hint, numbers: where.numbers, branch: where.branch, sha: where.sha };
   if (where.kind === "issue") return null;
-  const saysNothing = happening.type === "said" && !happening.asksForChanges && !happening.isOnLines;
+  const saysNothing = happening.type === "said" && !happening.asksForChanges && happening.group === null;
   return saysNothing ? null : { ...hint, numbers: [where.number] };
 }
 
@@ -175,8 +175,13 @@ function aboutIssue({ name, comment, confidential }: ForgeEvent, issue: NonNulla
   return { where, happening: { ...said, isMarked: commentMarkKey(body) !== null } };
 }
 
+/**
+ * Forges whose reviews are votes: what a reviewer has to say comes as comments, on lines or not, and nothing says of which review they are.
+ */
+const forgesOfVotes: ReadonlySet<string> = new Set(["gitlab", "bitbucket", "bitbucketDataCenter", "azure"]);
+
 function aboutPullRequest(
-  { comment, review, confidential }: ForgeEvent,
+  { forge, comment, review, confidential }: ForgeEvent,
   pullRequest: NonNullable<ForgeEvent["pullRequest"]>,
 ): { where: Where; happening: Happening } | null {
   const { number, title, body: text, author, state } = pullRequest;
@@ -192,7 +197,8 @@ function aboutPullRequest(
   if (comment !== undefined) {
     const { id, body, author: by, path, line, hunk, threadId, reviewId = null } = comment;
     const isOnLines = path !== null;
-    const group = !isOnLines ? null : reviewId === null ? ofPerson(by) : `review:${reviewId}`;
+    const mayBeOfReview = isOnLines || forgesOfVotes.has(forge);
+    const group = !mayBeOfReview ? null : reviewId === null ? ofPerson(by) : `review:${reviewId}`;
     const key = `${isOnLines ? "lines" : "comment"}:${id}`;
     const said = { ...shared, key, by, body, commentId: id, isOnLines, threadId, path, line, hunk, group };
     return { where, happening: { ...said, isMarked: commentMarkKey(body) !== null } };

@@ -49,12 +49,14 @@ export function reviewPrompt(
     return join([
       `Comment ${index + 1} of ${notes.length}:`,
       words.text,
-      untrustedBlock("The lines that it is about follow.", {
-        file: path,
-        line,
-        hunk,
-        ...(words.quoted !== "" && { quotedInIt: words.quoted }),
-      }),
+      path !== null &&
+        untrustedBlock("The lines that it is about follow.", {
+          file: path,
+          line,
+          hunk,
+          ...(words.quoted !== "" && { quotedInIt: words.quoted }),
+        }),
+      path === null && words.quoted !== "" && untrustedBlock("Quoted in it:", words.quoted),
     ]);
   });
   return join([

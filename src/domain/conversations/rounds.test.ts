@@ -1,37 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { newConversation, type Conversation, type ConversationLimits, type FailedCheck } from "./conversation.ts";
-import type { Facts } from "./facts.ts";
+import { newConversation, type Conversation, type FailedCheck } from "./conversation.ts";
+import { factsOf, limits, sha } from "../../../test/conversations/pure-facts.ts";
 import { checked } from "./rounds.ts";
-
-const sha = "a".repeat(40);
-const limits: ConversationLimits = {
-  mention: "offstage",
-  turns: 50,
-  botTurns: 5,
-  sessions: 5,
-  checkRounds: 3,
-  conflictRounds: 3,
-  usd: 50,
-  bots: [],
-  resolvesThreads: false,
-  checksMs: 0,
-  reviewMs: 0,
-};
-const facts: Facts = {
-  now: 0,
-  newId: () => "id",
-  subject: { kind: "pullRequest", number: 7 },
-  isTaken: false,
-  isOwn: false,
-  mayWrite: null,
-  isOwnCommit: false,
-  pullRequest: "open",
-  session: { status: "completed", pushedSha: sha, pushingSha: sha, isOver: false },
-  spentUsd: 0,
-  isMacro: () => false,
-  logs: new Map(),
-  ends: new Map(),
-};
 
 /** Names and ids of what counts as failed after some checks of one commit. */
 function failedAfter(
@@ -43,7 +13,7 @@ function failedAfter(
     ({ conversation } = checked(
       conversation,
       { type: "checks", outcome, sha, isOfPullRequest: false, check },
-      facts,
+      factsOf(),
       limits,
     ));
   }

@@ -50,7 +50,8 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
   if (bound !== null) return told(conversation, bound, limits, saying);
   const counted = { ...heard, botTurns: heard.botTurns + Number(by.isBot) };
   if (mention?.macro != null) return macro(counted, saying, mention.macro, facts);
-  const isGathered = saying.group !== null && facts.pullRequest !== null;
+  const isOfReview = saying.isOnLines || saying.commentId === null;
+  const isGathered = saying.group !== null && isOfReview && facts.pullRequest !== null;
   return isGathered ? asked(counted, saying, by, facts, limits) : started(counted, saying, by, facts);
 }
 
@@ -174,18 +175,20 @@ function asked(
     dueAt: known?.dueAt ?? dueAt,
   };
   const others = conversation.asked.filter((each) => each !== known);
-  const notes = isComment ? withNote(conversation.notes, saying, by, group) : conversation.notes;
+  const notes = isComment ? withNote(conversation.notes, saying, by, group, facts.now) : conversation.notes;
   const effects = isComment
     ? [seen(saying)]
     : asksForChanges
-      ? notes.filter((note) => note.group === group).map((note) => seen({ ...note, isOnLines: true }))
+      ? notes
+          .filter((note) => note.group === group && isRecent(note, facts.now))
+          .map((note) => seen({ ...note, isOnLines: note.path !== null }))
       : [];
   return { conversation: { ...conversation, notes, asked: [...others, next] }, effects, takes, reason: null };
 }
 
 /**
- * Most comments on lines that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may
- * write them, and nobody is asked whether they may.
+ * Most comments that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may write them,
+ * and nobody is asked whether they may.
  */
 const mostNotes = { each: { count: 50, characters: 64_000 }, all: { count: 100, characters: 256_000 } };
 const longest = { note: 8_000, hunk: 4_000 };
@@ -193,7 +196,14 @@ const longest = { note: 8_000, hunk: 4_000 };
 const longestName = 1_000;
 const keptReason = "it is kept until its review asks for changes";
 
-/** Keeps a comment on lines that asks for nothing itself: the review that it is of may. */
+/** For so long before a review a comment that is on no lines counts as a part of it, in ms: older ones were about something else. */
+const longestReviewMs = 24 * 60 * 60_000;
+
+function isRecent({ at }: Note, now: number): boolean {
+  return at === undefined || now - at <= longestReviewMs;
+}
+
+/** Keeps a comment that asks for nothing itself: the review that it is of may. */
 function noted(
   conversation: Conversation,
   saying: Said,
@@ -202,11 +212,11 @@ function noted(
   limits: ConversationLimits,
 ): Decided {
   const { group, key: takes } = saying;
-  if (group === null || !saying.isOnLines || facts.pullRequest !== "open") {
+  if (group === null || facts.pullRequest !== "open") {
     return left(conversation, `it does not mention ${limits.mention}`);
   }
   if (conversation.notes.some((note) => note.key === takes)) return left(conversation, keptReason);
-  const notes = withNote(conversation.notes, saying, by, group);
+  const notes = withNote(conversation.notes, saying, by, group, facts.now);
   const waiting = conversation.asked.find((each) => each.group === group && each.by.id === by.id);
   if (waiting !== undefined)
     return { conversation: { ...conversation, notes }, effects: [seen(saying)], takes, reason: null };
@@ -223,15 +233,15 @@ function noted(
 }
 
 /** Of too many, whoever has most loses the oldest: nobody can crowd out another's. */
-function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string): Note[] {
-  const { key, body, path, line, hunk, threadId, commentId } = saying;
+function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string, now: number): Note[] {
+  const { key, body, path, line, hunk, threadId, commentId, isOnLines, isConfidential } = saying;
   const cut = {
     body: body.slice(0, longest.note),
     hunk: hunk?.slice(-longest.hunk) ?? null,
     path: path?.slice(0, longestName) ?? null,
   };
-  const note: Note = { key, group, by, line, threadId, commentId: commentId ?? "", ...cut };
-  let kept: Note[] = [...notes, saying.isConfidential ? { ...note, isConfidential: true } : note];
+  const more = { ...(isConfidential && { isConfidential }), ...(!isOnLines && { at: now }) };
+  let kept: Note[] = [...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut, ...more }];
   for (;;) {
     const of = [...Map.groupBy(kept, (note) => note.by.id).values()].toSorted(
       (a, b) => charactersOf(b) - charactersOf(a),
@@ -260,7 +270,7 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
   if (due === undefined || facts.session === null) return left(conversation, "no review is due");
   const { group, by } = due;
   const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
-  const notes = conversation.notes.filter(isOfIt);
+  const notes = conversation.notes.filter((note) => isOfIt(note) && isRecent(note, facts.now));
   const rest = {
     ...conversation,
     asked: conversation.asked.filter((each) => each !== due),
@@ -270,7 +280,10 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
       : conversation.reviewed,
   };
   const takesKept = notes.map(({ key }) => key);
-  const bound = sharedBound(rest, facts, limits);
+  const isWordless = notes.length === 0 && due.body.trim() === "" && !due.isAnswered;
+  // What the reviewer said may have called Offstage by itself.
+  if (isWordless && conversation.runs.length > 0) return left(rest, "the review has no words of its own");
+  const bound = isWordless ? "wordless" : sharedBound(rest, facts, limits);
   if (bound !== null) return { ...told(rest, bound, limits), takesKept };
   const [first] = notes;
   const isComment = notes.length === 1 && first !== undefined && due.body.trim() === "" && !due.isAnswered;

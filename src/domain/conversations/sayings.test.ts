@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { factsOf, limits, sha } from "../../../test/conversations/pure-facts.ts";
+import type { ForgeEvent } from "../automations/forge-event.ts";
+import { newConversation, type Conversation } from "./conversation.ts";
+import { decide } from "./decide.ts";
+import type { Effect } from "./facts.ts";
+import { happeningOf, steeringHintOf } from "./happening.ts";
+
+const ann = { id: "1", login: "ann", isBot: false };
+const bob = { id: "2", login: "bob", isBot: false };
+const pullRequest: NonNullable<ForgeEvent["pullRequest"]> = {
+  number: 7,
+  title: "Work",
+  body: "",
+  url: "https://git.example.com/7",
+  state: "open",
+  draft: false,
+  head: { branch: "work", sha, repositoryUrl: null },
+  target: "main",
+  labels: [],
+  author: null,
+};
+let comments = 0;
+
+/** A conversation on a pull request of a forge, by what is delivered. */
+function talk(forge: ForgeEvent["forge"]) {
+  let conversation: Conversation = newConversation;
+  const effects: Effect[] = [];
+  const deliver = (event: Partial<ForgeEvent>, now: number): ForgeEvent => {
+    const whole: ForgeEvent = {
+      name: "pullRequest.commented",
+      forge,
+      repository: null,
+      actor: null,
+      pullRequest,
+      payload: {},
+      ...event,
+    };
+    const told = happeningOf(whole);
+    if (told === null) throw new Error("it is no happening");
+    const decided = decide(conversation, told.happening, factsOf({ now }), limits);
+    conversation = decided.conversation;
+    effects.push(...decided.effects);
+    return whole;
+  };
+  return {
+    effects,
+    comment(body: string, { by = ann, now = 0, threadId = "t" as string | null } = {}) {
+      comments += 1;
+      const comment = {
+        id: String(comments),
+        body,
+        url: null,
+        author: by,
+        path: null,
+        line: null,
+        hunk: null,
+        threadId,
+      };
+      return deliver({ comment }, now);
+    },
+    vote: (body = "", now = 0, id: string | null = null) =>
+      deliver(
+        {
+          name: "pullRequest.reviewSubmitted",
+          review: { id, state: "changesRequested", body, url: null, author: ann },
+        },
+        now,
+      ),
+    /** What is due starts. @returns what the agent is told, and what is said without it */
+    tick(now = 0) {
+      const before = effects.length;
+      for (let round = 0; round < 5; round += 1) {
+        const decided = decide(conversation, { type: "tick" }, factsOf({ now }), limits);
+        conversation = decided.conversation;
+        effects.push(...decided.effects);
+      }
+      return effects.slice(before).flatMap((effect) => ("text" in effect ? [effect.text] : []));
+    },
+  };
+}
+
+const forges = ["gitlab", "bitbucket", "bitbucketDataCenter", "azure"] as const;
+
+describe.each(forges)("a vote for changes on %s", (forge) => {
+  it("takes the reviewer's comments, which may come before or after it, and nobody else's", () => {
+    const { comment, vote, tick, effects } = talk(forge);
+    const event = comment("Rename the total.");
+    expect(steeringHintOf(event, "offstage")).toMatchObject({ numbers: [7] });
+    comment("I like it.", { by: bob });
+    vote();
+    comment("And test it.", { threadId: "u" });
+    const [text, ...others] = tick();
+    expect(others).toEqual([]);
+    expect(text).toMatch(/asks for changes[^]*Rename the total\.[^]*And test it\./u);
+    expect(text).not.toContain("I like it.");
+    expect(text).not.toContain("The lines that it is about");
+    expect(effects.filter(({ type }) => type === "react")).toHaveLength(2);
+  });
+
+  it("without any words starts nothing, which is said once", () => {
+    const { comment, vote, tick } = talk(forge);
+    comment("I like it.", { by: bob });
+    vote();
+    expect(tick()).toEqual([expect.stringContaining("nothing of what it says has come to me")]);
+    vote("", 1);
+    expect(tick(1)).toEqual([]);
+  });
+
+  it("whose reviewer has called Offstage in a comment starts nothing more", () => {
+    const { comment, vote, tick, effects } = talk(forge);
+    comment("@offstage rename the total");
+    vote();
+    expect(tick()).toEqual([]);
+    expect(effects.filter(({ type }) => type === "followUp")).toHaveLength(1);
+  });
+
+  it("leaves out what the reviewer said days before", () => {
+    const day = 24 * 60 * 60_000;
+    const { comment, vote, tick } = talk(forge);
+    comment("Thanks!");
+    comment("Rename the total.", { now: 2 * day });
+    vote("", 2 * day + 1_000);
+    const [text] = tick(2 * day + 1_000);
+    expect(text).toContain("Rename the total.");
+    expect(text).not.toContain("Thanks!");
+  });
+});
+
+describe("a review that names its comments, or has words", () => {
+  it.each(["github", "gitea"] as const)("takes no other comments on %s", (forge) => {
+    const { comment, vote, tick } = talk(forge);
+    expect(steeringHintOf(comment("I like it."), "offstage")).toBeNull();
+    vote("Rename the total.", 0, forge === "github" ? "9" : null);
+    const [text, ...others] = tick();
+    expect(others).toEqual([]);
+    expect(text).toContain("Rename the total.");
+    expect(text).not.toContain("I like it.");
+  });
+});
