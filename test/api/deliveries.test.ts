@@ -283,6 +283,41 @@ describe("a connection of GitHub", () => {
     expect([await runsOf(ofBoth), await runsOf(ofOther)]).toEqual([3, 3]);
   });
 
+  test("takes what is signed however much is sent without a right signature, and has a rate of its own for it", async () => {
+    const limited = await api.another({ rateLimitPerMinute: 2, deliveriesPerMinute: 5 });
+    const deliver = async (to: string, { headers, body }: Delivery) => {
+      const { statusCode, headers: answered } = await limited.inject({
+        method: "POST",
+        url: to,
+        headers: headers as Record<string, string>,
+        payload: body,
+      });
+      return statusCode === 429 ? `429 ${answered["retry-after"]}` : String(statusCode);
+    };
+    const all = async (count: number, to: string, make: () => Delivery) => {
+      const statuses: string[] = [];
+      for (let index = 0; index < count; index += 1) statuses.push(await deliver(to, make()));
+      return statuses;
+    };
+    const right = () => signed("ping", { zen: randomUUID(), hook_id: 1 });
+    const forged = () => ({ ...right(), body: Buffer.from("{}") });
+    const later = expect.stringMatching(/^429 \d+$/u) as string;
+    expect(await all(4, path, forged)).toEqual(["401", "401", later, later]);
+    expect(await all(6, path, right)).toEqual(["202", "202", "202", "202", "202", later]);
+
+    const verify = { type: "hmac", header: "X-Signature" };
+    const { path: ofWebhook } = await addAutomation({ type: "webhook", verify, secret });
+    const body = Buffer.from("{}");
+    const signature = createHmac("sha256", secret).update(body).digest("hex");
+    const unsigned = () => ({ headers: { "content-type": "application/json" }, body });
+    expect(await all(3, ofWebhook, unsigned)).toEqual(["401", "401", later]);
+    const signedToo = () => ({ headers: { ...unsigned().headers, "x-signature": signature }, body });
+    expect(await all(6, ofWebhook, signedToo)).toEqual(["202", "202", "202", "202", "202", later]);
+    // Whoever knows an address that asks for no signature may send to it.
+    const { path: open } = await addAutomation({ type: "webhook", verify: { type: "none" } });
+    expect(await all(3, open, unsigned)).toEqual(["202", "202", later]);
+  });
+
   test("refuses what is not signed, and takes the old secret after a rotation", async () => {
     const delivery = signed("push", {});
     const headers = { ...delivery.headers, "x-hub-signature-256": `sha256=${"0".repeat(64)}` };

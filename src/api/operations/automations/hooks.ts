@@ -13,6 +13,7 @@ import { readWebhook } from "../../../inbound/webhook.ts";
 import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbound/forges/readers.ts";
 import { consentTo } from "../../../inbound/sources/cloud-events.ts";
 import { askForSync } from "../../../store/automations/file-sync.ts";
+import type { FireableTrigger } from "../../../store/automations/triggers.ts";
 import { createReceivingTriggers, type ReceivingTriggers } from "../../../store/automations/receiving-triggers.ts";
 import { readConnectionForDelivery } from "../../../store/secrets/forge-connections.ts";
 import { createAdmission, type Admission } from "../../http/admission.ts";
@@ -36,7 +37,27 @@ const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5
 interface Intake {
   readonly triggers: ReceivingTriggers;
   readonly admit: Admission;
-  readonly takeToken: (address: string, reply: FastifyReply) => void;
+  readonly rates: DeliveryRates;
+}
+
+/**
+ * How many deliveries an address takes in a minute. Whoever knows it may send what is not signed rightly: that is counted by itself, so
+ * that it keeps out nothing that its sender signed. Each throws TooManyRequestsError.
+ */
+interface DeliveryRates {
+  readonly takeSigned: (address: string, reply: FastifyReply) => void;
+  /** Of an address that asks for no signature. */
+  readonly takeUnsigned: (address: string, reply: FastifyReply) => void;
+  readonly takeRefused: (address: string, reply: FastifyReply) => void;
+}
+
+function createDeliveryRates({ rateLimitPerMinute, deliveriesPerMinute }: ApiOptions): DeliveryRates {
+  const sender = "the sender of this address";
+  return {
+    takeSigned: createRateLimitById(deliveriesPerMinute, sender),
+    takeUnsigned: createRateLimitById(rateLimitPerMinute, sender),
+    takeRefused: createRateLimitById(rateLimitPerMinute, "who sends to this address without a right signature"),
+  };
 }
 
 /** What a sender is answered: what came of its delivery, or what it asked for to know the address. */
@@ -47,7 +68,7 @@ export async function addHookOperations(app: App, options: ApiOptions): Promise<
   const intake: Intake = {
     triggers: createReceivingTriggers(options.database, options.vault),
     admit: createAdmission(options),
-    takeToken: createRateLimitById(options.rateLimitPerMinute, "the sender of this address"),
+    rates: createDeliveryRates(options),
   };
   await app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
@@ -74,8 +95,7 @@ function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
     },
     async (request, reply) => {
       const triggerId = request.params.triggerId.toLowerCase();
-      intake.takeToken(triggerId, reply);
-      return send(options, reply, await receiveForTrigger(options, intake, triggerId, request));
+      return send(options, reply, await receiveForTrigger(options, intake, triggerId, { request, reply }));
     },
   );
   app.options(
@@ -84,7 +104,7 @@ function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
     (request, reply) =>
       reply
         .status(204)
-        .headers({ ...consentTo(headersOf(request), options.rateLimitPerMinute) })
+        .headers({ ...consentTo(headersOf(request), options.deliveriesPerMinute) })
         .send(),
   );
 }
@@ -94,9 +114,15 @@ const mostChanges = 5;
 
 async function receiveForTrigger(
   options: ApiOptions,
-  { triggers, admit }: Intake,
+  { triggers, admit, rates }: Intake,
   triggerId: string,
-  request: FastifyRequest<{ Querystring: { access_token?: string | undefined } }>,
+  {
+    request,
+    reply,
+  }: {
+    readonly request: FastifyRequest<{ Querystring: { access_token?: string | undefined } }>;
+    readonly reply: FastifyReply;
+  },
 ): Promise<Answer> {
   const now = Date.now();
   const delivery = withToken(deliveryOf(request), request.query.access_token);
@@ -111,7 +137,8 @@ async function receiveForTrigger(
     // What is kept in memory may serve to take a delivery, which is checked once more when it is written: never to refuse one.
     const mayBeKept = isSigned && fireable.trigger.type === "webhook";
     if (isFresh || mayBeKept) {
-      requireSigned(options, isSigned);
+      requireSigned(options, isSigned, () => rates.takeRefused(triggerId, reply));
+      if (changes === 0) (asksForSignature(fireable) ? rates.takeSigned : rates.takeUnsigned)(triggerId, reply);
       const handshake = handshakeOf(received);
       if (handshake !== null) return handshake;
       if (changes === 0) await admit(fireable.organizationId);
@@ -122,6 +149,11 @@ async function receiveForTrigger(
     isFresh = true;
   }
   throw new UnavailableError("the trigger of this address is being changed: send the delivery again", 1);
+}
+
+/** Whether only its sender can deliver to a trigger, and not whoever knows its address. */
+function asksForSignature({ trigger }: FireableTrigger): boolean {
+  return trigger.type !== "webhook" || trigger.verify.type !== "none";
 }
 
 function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
@@ -139,17 +171,16 @@ function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
     },
     async (request, reply) => {
       const connectionId = request.params.connectionId.toLowerCase();
-      intake.takeToken(connectionId, reply);
-      return send(options, reply, await receiveForConnection(options, intake.admit, connectionId, request));
+      return send(options, reply, await receiveForConnection(options, intake, connectionId, { request, reply }));
     },
   );
 }
 
 async function receiveForConnection(
   options: ApiOptions,
-  admit: Admission,
+  { admit, rates }: Intake,
   connectionId: string,
-  request: FastifyRequest,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<Answer> {
   const { database, vault, inserts } = options;
   const found = isUuid(connectionId) ? await readConnectionForDelivery(database, vault, connectionId) : null;
@@ -159,7 +190,8 @@ async function receiveForConnection(
   }
   const { organizationId, secrets, mention } = found;
   const delivery = deliveryOf(request);
-  requireSigned(options, reader.verify(delivery, secrets, Date.now()));
+  requireSigned(options, reader.verify(delivery, secrets, Date.now()), () => rates.takeRefused(connectionId, reply));
+  rates.takeSigned(connectionId, reply);
   const handshake = reader.handshake?.(delivery) ?? null;
   if (handshake !== null) return handshake;
   await admit(organizationId);
@@ -213,10 +245,14 @@ function send({ metrics }: Pick<ApiOptions, "metrics">, reply: FastifyReply, ans
   return reply.status(202).send(answer);
 }
 
-/** @throws UnauthenticatedError, which is counted, if a delivery is not signed as it must be */
-function requireSigned({ metrics }: Pick<ApiOptions, "metrics">, isRight: boolean): void {
+/**
+ * @param takeRefused counts a delivery that is not signed as it must be
+ * @throws UnauthenticatedError for such a one, or TooManyRequestsError if there were too many
+ */
+function requireSigned({ metrics }: Pick<ApiOptions, "metrics">, isRight: boolean, takeRefused: () => void): void {
   if (isRight) return;
   metrics.deliveryReceived("refused");
+  takeRefused();
   throw new UnauthenticatedError(
     "the delivery's signature is missing or wrong: send it with the secret of this address",
   );
