@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { InboundEvent } from "../../../domain/automations/inbound-event.ts";
-import { receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
+import { isSigned, receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
 import type { ForgeEvent } from "../../../domain/automations/forge-event.ts";
 import { steeringHintOf } from "../../../domain/conversations/happening.ts";
 import { NotFoundError, UnauthenticatedError, UnavailableError } from "../../../domain/errors/errors.ts";
@@ -13,7 +13,6 @@ import { readWebhook } from "../../../inbound/webhook.ts";
 import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbound/forges/readers.ts";
 import { consentTo } from "../../../inbound/sources/cloud-events.ts";
 import { askForSync } from "../../../store/automations/file-sync.ts";
-import type { FireableTrigger } from "../../../store/automations/triggers.ts";
 import { createReceivingTriggers, type ReceivingTriggers } from "../../../store/automations/receiving-triggers.ts";
 import { readConnectionForDelivery } from "../../../store/secrets/forge-connections.ts";
 import { createAdmission, type Admission } from "../../http/admission.ts";
@@ -133,12 +132,12 @@ async function receiveForTrigger(
     if (found === null) throw new NotFoundError(`trigger ${triggerId.slice(0, 100)} was not found`);
     const { fireable, version, secretsAt } = found;
     const received = { fireable, version, delivery, secrets: secretsAt(now), now, traceParent };
-    const isSigned = isSignedDelivery(received);
+    const isRight = isSignedDelivery(received);
     // What is kept in memory may serve to take a delivery, which is checked once more when it is written: never to refuse one.
-    const mayBeKept = isSigned && fireable.trigger.type === "webhook";
+    const mayBeKept = isRight && fireable.trigger.type === "webhook";
     if (isFresh || mayBeKept) {
-      requireSigned(options, isSigned, () => rates.takeRefused(triggerId, reply));
-      if (changes === 0) (asksForSignature(fireable) ? rates.takeSigned : rates.takeUnsigned)(triggerId, reply);
+      requireSigned(options, isRight, () => rates.takeRefused(triggerId, reply));
+      if (changes === 0) (isSigned(fireable.trigger) ? rates.takeSigned : rates.takeUnsigned)(triggerId, reply);
       const handshake = handshakeOf(received);
       if (handshake !== null) return handshake;
       if (changes === 0) await admit(fireable.organizationId);
@@ -149,11 +148,6 @@ async function receiveForTrigger(
     isFresh = true;
   }
   throw new UnavailableError("the trigger of this address is being changed: send the delivery again", 1);
-}
-
-/** Whether only its sender can deliver to a trigger, and not whoever knows its address. */
-function asksForSignature({ trigger }: FireableTrigger): boolean {
-  return trigger.type !== "webhook" || trigger.verify.type !== "none";
 }
 
 function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
