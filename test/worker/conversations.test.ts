@@ -694,6 +694,33 @@ test("a stranger's issue starts nothing, until somebody with write access says s
   expect(said.outcome).toBe("fired");
 });
 
+test("who calls Offstage in a repository that is not connected, not allowed or elsewhere finds the reason in the ledger", async () => {
+  const call = async (url: string, body = "@offstage look") => {
+    const repository = { url, fullName: "acme/elsewhere", defaultBranch: "main" };
+    const { outcome, reason } = await deliver("issue.commented", {
+      repository,
+      issue: issue(""),
+      comment: comment(body, "ann"),
+    });
+    return [outcome, reason];
+  };
+  const url = `${forge.url}/acme/elsewhere-${count}`;
+  const why = "the event's repository is not connected: connect it, so that Offstage can be called there";
+  expect(await call(url)).toEqual(["filtered", why]);
+  // It would call nobody where Offstage works, either.
+  expect(await call(url, "Look at it.")).toEqual(["filtered", expect.not.stringContaining("connect it") as string]);
+  expect(await call("https://git.elsewhere.example/acme/one")).toEqual([
+    "filtered",
+    "it names no repository of the connection's forge, so nobody can call Offstage there",
+  ]);
+  await api.post("/organization/update", { repositories: ["git.example.com/acme/*"] });
+  expect(await call(url)).toEqual([
+    "filtered",
+    "the organization does not allow the event's repository, so nobody can call Offstage there",
+  ]);
+  await api.post("/organization/update", { repositories: null });
+});
+
 test("a macro starts its automation, and the thread hears how it went", async () => {
   await api.post("/automation/create", { name: "Tidy", macro: `tidy-${count}`, instructions: "Tidy up" });
   expect(await say(`@offstage !tidy-${count} the tests`)).toMatchObject({ outcome: "fired", sessionId: null });
