@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
-import type { Delivery, DeliveryReader } from "../delivery.ts";
+import { idWithBody, type Delivery, type DeliveryReader } from "../delivery.ts";
 import { hasStandardSignature, hasToken } from "../signatures.ts";
 import { branchOf, checksOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
 import type { Happening } from "./event.ts";
@@ -54,15 +53,12 @@ function isConfidential(payload: object): boolean {
   return isNamedSo || [confidential, internal, told.issue?.confidential].includes(true);
 }
 
-/**
- * The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event, and one
- * request can set off several (a comment that closes an issue), so the body counts too.
- */
+/** The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event. */
 function deliveryIdOf({ headers, body }: Delivery): string | null {
   const id = identifier(headers["idempotency-key"]) ?? identifier(headers["webhook-id"]);
   const event = identifier(headers["x-gitlab-event-uuid"]);
   if (id !== null || event === null) return id;
-  return `${event} ${createHash("sha256").update(body).digest("hex").slice(0, 32)}`;
+  return idWithBody(event, body);
 }
 
 /** By `object_kind`. Jobs are parts of pipelines, deployments follow them, and emoji and wikis are nothing to act on. */
