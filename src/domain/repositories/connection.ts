@@ -96,6 +96,22 @@ const callingFields = {
   }),
 };
 
+/** What GitLab calls signing tokens: 32 bytes in base64. Other secrets are secret tokens, which it sends as they are. */
+export const gitlabSigningToken = /^whsec_[A-Za-z0-9+/]{43}=?$/u;
+
+/** A secret that the forge has made for its webhook, as GitLab makes its signing tokens. */
+const webhookSecretSchema = text(1_000)
+  .regex(/^[\x21-\x7e]{16,}$/u, "must be at least 16 printable ASCII characters without spaces")
+  .refine(
+    (secret) => !secret.startsWith("whsec_") || gitlabSigningToken.test(secret),
+    "must be whole: a signing token of GitLab is whsec_ and 32 bytes in base64",
+  )
+  .optional()
+  .meta({ description: "The secret that the forge signs its deliveries with; omitted: one is made." });
+
+/** Body of a rotation of a webhook's secret. */
+export const rotateWebhookSecretSchema = z.object({ webhookSecret: webhookSecretSchema });
+
 /** Body of a connection's creation. */
 export const createConnectionSchema = z
   .object({
@@ -107,6 +123,7 @@ export const createConnectionSchema = z
     }),
     apiUrl: forgeAddressSchema.optional().meta({ description: "Default: where the kind has its API." }),
     credential: credentialSchema.meta({ description: "Never shown again, and never in a sandbox." }),
+    webhookSecret: webhookSecretSchema,
     ...callingFields,
   })
   .superRefine(({ kind, webUrl, credential }, context) => {

@@ -1,4 +1,5 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
+import { gitlabSigningToken } from "../../domain/repositories/connection.ts";
 import { idWithBody, type Delivery, type DeliveryReader } from "../delivery.ts";
 import { hasStandardSignature, hasToken } from "../signatures.ts";
 import { branchOf, checksOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
@@ -10,17 +11,14 @@ import type { Around, Project, User } from "./gitlab-form.ts";
 import { choice, identifier, integer, readPayload, required, text } from "./payload.ts";
 import type { Untrusted } from "./payload.ts";
 
-/** What GitLab calls signing tokens: 32 bytes in base64. Other secrets are secret tokens, which it sends as they are. */
-const signingToken = /^whsec_[A-Za-z0-9+/]{43}=?$/u;
-
 /**
  * Webhooks of GitLab, of a project, a group or the whole server (https://docs.gitlab.com/user/project/integrations/webhook_events/).
  * With a signing token they are signed as Standard Webhooks are; else the secret token is a header.
  */
 export const gitlab: DeliveryReader = {
   verify(delivery, secrets, now) {
-    const keys = secrets.filter((secret) => signingToken.test(secret));
-    const tokens = secrets.filter((secret) => !signingToken.test(secret));
+    const keys = secrets.filter((secret) => gitlabSigningToken.test(secret));
+    const tokens = secrets.filter((secret) => !gitlabSigningToken.test(secret));
     return hasStandardSignature(delivery, keys, now) || hasToken(delivery.headers["x-gitlab-token"], tokens);
   },
   read(delivery) {

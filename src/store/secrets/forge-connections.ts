@@ -35,7 +35,7 @@ export interface NewConnection extends Pick<ConnectionRecord, "id" | "kind" | "n
   readonly credential: ConnectionCredential;
   readonly check: ConnectionCheck;
   /** The secret that the forge chose for its webhook; omitted: a new one is made. */
-  readonly hookSecret?: string;
+  readonly hookSecret?: string | undefined;
   readonly mention?: Calling["mention"] | undefined;
   readonly allowedBots?: Calling["allowedBots"] | undefined;
 }
@@ -204,20 +204,19 @@ async function lockSealed(transaction: Queryable, organizationId: string, id: st
 export async function rotateConnectionSecret(
   database: Database,
   vault: Vault,
-  organizationId: string,
-  id: string,
+  { organizationId, id }: { readonly organizationId: string; readonly id: string },
+  hookSecret = newHookSecret(),
 ): Promise<ConnectionRecord & { readonly webhookSecret: string }> {
-  const secret = newHookSecret();
   return sealing(database, async (transaction) => {
     const { credential, hookSecrets } = await openContent(vault, id, await lockSealed(transaction, organizationId, id));
-    const content = { credential, hookSecrets: [secret, ...hookSecrets.slice(0, 1)] };
+    const content = { credential, hookSecrets: [hookSecret, ...hookSecrets.slice(0, 1)] };
     const { sealed, masterKey } = await sealContent(vault, id, content);
     const { rows } = await transaction.query<ConnectionRecord>(
       `update forge_connection set sealed = $2, master_key = $3, updated_at = now(),
          previous_secret_until = now() + interval '${previousSecretFor}' where id = $1 returning ${columns}`,
       [id, sealed, masterKey],
     );
-    return { ...only(rows, id), webhookSecret: secret };
+    return { ...only(rows, id), webhookSecret: hookSecret };
   });
 }
 
