@@ -234,7 +234,7 @@ describe("a connection of GitHub", () => {
       id: otherId,
       kind: "github",
       name: "GitHub, by its App",
-      webUrl: "https://github.com",
+      webUrl: "https://github.com/acme",
       apiUrl: "https://api.github.com",
       credential: { type: "configured" },
       check: { account: null, problems: [] },
