@@ -227,6 +227,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^eventsource-parser$/u, parts: ["client"] },
   { packages: /^(?:liquidjs|@marcbachmann\/cel-js)$/u, parts: ["templates"] },
   { packages: /^croner$/u, parts: ["domain"] },
+  { packages: /^htmlparser2$/u, parts: ["inbound"] },
   { packages: /^yaml$/u, parts: ["automation-files"] },
   { packages: /^openid-client$/u, parts: ["sign-in"] },
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },

@@ -170,6 +170,28 @@ it("accepts the webhook secret before a rotation for a day, and no other", async
   expect(await readConnectionForDelivery(app.database, vault, crypto.randomUUID())).toBeNull();
 });
 
+it("keeps which repositories work items are about, of Azure DevOps alone", async () => {
+  const map = { Shop: "back end" };
+  const refused = await app.post("/connection/create", body({ workItemRepositories: map }));
+  expect([refused.status, refused.body.error]).toEqual([
+    400,
+    expect.stringContaining("only azure has work items") as string,
+  ]);
+  const { id } = await connect();
+  const changed = await app.post(`/connection/${id}/update`, { workItemRepositories: map });
+  expect([changed.status, changed.body.error]).toEqual([
+    400,
+    expect.stringContaining("only azure has work items") as string,
+  ]);
+  await app.database.pool.query("update forge_connection set kind = 'azure' where id = $1", [id]);
+  const set = await app.post(`/connection/${id}/update`, { workItemRepositories: map });
+  expect([set.body.error, set.body.workItemRepositories]).toEqual([undefined, map]);
+  expect((await app.post(`/connection/${id}/update`, { name: "Boards" })).body.workItemRepositories).toEqual(map);
+  expect((await readConnectionForDelivery(app.database, vault, id))?.workItemRepositories).toEqual(map);
+  const none = await app.post(`/connection/${id}/update`, { workItemRepositories: null });
+  expect(none.body.workItemRepositories).toBeNull();
+});
+
 it("takes a secret that the forge has made, as GitLab makes its signing tokens", async () => {
   const token = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString("base64")}`;
   const { id, webhookSecret } = await connect({ webhookSecret: token(1) });

@@ -1,7 +1,14 @@
 import type { Answer, ApiRequest } from "./api-request.ts";
 import { azureList, refusedByAzure } from "./azure-answers.ts";
 import { azureNamesOf, azurePathIn, guidOf, projectIdOf, repositoryIdOf } from "./azure-places.ts";
-import { identityShape, threadCommentShape, threadShape, workItemCommentShape } from "./azure-shapes.ts";
+import {
+  descriptorOf,
+  identityShape,
+  knownIdentity,
+  threadCommentShape,
+  threadShape,
+  workItemCommentShape,
+} from "./azure-shapes.ts";
 import {
   addComment,
   addReaction,
@@ -195,27 +202,8 @@ function readIdentity(state: ForgeState, request: ApiRequest): Answer {
   const people = [...state.facts.values()].flatMap(({ people: known = {} }) => Object.keys(known));
   const login = people.find((name) => guidOf(`person ${name}`) === wanted);
   if (login === undefined) return azureList([]);
-  return azureList([
-    {
-      id: wanted,
-      descriptor: descriptorOf(login),
-      subjectDescriptor: `aad.${wanted}`,
-      providerDisplayName: login,
-      isActive: true,
-      isContainer: false,
-      members: [],
-      memberOf: [],
-      memberIds: [],
-      masterId: wanted,
-      properties: {},
-      resourceVersion: 2,
-      metaTypeId: 0,
-    },
-  ]);
+  return azureList([knownIdentity(login)]);
 }
-
-const descriptorOf = (login: string): string =>
-  `Microsoft.IdentityModel.Claims.ClaimsIdentity;${guidOf("tenant")}\\${login}@example.com`;
 
 function readPermissions(state: ForgeState, { query }: ApiRequest): Answer {
   const token = query.get("token") ?? "";

@@ -199,3 +199,27 @@ export function workItemCommentShape(state: ForgeState, { id, number, body, crea
     url: `${state.url}/_apis/wit/workItems/${number}/comments/${id}`,
   };
 }
+
+/** By which permissions name a person. */
+export const descriptorOf = (login: string): string =>
+  `Microsoft.IdentityModel.Claims.ClaimsIdentity;${guidOf("tenant")}\\${login}@example.com`;
+
+/** A person as the service of identities knows them. */
+export function knownIdentity(login: string) {
+  const id = guidOf(`person ${login}`);
+  return {
+    id,
+    descriptor: descriptorOf(login),
+    subjectDescriptor: `aad.${id}`,
+    providerDisplayName: login,
+    isActive: true,
+    isContainer: false,
+    members: [],
+    memberOf: [],
+    memberIds: [],
+    masterId: id,
+    properties: { Account: { $type: "System.String", $value: `${login}@example.com` } },
+    resourceVersion: 2,
+    metaTypeId: 0,
+  };
+}

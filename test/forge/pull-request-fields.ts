@@ -1,7 +1,7 @@
 import type { Answer, ApiRequest } from "./api-request.ts";
 import { azureList, refusedByAzure } from "./azure-answers.ts";
 import { guidOf } from "./azure-places.ts";
-import { identityShape } from "./azure-shapes.ts";
+import { identityShape, knownIdentity } from "./azure-shapes.ts";
 import { idOf } from "./feedback.ts";
 import { userShape as giteaUserShape } from "./gitea-shapes.ts";
 import { userShape } from "./github-shapes.ts";
@@ -223,8 +223,7 @@ export function findAtAzure({ facts }: ForgeState, { query }: ApiRequest): Answe
   const wanted = query.get("filterValue");
   if (wanted === null) return null;
   const all = [...facts.values()].flatMap(({ people = {} }) => Object.keys(people));
-  const found = [...new Set(all)].filter((login) => login === wanted);
-  return azureList(
-    found.map((login) => ({ id: guidOf(`person ${login}`), providerDisplayName: login, isActive: true })),
-  );
+  // It finds by the beginning of a name, too.
+  const found = [...new Set(all)].filter((login) => `${login}@example.com`.startsWith(wanted));
+  return azureList(found.map(knownIdentity));
 }

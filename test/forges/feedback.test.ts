@@ -288,6 +288,18 @@ describe.each(adapters)("on %s", (kind, create) => {
   });
 });
 
+it("Azure DevOps tells by the unique name alone who may write, as deliveries of work items name people", async () => {
+  const people = { ada: "write", "ada.b": "write", bo: "read" } as const;
+  const { address, signal, feedback } = await setting(azure, { people });
+  const mayWrite = (login: string) => feedback.mayWrite(address, { id: "", login }, signal);
+  expect(await mayWrite("ada@example.com")).toBe(true);
+  expect(await mayWrite("ADA.B@example.com")).toBe(true);
+  expect(await mayWrite("bo@example.com")).toBe(false);
+  // What a search finds by a part of a name, or by the name that is shown, is nobody's account.
+  expect(await mayWrite("ada")).toBe(false);
+  expect(await mayWrite("ada@example.co")).toBe(false);
+});
+
 it.each([
   ["Azure DevOps", azure],
   ["GitLab", gitlab],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
+import { inRepositoryOf } from "../../src/inbound/forges/azure-work-items.ts";
 import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { delivered, type Sample } from "./deliveries.ts";
 import { azureSamples } from "./samples/azure.ts";
@@ -230,6 +231,45 @@ describe("Azure DevOps", () => {
     const href = "https://dev.azure.com/fabrikam/_apis/git/repositories/x/pullRequests/1/threads/6";
     const elsewhere = { resource: { comment: { _links: { threads: { href } } } } };
     expect(keys(tell(title, elsewhere))).not.toEqual(keys(tell(title)));
+  });
+  test("a work item is about the repository of its project's name, and its people are known by their names alone", () => {
+    const url = "https://dev.azure.com/fabrikam/Fabrikam/_git/Fabrikam";
+    const [told] = tell("workitem.commented");
+    expect(told?.event).toMatchObject({
+      repository: { url, fullName: "Fabrikam/Fabrikam" },
+      comment: { author: { id: "", login: "rita@example.com" }, body: "@offstage please mend this" },
+    });
+    expect(tell("a work item commented on by a person with an id")[0]?.event.comment?.author).toEqual({
+      id: "2ea2d095-48f9-4cd6-9966-62f6f574096c",
+      login: "rita@example.com",
+      isBot: false,
+    });
+    expect(tell("workitem.updated")[0]?.event.repository?.url).toBe(url);
+    const where = (resource: Json, more: Json = {}) =>
+      tell("workitem.created", { resource, ...more })[0]?.event.repository;
+    expect(
+      where({ url: "https://dev.azure.com/fabrikam/be9b3917-87e6-42a4-a549-2bc06a7a878f/_apis/wit/workItems/5" })?.url,
+    ).toBe(url);
+    expect(where({ url: "https://fabrikam.visualstudio.com/DefaultCollection/_apis/wit/workItems/5" })?.url).toBe(
+      "https://fabrikam.visualstudio.com/DefaultCollection/Fabrikam/_git/Fabrikam",
+    );
+    const collection = { baseUrl: "https://azure.example/tfs/Main/" };
+    expect(where({ fields: { "System.TeamProject": "A shop" } }, { resourceContainers: { collection } })?.url).toBe(
+      "https://azure.example/tfs/Main/A%20shop/_git/A%20shop",
+    );
+    expect(where({ fields: { "System.TeamProject": null } })).toBeNull();
+  });
+  test("a work item is about the repository that the connection names for its project", () => {
+    const sample = azureSamples.find(({ title }) => title === "workitem.created") as Sample;
+    const [told] = readerOf("azure").read(delivered(sample)).events;
+    const of = (map: Record<string, string> | null) =>
+      told === undefined ? null : (inRepositoryOf(told, map).event as unknown as ForgeEvent).repository;
+    expect(of({ fabrikam: "back end" })).toMatchObject({
+      url: "https://dev.azure.com/fabrikam/Fabrikam/_git/back%20end",
+      fullName: "Fabrikam/back end",
+    });
+    expect(of({ Other: "app" })?.fullName).toBe("Fabrikam/Fabrikam");
+    expect(of(null)?.fullName).toBe("Fabrikam/Fabrikam");
   });
   test("a comment on a work item has its own id if the server names it", () => {
     expect(tell("workitem.commented")[0]?.event.comment).toMatchObject({ id: "4" });

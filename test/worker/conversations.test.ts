@@ -683,6 +683,29 @@ describe("what not everybody may read", () => {
   });
 });
 
+test("a work item of Azure DevOps, which names people without ids, calls Offstage and is answered", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "azure", webUrl: forge.url, apiUrl: forge.url, token: forge.token }]);
+  const [organization, project] = ["acme", scene.name];
+  const { url } = await forge.createRepository(`${organization}/${project}`, project, { "a.txt": "a" });
+  forge.describe(`${organization}/${project}`, project, { people: { ann: "write", bob: "read" } });
+  await api.post("/repository/create", { url: asAzure(url) });
+  const repository = { url: asAzure(url), fullName: `${project}/${project}`, defaultBranch: null };
+  const said = (login: string, id = "") => {
+    const author = { id, login, isBot: false };
+    const written = { ...comment("/offstage look", "ann"), author };
+    return deliver("issue.commented", { forge: "azure", repository, issue: issue("words"), comment: written });
+  };
+  expect(await said("bob@example.com")).toMatchObject({
+    outcome: "filtered",
+    reason: "bob@example.com has no write access",
+  });
+  // The name that is shown is nobody's account.
+  expect((await said("ann")).outcome).toBe("filtered");
+  expect((await said("ann@example.com")).outcome).toBe("fired");
+  forges = before;
+});
+
 test("a stranger's issue starts nothing, until somebody with write access says so", async () => {
   expect(await deliver("issue.opened", { issue: issue("@offstage delete all"), transition: "opened" })).toMatchObject({
     outcome: "filtered",

@@ -7,6 +7,7 @@ import {
   connectionWithSecretSchema,
   createConnectionSchema,
   deletedConnectionSchema,
+  noWorkItems,
   rotateWebhookSecretSchema,
   updateConnectionSchema,
   usualAddresses,
@@ -60,8 +61,9 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       const { credential, ...body } = request.body;
       const addresses = addressesOf(body);
       const check = await checked(options, addresses, credential);
-      const { name = defaultName(addresses.webUrl), mention, allowedBots, webhookSecret: hookSecret } = body;
-      const connection = { ...addresses, id: randomUUID(), name, mention, allowedBots, hookSecret };
+      const { name = defaultName(addresses.webUrl), mention, allowedBots, workItemRepositories } = body;
+      const set = { mention, allowedBots, workItemRepositories, hookSecret: body.webhookSecret };
+      const connection = { ...addresses, ...set, id: randomUUID(), name };
       const organizationId = organizationOf(request);
       const made = await createConnection(database, vault, organizationId, { ...connection, credential, check });
       await connections.changed(organizationId);
@@ -119,6 +121,8 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       const known = await getConnection(database.pool, organizationId, id);
       if (given?.type === "app" && known.kind !== "github")
         throw new InvalidInputError("credential: app is for github only");
+      if (changes.workItemRepositories != null && known.kind !== "azure")
+        throw new InvalidInputError(`workItemRepositories: ${noWorkItems}`);
       const credential = given && { given, check: await checked(options, known, given) };
       const updated = await updateConnection(database, vault, organizationId, id, { ...changes, credential });
       await connections.changed(organizationId);

@@ -112,6 +112,18 @@ const webhookSecretSchema = text(1_000)
 /** Body of a rotation of a webhook's secret. */
 export const rotateWebhookSecretSchema = z.object({ webhookSecret: webhookSecretSchema });
 
+/** What is wrong with repositories of work items at another forge. */
+export const noWorkItems = "must be absent: only azure has work items";
+const workItemRepositoriesSchema = z
+  .record(text(200), text(200))
+  .refine((map) => Object.keys(map).length <= 100, "must name at most 100 projects")
+  .nullable()
+  .optional()
+  .meta({
+    description:
+      'Of azure: the repository that work items are about, by their project, such as `{ "Shop": "backend" }`. Default: that of the project\'s name.',
+  });
+
 /** Body of a connection's creation. */
 export const createConnectionSchema = z
   .object({
@@ -125,14 +137,16 @@ export const createConnectionSchema = z
     credential: credentialSchema.meta({ description: "Never shown again, and never in a sandbox." }),
     webhookSecret: webhookSecretSchema,
     ...callingFields,
+    workItemRepositories: workItemRepositoriesSchema,
   })
-  .superRefine(({ kind, webUrl, credential }, context) => {
+  .superRefine(({ kind, webUrl, credential, workItemRepositories }, context) => {
     const issue = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
     if (kind === "azure" && isOldAzureAddress(webUrl ?? "")) issue(["webUrl"], oldAzureAddress);
     if (webUrl === undefined && usualAddresses[kind].webUrl === null) issue(["webUrl"], "is required for this kind");
     if (credential.type === "app" && kind !== "github") {
       issue(["credential", "type"], "app is for github only: send a token");
     }
+    if (workItemRepositories != null && kind !== "azure") issue(["workItemRepositories"], noWorkItems);
   });
 
 /** Body of a change of a connection: fields that are not sent keep their value. */
@@ -140,6 +154,7 @@ export const updateConnectionSchema = z.object({
   name: text(200).optional(),
   credential: credentialSchema.optional(),
   ...callingFields,
+  workItemRepositories: workItemRepositoriesSchema,
 });
 
 /** Something that a connection's credential lacks. */
@@ -208,6 +223,11 @@ export const connectionSchema = z.object({
     .array(z.string())
     .nullable()
     .meta({ description: "Bots that may steer sessions; null: OFFSTAGE_ALLOWED_BOTS." }),
+  workItemRepositories: z
+    .record(z.string(), z.string())
+    .nullable()
+    .default(null)
+    .meta({ description: "Repositories that work items are about, by their projects; null: those of their names." }),
   hookUrl: z.string().meta({ description: "The address that the forge's webhook must have." }),
   previousSecretUntil: z.iso.datetime().nullable().meta({
     description: "Until when deliveries that are signed with the webhook secret before are accepted.",

@@ -3,7 +3,7 @@ import type { DeliveryReader } from "../delivery.ts";
 import { hasToken } from "../signatures.ts";
 import { account, labels, pullRequest, repository, reviewers } from "./azure-form.ts";
 import type { Identity, PullRequest, Repository } from "./azure-form.ts";
-import { workItemChanged, workItemCommented, workItemCreated } from "./azure-work-items.ts";
+import { repositoryOfWorkItem, workItemChanged, workItemCommented, workItemCreated } from "./azure-work-items.ts";
 import { branchOf, checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
 import type { Happening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
@@ -30,7 +30,9 @@ export const azure: DeliveryReader = {
     const payload = readPayload(delivery);
     const told = payload as Envelope;
     const resource = (told.resource ?? {}) as Resource;
-    const of = repository(resource.repository ?? resource.pullRequest?.repository);
+    const of = isOfWorkItem(told)
+      ? repositoryOfWorkItem(resource, told)
+      : repository(resource.repository ?? resource.pullRequest?.repository);
     const read = choice(told.eventType, readers);
     const happenings = read?.(resource, told, of) ?? [];
     const actor = account(resource.pushedBy ?? resource.comment?.author ?? resource.requestedFor) ?? named(told);
@@ -40,6 +42,10 @@ export const azure: DeliveryReader = {
     };
   },
 };
+
+function isOfWorkItem({ eventType }: Envelope): boolean {
+  return typeof eventType === "string" && eventType.startsWith("workitem.");
+}
 
 /** Who changed a pull request: only the message says it, which begins with a name, perhaps of somebody whom the delivery knows. */
 function named(told: Envelope): ForgeAccount | null {

@@ -93,6 +93,7 @@ export const organizationTables: readonly ExportedTable[] = [
       "install_url",
       "mention",
       "allowed_bots",
+      "work_item_repositories",
       "state",
       "problems",
       "checked_at",

@@ -10,6 +10,7 @@ import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositori
 import { isUuid } from "../../../domain/fields/uuid.ts";
 import type { Delivery, DeliveryReader } from "../../../inbound/delivery.ts";
 import { readWebhook } from "../../../inbound/webhook.ts";
+import { inRepositoryOf } from "../../../inbound/forges/azure-work-items.ts";
 import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbound/forges/readers.ts";
 import { consentTo } from "../../../inbound/sources/cloud-events.ts";
 import { askForSync } from "../../../store/automations/file-sync.ts";
@@ -182,14 +183,15 @@ async function receiveForConnection(
   if (found === null || reader === null) {
     throw new NotFoundError(`connection ${connectionId.slice(0, 100)} was not found, or its forge delivers no events`);
   }
-  const { organizationId, secrets, mention } = found;
+  const { organizationId, secrets, mention, workItemRepositories } = found;
   const delivery = deliveryOf(request);
   requireSigned(options, reader.verify(delivery, secrets, Date.now()), () => rates.takeRefused(connectionId, reply));
   rates.takeSigned(connectionId, reply);
   const handshake = reader.handshake?.(delivery) ?? null;
   if (handshake !== null) return handshake;
   await admit(organizationId);
-  const { deliveryId, events } = reader.read(delivery);
+  const { deliveryId, events: read } = reader.read(delivery);
+  const events = found.kind === "azure" ? read.map((each) => inRepositoryOf(each, workItemRepositories)) : read;
   await askForPushedFiles(options, organizationId, events);
   const traceParent = request.span?.traceParent ?? null;
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
