@@ -200,6 +200,42 @@ test("what is said in one place keeps its order, and a state of a commit is neve
   ).toEqual(keys.map((_, index) => `Answer ${index}.`));
 });
 
+test("an answer whose thread is gone is a comment that says so, once, unless not everybody may read it", async () => {
+  await openPullRequest();
+  const subject = { kind: "pullRequest", number: 1 } as const;
+  const otherwise = "To a comment on `a.txt, line 3` that is not there any more:";
+  const replies = (id: string, words?: string | null) =>
+    queue({
+      action: { kind: "reply", thread: { subject, id }, ...(words !== undefined && { otherwise: words }) },
+      text: "Done in abc.",
+    });
+  const [there, gone, confidential, ofBefore] = [
+    await replies("77", otherwise),
+    await replies("404", otherwise),
+    await replies("405", null),
+    await replies("406"),
+  ];
+  await start();
+  await until(there, "sent");
+  await until(gone, "sent");
+  await until(confidential, "refused");
+  await until(ofBefore, "refused");
+  const shown = () => said().comments.map(({ body, thread }) => [thread, body.split("\n<!--")[0]]);
+  expect(shown()).toEqual(
+    expect.arrayContaining([
+      ["77", "Done in abc."],
+      [null, `${otherwise}\n\nDone in abc.`],
+    ]),
+  );
+  expect(shown()).toHaveLength(2);
+  expect(await read(gone)).toMatchObject({ id_scope: "conversation" });
+  // As if its worker had died before it could record that.
+  await database.pool.query("update answer set status = 'pending', next_attempt_at = now() where key = $1", [gone]);
+  database.notify(answersChannel, "");
+  await until(gone, "sent");
+  expect(shown()).toHaveLength(2);
+});
+
 test("a thread is resolved once its reply is there, and stays open if that was refused", async () => {
   await openPullRequest();
   const subject = { kind: "pullRequest", number: 1 } as const;

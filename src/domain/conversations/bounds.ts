@@ -1,7 +1,16 @@
 import { notices } from "./answers.ts";
-import type { Conversation, ConversationLimits, Run } from "./conversation.ts";
-import type { Decided, Effect, Facts } from "./facts.ts";
+import { placeOf, type Conversation, type ConversationLimits, type Run } from "./conversation.ts";
+import type { AnsweredThread, Decided, Effect, Facts } from "./facts.ts";
 import type { Said } from "./happening.ts";
+
+/** Where what nobody asked for is said. */
+export const onSubject: AnsweredThread = { threadId: null, place: null, isConfidential: false };
+
+/** The thread in which somebody said something. */
+export function threadOf(saying: Pick<Said, "threadId" | "path" | "line" | "isConfidential">): AnsweredThread {
+  const { threadId, isConfidential } = saying;
+  return { threadId, place: placeOf(saying), isConfidential };
+}
 
 /** What ends a conversation, or a part of it. */
 export type Bound = keyof typeof notices;
@@ -34,7 +43,7 @@ export function told(conversation: Conversation, bound: Bound, limits: Conversat
     type: "answer",
     // Some are said again after a person spoke, which was a turn.
     key: `told:${bound}:${conversation.turns}`,
-    threadId: saying?.threadId ?? null,
+    ...(saying === undefined ? onSubject : threadOf(saying)),
     text: notices[bound](numbers[bound]),
   };
   return { conversation: { ...conversation, told: [...conversation.told, bound] }, effects: [answer], takes, reason };

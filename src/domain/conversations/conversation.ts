@@ -58,6 +58,10 @@ const runSchema = z.object({
   kind: z.enum(["followUp", "session", "macro", "checks", "conflict"]),
   /** Threads to answer once it ended; null: by a comment. */
   threads: z.array(z.string().nullable()),
+  /** What each thread is on, as `AnsweredThread` has it. Omitted: nobody knows. */
+  places: z.array(z.string().nullable()).optional(),
+  /** Whether not everybody may read the threads; omitted: everybody may. */
+  isConfidential: z.boolean().optional(),
   /** What was pushed when it began. */
   pushedSha: z.string().nullable(),
 });
@@ -137,6 +141,11 @@ export interface ConversationLimits {
   readonly checksMs: number;
   /** For so long comments of one review are gathered, in ms. */
   readonly reviewMs: number;
+}
+
+/** What a thread is on, by the words of a comment in it; null: it is on no lines. */
+export function placeOf({ path, line }: { readonly path: string | null; readonly line: number | null }): string | null {
+  return path === null ? null : line === null ? path : `${path}, line ${line}`;
 }
 
 /** The limits with what a connection says itself of who calls Offstage by what. */

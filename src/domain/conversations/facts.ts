@@ -37,10 +37,20 @@ export interface Facts {
   readonly ends: ReadonlyMap<string, RunEnd>;
 }
 
+/** Where an answer goes. */
+export interface AnsweredThread {
+  /** Null: it is a comment on the pull request or issue. */
+  readonly threadId: string | null;
+  /** What the thread is on, such as `src/a.ts, line 3`; null: nobody knows, or it is on nothing. */
+  readonly place: string | null;
+  /** Whether not everybody may read the thread: it is answered nowhere else. */
+  readonly isConfidential: boolean;
+}
+
 /** What is to be done, in the same transaction. */
 export type Effect =
   | { readonly type: "react"; readonly key: string; readonly commentId: string | null; readonly isOnLines: boolean }
-  | { readonly type: "answer"; readonly key: string; readonly threadId: string | null; readonly text: string }
+  | ({ readonly type: "answer"; readonly key: string; readonly text: string } & AnsweredThread)
   /** Resolves a thread once its answer is there. @property after the answer's key */
   | { readonly type: "resolve"; readonly key: string; readonly threadId: string; readonly after: string }
   | { readonly type: "followUp"; readonly runId: string; readonly text: string; readonly mergesTarget: boolean }

@@ -1,5 +1,5 @@
 import { notices } from "./answers.ts";
-import { begun, left, sharedBound, told } from "./bounds.ts";
+import { begun, left, onSubject, sharedBound, told } from "./bounds.ts";
 import type { Conversation, ConversationLimits, FailedCheck, Run } from "./conversation.ts";
 import type { Decided, Effect, Facts } from "./facts.ts";
 import type { Happening } from "./happening.ts";
@@ -73,7 +73,7 @@ export function pushed(
   const reason = "somebody else pushed to the branch";
   if (!wasUnderWay || conversation.told.includes("pushed")) return { conversation: next, effects: [], takes, reason };
   const key = `told:pushed:${conversation.turns}`;
-  const effects: Effect[] = [{ type: "answer", key, threadId: null, text: notices.pushed() }];
+  const effects: Effect[] = [{ type: "answer", key, text: notices.pushed(), ...onSubject }];
   return { conversation: { ...next, told: [...next.told, "pushed"] }, effects, takes, reason };
 }
 

@@ -3,7 +3,7 @@ import { factsOf, limits, sha } from "../../../test/conversations/pure-facts.ts"
 import type { ForgeEvent } from "../automations/forge-event.ts";
 import { newConversation, type Conversation } from "./conversation.ts";
 import { decide } from "./decide.ts";
-import type { Effect } from "./facts.ts";
+import type { Effect, Facts } from "./facts.ts";
 import { happeningOf, steeringHintOf } from "./happening.ts";
 
 const ann = { id: "1", login: "ann", isBot: false };
@@ -21,6 +21,11 @@ const pullRequest: NonNullable<ForgeEvent["pullRequest"]> = {
   author: null,
 };
 let comments = 0;
+
+function written(body: string, author: NonNullable<ForgeEvent["actor"]>, threadId: string) {
+  comments += 1;
+  return { id: String(comments), body, url: null, author, path: null, line: null, hunk: null, threadId };
+}
 
 /** A conversation on a pull request of a forge, by what is delivered. */
 function talk(forge: ForgeEvent["forge"]) {
@@ -45,19 +50,11 @@ function talk(forge: ForgeEvent["forge"]) {
   };
   return {
     effects,
-    comment(body: string, { by = ann, now = 0, threadId = "t" as string | null } = {}) {
-      comments += 1;
-      const comment = {
-        id: String(comments),
-        body,
-        url: null,
-        author: by,
-        path: null,
-        line: null,
-        hunk: null,
-        threadId,
-      };
-      return deliver({ comment }, now);
+    comment(body: string, { by = ann, now = 0, threadId = "t", confidential = false } = {}) {
+      return deliver({ comment: written(body, by, threadId), confidential }, now);
+    },
+    lines(body: string, on: { readonly path: string; readonly line: number }) {
+      return deliver({ comment: { ...written(body, ann, "t"), ...on } }, 0);
     },
     vote: (body = "", now = 0, id: string | null = null) =>
       deliver(
@@ -68,10 +65,10 @@ function talk(forge: ForgeEvent["forge"]) {
         now,
       ),
     /** What is due starts. @returns what the agent is told, and what is said without it */
-    tick(now = 0) {
+    tick(now = 0, ends: Facts["ends"] = new Map()) {
       const before = effects.length;
       for (let round = 0; round < 5; round += 1) {
-        const decided = decide(conversation, { type: "tick" }, factsOf({ now }), limits);
+        const decided = decide(conversation, { type: "tick" }, factsOf({ now, ends }), limits);
         conversation = decided.conversation;
         effects.push(...decided.effects);
       }
@@ -124,6 +121,34 @@ describe.each(forges)("a vote for changes on %s", (forge) => {
     const [text] = tick(2 * day + 1_000);
     expect(text).toContain("Rename the total.");
     expect(text).not.toContain("Thanks!");
+  });
+});
+
+describe("what is answered", () => {
+  it("names where each thread is, for the case that the thread is gone, and which not everybody may read", () => {
+    const { comment, tick, effects, lines } = talk("gitlab");
+    lines("@offstage rename it", { path: "a.txt", line: 3 });
+    tick();
+    comment("@offstage look", { threadId: "c", confidential: true });
+    comment("@offstage !none", { threadId: "d" });
+    const runs = effects.flatMap((effect) => (effect.type === "followUp" ? [effect.runId] : []));
+    expect(runs).toHaveLength(2);
+    const end = {
+      status: "failed",
+      pushedSha: null,
+      commitUrl: null,
+      pullRequestUrl: null,
+      summary: null,
+      reason: "It broke.",
+      sessionUrl: null,
+    } as const;
+    tick(0, new Map(runs.map((id) => [id, end])));
+    const answers = effects.flatMap((effect) => (effect.type === "answer" ? [effect] : []));
+    expect(answers.map(({ threadId, place, isConfidential }) => [threadId, place, isConfidential])).toEqual([
+      ["d", null, false],
+      ["t", "a.txt, line 3", false],
+      ["c", null, true],
+    ]);
   });
 });
 

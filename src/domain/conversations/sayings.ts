@@ -1,6 +1,13 @@
 import { noSuchMacro } from "./answers.ts";
-import { begun, left, sharedBound, told, type Bound } from "./bounds.ts";
-import type { Conversation, ConversationLimits, Note, Run, Speaker } from "./conversation.ts";
+import { begun, left, sharedBound, threadOf, told, type Bound } from "./bounds.ts";
+import {
+  placeOf,
+  type Conversation,
+  type ConversationLimits,
+  type Note,
+  type Run,
+  type Speaker,
+} from "./conversation.ts";
 import type { Decided, Effect, Facts } from "./facts.ts";
 import type { Said } from "./happening.ts";
 import { findMention, instructionOf } from "./mention.ts";
@@ -91,11 +98,17 @@ const seen = ({ key, commentId, isOnLines }: Pick<Said, "key" | "commentId" | "i
   isOnLines,
 });
 
+/** What a run that one saying asks for has to answer. */
+function askedBy(saying: Said): Pick<Run, "threads" | "places" | "isConfidential"> {
+  const { threadId, place, isConfidential } = threadOf(saying);
+  return { threads: [threadId], places: [place], ...(isConfidential && { isConfidential }) };
+}
+
 function macro(conversation: Conversation, saying: Said, name: string, facts: Facts): Decided {
-  const { key: takes, threadId } = saying;
+  const { key: takes } = saying;
   if (!facts.isMacro(name)) {
     const text = noSuchMacro(name);
-    const effects: Effect[] = [{ type: "answer", key: `macro:${takes}`, threadId, text }];
+    const effects: Effect[] = [{ type: "answer", key: `macro:${takes}`, text, ...threadOf(saying) }];
     // It counts, or a writer's bot could have itself answered for ever.
     return {
       conversation: { ...conversation, turns: conversation.turns + 1 },
@@ -104,7 +117,7 @@ function macro(conversation: Conversation, saying: Said, name: string, facts: Fa
       reason: `no automation !${name} can be started`,
     };
   }
-  const run: Run = { id: facts.newId(), kind: "macro", threads: [threadId], pushedSha: null };
+  const run: Run = { id: facts.newId(), kind: "macro", ...askedBy(saying), pushedSha: null };
   const effects: Effect[] = [seen(saying), { type: "macro", runId: run.id, macro: name }];
   return { conversation: begun(conversation, run), effects, takes, reason: null };
 }
@@ -114,7 +127,7 @@ const confidentialTitle = "Work on a confidential issue";
 /** A follow-up of the session that works on it, or a new session for an issue. */
 function started(conversation: Conversation, saying: Said, by: Speaker, facts: Facts): Decided {
   const { subject, session } = facts;
-  const { key: takes, body, threadId, path, line, hunk, about, commentId, isConfidential } = saying;
+  const { key: takes, body, path, line, hunk, about, commentId, isConfidential } = saying;
   const isIssue = subject.kind === "issue";
   const isOpening = isIssue && commentId === null;
   const where = isIssue
@@ -134,7 +147,7 @@ function started(conversation: Conversation, saying: Said, by: Speaker, facts: F
   const run: Run = {
     id,
     kind: isFollowUp ? "followUp" : "session",
-    threads: [threadId],
+    ...askedBy(saying),
     pushedSha: isFollowUp ? session.pushedSha : null,
   };
   if (isFollowUp) {
@@ -300,7 +313,13 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
       : reviewPrompt({ by, body: due.body, number }, notes);
   const of = [...new Set(notes.map(({ threadId }) => threadId))];
   const threads = due.isAnswered || of.length === 0 ? [null, ...of.filter((each) => each !== null)] : of;
-  const run: Run = { id: facts.newId(), kind: "followUp", threads, pushedSha: facts.session.pushedSha };
+  const places = threads.map((threadId) => {
+    const note = threadId === null ? undefined : notes.find((each) => each.threadId === threadId);
+    return note === undefined ? null : placeOf(note);
+  });
+  const isConfidential = notes.some((note) => note.isConfidential === true);
+  const asks = { threads, places, ...(isConfidential && { isConfidential }) };
+  const run: Run = { id: facts.newId(), kind: "followUp", ...asks, pushedSha: facts.session.pushedSha };
   const effects: Effect[] = [{ type: "followUp", runId: run.id, text, mergesTarget: false }];
   return { conversation: begun(rest, run), effects, takes: null, takesKept, reason: null };
 }

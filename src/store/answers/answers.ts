@@ -16,7 +16,11 @@ export const answersChannel = "offstage_answers";
 /** What is written, and where. */
 export type AnswerAction =
   | { readonly kind: "comment"; readonly subject: Subject }
-  | { readonly kind: "reply"; readonly thread: Thread }
+  /**
+   * @property otherwise if the thread is gone, it is a comment that begins with these words; null, or omitted by the version before: it is
+   * written nowhere then
+   */
+  | { readonly kind: "reply"; readonly thread: Thread; readonly otherwise?: string | null }
   /** @property after key of the thread's reply: without that, the thread stays open */
   | { readonly kind: "resolution"; readonly thread: Thread; readonly after: string }
   | { readonly kind: "reaction"; readonly target: ReactionTarget; readonly reaction: Reaction }

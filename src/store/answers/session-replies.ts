@@ -119,7 +119,10 @@ function placeOf({ target, triggerId, threadId }: DueReply): { repositoryId: str
   if (target.service === "forge") {
     const { repositoryId, subject } = target;
     const thread = threadId === null ? null : { subject, id: threadId };
-    return { repositoryId, action: thread === null ? { kind: "comment", subject } : { kind: "reply", thread } };
+    return {
+      repositoryId,
+      action: thread === null ? { kind: "comment", subject } : { kind: "reply", thread, otherwise: null },
+    };
   }
   return { repositoryId: null, action: { kind: "service", target, triggerId } };
 }
