@@ -280,6 +280,11 @@ const calls: Readonly<Record<string, Call>> = {
       withArguments(patterns, address)(exported, text);
   },
   "retry-after.retryAfterMs": first,
+  "notes.withNote": (exported, text) => {
+    const saying = { key: "k", body: text, path: text, line: 1, hunk: text, threadId: text, commentId: text };
+    const by = { id: "1", login: text, isBot: false };
+    withArguments([], { ...saying, isOnLines: true, isConfidential: false }, by, text, 0)(exported, text);
+  },
   "rounds.checked": (exported, text) => {
     const checks = { sha: "a", since: 0, dueAt: 0, failed: [failedCheck(text), failedCheck(`${text}b`)] };
     for (const outcome of ["failed", "passed"]) {
@@ -401,6 +406,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "conversation.placeOf": "a path, which it puts before a number",
   "merge.mergeConversations": "two conversations, whose lists it joins by keys, each seen once",
   "never-sent.wasNeverSent": "something thrown, of which it reads a code",
+  "notes.isRecent": "times",
   "prompts.conflictPrompt": "a number",
   "retry.answerPauseMs": "a name of ours, and numbers",
   "rounds.conflicted": "a commit, which it hands on as it is",

@@ -66,8 +66,11 @@ export interface Feedback {
    * are set
    */
   add(address: RepositoryAddress, number: number, addition: PullRequestAddition, signal: AbortSignal): Promise<void>;
-  /** Nothing happens if the reaction is there, and on Bitbucket Cloud, whose API has none: whoever waits for a sign gets a comment. */
-  react(address: RepositoryAddress, target: ReactionTarget, reaction: Reaction, signal: AbortSignal): Promise<void>;
+  /**
+   * Nothing happens if the reaction is there.
+   * @returns false if the forge has no such reaction to such a thing: nothing was done
+   */
+  react(address: RepositoryAddress, target: ReactionTarget, reaction: Reaction, signal: AbortSignal): Promise<boolean>;
   /** The last one for a name counts. */
   setStatus(address: RepositoryAddress, sha: string, status: CommitStatus, signal: AbortSignal): Promise<void>;
   /**

@@ -104,6 +104,8 @@ export interface RepositoryFacts {
   readonly issues?: readonly number[];
   /** Ids of threads in reviews. */
   readonly threads?: readonly string[];
+  /** Ids of reviews. */
+  readonly reviews?: readonly string[];
   /** Whether the forge is too old to resolve a thread. */
   readonly resolvesNothing?: boolean;
   /** What people may do, by their name. */

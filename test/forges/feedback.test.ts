@@ -225,7 +225,14 @@ describe.each(adapters)("on %s", (kind, create) => {
       { subject: pull, commentId: kind === "Azure DevOps" ? "77.1" : "77", isOnLines: true },
       { subject: issue, commentId: "78", isOnLines: false },
     ];
-    for (const target of [...targets, ...targets]) await feedback.react(address, target, "eyes", signal);
+    const done: boolean[] = [];
+    for (const target of [...targets, ...targets]) done.push(await feedback.react(address, target, "eyes", signal));
+    const [toPull, toLines, toIssue] = {
+      "Azure DevOps": [false, true, true],
+      Bitbucket: [false, false, false],
+      "Data Center": [false, true, false],
+    }[kind] ?? [true, true, true];
+    expect(done).toEqual([toPull, toLines, toIssue, toPull, toLines, toIssue]);
     await feedback.react(address, { subject: issue, commentId: null, isOnLines: false }, "+1", signal);
     expect([...said().reactions]).toEqual(
       {
@@ -245,6 +252,14 @@ describe.each(adapters)("on %s", (kind, create) => {
         "Data Center": ["pull-requests/1/comments/77 eyes"],
       }[kind],
     );
+  });
+
+  it.runIf(kind === "GitHub")("a review's own words get the reaction, by GraphQL", async () => {
+    const { address, signal, feedback, said } = await setting(create, { reviews: ["8", "9"] });
+    const to = (reviewId: string) => ({ subject: pull, commentId: null, isOnLines: false, reviewId });
+    for (let time = 0; time < 2; time += 1) expect(await feedback.react(address, to("9"), "eyes", signal)).toBe(true);
+    expect([...said().reactions]).toEqual(["pulls/1/reviews/9 eyes"]);
+    await expect(feedback.react(address, to("10"), "eyes", signal)).rejects.toMatchObject({ retryable: false });
   });
 
   it("the last status of a name counts", async () => {

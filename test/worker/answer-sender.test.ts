@@ -168,6 +168,37 @@ test("a comment, a reply, a reaction and a status arrive, and comments are known
   );
 });
 
+test("where a forge has no reactions, a short comment in the thread is the sign, once, and one for several", async () => {
+  await openPullRequest();
+  const subject = { kind: "pullRequest", number: 1 } as const;
+  const bitbucket = { kind: "bitbucket", webUrl: forge.url, apiUrl: `${forge.url}/2.0`, token: forge.token } as const;
+  const forges: OwnForges = {
+    ...forgesOf([{ settings: bitbucket, forge: createForge(bitbucket) }]),
+    secrets: () => [secret],
+  };
+  await start({ forgesOf: () => Promise.resolve(forges) });
+  const seen = (commentId: string | null, isMinor: boolean) =>
+    queue({
+      action: { kind: "reaction", target: { subject, commentId, isOnLines: false }, reaction: "eyes", isMinor },
+      text: "",
+    });
+  const [one, other, minor] = [await seen("77", false), await seen(null, false), await seen("77", true)];
+  for (const key of [one, other, minor]) await until(key, "sent");
+  const shown = () => said().comments.map(({ body, thread }) => [thread, body.split("\n")[0]]);
+  expect(shown().toSorted()).toEqual([
+    [null, "Seen."],
+    ["77", "Seen."],
+  ]);
+  // As if its worker had died before it could record that; and it is known as ours.
+  await database.pool.query("update answer set status = 'pending', next_attempt_at = now() where key = $1", [one]);
+  database.notify(answersChannel, "");
+  await until(one, "sent");
+  expect(shown()).toHaveLength(2);
+  const { external_id: commentId } = await read(one);
+  const asSeen = { organizationId, repositoryId, body: "Seen.", commentId: commentId ?? "" };
+  expect(await isOwnComment(database.pool, asSeen)).toBe(true);
+});
+
 test("two workers never send one twice", async () => {
   await start();
   await start();

@@ -49,7 +49,16 @@ export interface AnsweredThread {
 
 /** What is to be done, in the same transaction. */
 export type Effect =
-  | { readonly type: "react"; readonly key: string; readonly commentId: string | null; readonly isOnLines: boolean }
+  | {
+      readonly type: "react";
+      readonly key: string;
+      /** Null: the issue, the pull request, or a review of it. */
+      readonly commentId: string | null;
+      readonly isOnLines: boolean;
+      readonly reviewId: string | null;
+      /** Whether there are others for the same saying, so that one can stand for all. */
+      readonly isMinor: boolean;
+    }
   | ({ readonly type: "answer"; readonly key: string; readonly text: string } & AnsweredThread)
   /** Resolves a thread once its answer is there. @property after the answer's key */
   | { readonly type: "resolve"; readonly key: string; readonly threadId: string; readonly after: string }

@@ -53,7 +53,7 @@ function talk(forge: ForgeEvent["forge"]) {
     comment(body: string, { by = ann, now = 0, threadId = "t", confidential = false } = {}) {
       return deliver({ comment: written(body, by, threadId), confidential }, now);
     },
-    lines(body: string, on: { readonly path: string; readonly line: number }) {
+    lines(body: string, on: { readonly path: string; readonly line: number; readonly reviewId?: string }) {
       return deliver({ comment: { ...written(body, ann, "t"), ...on } }, 0);
     },
     vote: (body = "", now = 0, id: string | null = null) =>
@@ -148,6 +148,50 @@ describe("what is answered", () => {
       ["d", null, false],
       ["t", "a.txt, line 3", false],
       ["c", null, true],
+    ]);
+  });
+});
+
+describe("the sign that something was seen", () => {
+  const signs = (effects: readonly Effect[]) =>
+    effects.flatMap((effect) =>
+      effect.type === "react" ? [[effect.reviewId ?? effect.commentId ?? "pull request", effect.isMinor]] : [],
+    );
+
+  it("is at a review's own words, and at each of its comments, of which one can stand for all", () => {
+    const { lines, vote, effects } = talk("github");
+    const first = lines("Not so.", { path: "a.txt", line: 1, reviewId: "9" });
+    vote("Better, please.", 0, "9");
+    const second = lines("Nor so.", { path: "a.txt", line: 2, reviewId: "9" });
+    expect(signs(effects)).toEqual([
+      ["9", false],
+      [first.comment?.id, true],
+      [second.comment?.id, true],
+    ]);
+  });
+  it("is at the pull request where reviews have no ids", () => {
+    const { vote, effects } = talk("gitea");
+    vote("Better, please.");
+    expect(signs(effects)).toEqual([["pull request", false]]);
+  });
+  it("is at the first comment of a vote, and at the others if the forge has reactions", () => {
+    const { comment, vote, effects } = talk("bitbucket");
+    const [first, second] = [comment("Not so."), comment("Nor so.")];
+    vote();
+    const third = comment("And so.");
+    expect(signs(effects)).toEqual([
+      [first.comment?.id, false],
+      [second.comment?.id, true],
+      [third.comment?.id, true],
+    ]);
+  });
+  it("is at the first comment that comes after its vote", () => {
+    const { comment, vote, effects } = talk("bitbucket");
+    vote();
+    const [first, second] = [comment("Not so."), comment("Nor so.")];
+    expect(signs(effects)).toEqual([
+      [first.comment?.id, false],
+      [second.comment?.id, true],
     ]);
   });
 });

@@ -11,6 +11,7 @@ import {
 import type { Decided, Effect, Facts } from "./facts.ts";
 import type { Said } from "./happening.ts";
 import { findMention, instructionOf } from "./mention.ts";
+import { isRecent, withNote } from "./notes.ts";
 import { reviewPrompt, sayingPrompt } from "./prompts.ts";
 
 /**
@@ -91,12 +92,21 @@ function boundOf(
   return sharedBound(conversation, facts, limits);
 }
 
-const seen = ({ key, commentId, isOnLines }: Pick<Said, "key" | "commentId" | "isOnLines">): Effect => ({
-  type: "react",
-  key: `seen:${key}`,
-  commentId,
-  isOnLines,
-});
+/** The sign that something was seen. @param isMinor whether another one stands for it, too */
+function seen({ key, commentId, isOnLines }: Pick<Said, "key" | "commentId" | "isOnLines">, isMinor = false): Effect {
+  return { type: "react", key: `seen:${key}`, commentId, isOnLines, reviewId: null, isMinor };
+}
+
+/** The sign that a review was seen: at its own words, and at each of its comments. */
+function seenReview({ key, body, group }: Said, notes: readonly Note[]): Effect[] {
+  const reviewId = group?.startsWith("review:") === true ? group.slice("review:".length) : null;
+  const own: Effect[] =
+    body.trim() === ""
+      ? []
+      : [{ type: "react", key: `seen:${key}`, commentId: null, isOnLines: false, reviewId, isMinor: false }];
+  const ofNotes = notes.map((note, index) => seen({ ...note, isOnLines: note.path !== null }, own.length + index > 0));
+  return [...own, ...ofNotes];
+}
 
 /** What a run that one saying asks for has to answer. */
 function askedBy(saying: Said): Pick<Run, "threads" | "places" | "isConfidential"> {
@@ -189,32 +199,12 @@ function asked(
   };
   const others = conversation.asked.filter((each) => each !== known);
   const notes = isComment ? withNote(conversation.notes, saying, by, group, facts.now) : conversation.notes;
-  const effects = isComment
-    ? [seen(saying)]
-    : asksForChanges
-      ? notes
-          .filter((note) => note.group === group && isRecent(note, facts.now))
-          .map((note) => seen({ ...note, isOnLines: note.path !== null }))
-      : [];
+  const ofIt = notes.filter((note) => note.group === group && note.by.id === by.id && isRecent(note, facts.now));
+  const effects = isComment ? [seen(saying)] : seenReview(saying, asksForChanges ? ofIt : []);
   return { conversation: { ...conversation, notes, asked: [...others, next] }, effects, takes, reason: null };
 }
 
-/**
- * Most comments that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may write them,
- * and nobody is asked whether they may.
- */
-const mostNotes = { each: { count: 50, characters: 64_000 }, all: { count: 100, characters: 256_000 } };
-const longest = { note: 8_000, hunk: 4_000 };
-/** What is kept of a comment beside its words: paths and names may be long too. */
-const longestName = 1_000;
 const keptReason = "it is kept until its review asks for changes";
-
-/** For so long before a review a comment that is on no lines counts as a part of it, in ms: older ones were about something else. */
-const longestReviewMs = 24 * 60 * 60_000;
-
-function isRecent({ at }: Note, now: number): boolean {
-  return at === undefined || now - at <= longestReviewMs;
-}
 
 /** Keeps a comment that asks for nothing itself: the review that it is of may. */
 function noted(
@@ -230,9 +220,13 @@ function noted(
   }
   if (conversation.notes.some((note) => note.key === takes)) return left(conversation, keptReason);
   const notes = withNote(conversation.notes, saying, by, group, facts.now);
-  const waiting = conversation.asked.find((each) => each.group === group && each.by.id === by.id);
-  if (waiting !== undefined)
-    return { conversation: { ...conversation, notes }, effects: [seen(saying)], takes, reason: null };
+  const isOfSame = (each: { readonly group: string; readonly by: Speaker }): boolean =>
+    each.group === group && each.by.id === by.id;
+  const waiting = conversation.asked.find(isOfSame);
+  if (waiting !== undefined) {
+    const isMinor = waiting.isAnswered || conversation.notes.some(isOfSame);
+    return { conversation: { ...conversation, notes }, effects: [seen(saying, isMinor)], takes, reason: null };
+  }
   if (conversation.reviewed.includes(`${group} ${by.id}`)) {
     const bound = boundOf(conversation, saying, facts, limits);
     if (bound !== null) return told(conversation, bound, limits, saying);
@@ -243,36 +237,6 @@ function noted(
   }
   // It takes nothing yet: a stranger's comments would leave a row each.
   return left({ ...conversation, notes }, keptReason);
-}
-
-/** Of too many, whoever has most loses the oldest: nobody can crowd out another's. */
-function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string, now: number): Note[] {
-  const { key, body, path, line, hunk, threadId, commentId, isOnLines, isConfidential } = saying;
-  const cut = {
-    body: body.slice(0, longest.note),
-    hunk: hunk?.slice(-longest.hunk) ?? null,
-    path: path?.slice(0, longestName) ?? null,
-  };
-  const more = { ...(isConfidential && { isConfidential }), ...(!isOnLines && { at: now }) };
-  let kept: Note[] = [...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut, ...more }];
-  for (;;) {
-    const of = [...Map.groupBy(kept, (note) => note.by.id).values()].toSorted(
-      (a, b) => charactersOf(b) - charactersOf(a),
-    );
-    const tooMany =
-      of.find((each) => isOver(each, mostNotes.each)) ?? (isOver(kept, mostNotes.all) ? of[0] : undefined);
-    if (tooMany === undefined) return kept;
-    kept = kept.filter((note) => note !== tooMany[0]);
-  }
-}
-
-function isOver(notes: readonly Note[], most: { readonly count: number; readonly characters: number }): boolean {
-  return notes.length > most.count || charactersOf(notes) > most.characters;
-}
-
-/** What the database keeps of notes, about. */
-function charactersOf(notes: readonly Note[]): number {
-  return notes.reduce((sum, { body, hunk, path }) => sum + body.length + (hunk?.length ?? 0) + (path?.length ?? 0), 0);
 }
 
 const mostReviewed = 50;

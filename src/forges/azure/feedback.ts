@@ -57,12 +57,17 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
     add: (address, number, addition, signal) => addOnAzure(api, settings, call, { address, number }, addition, signal),
     resolve: (address, thread, signal) => resolve(host, call, address, thread, signal),
     async react(address, { subject, commentId }, reaction, signal) {
-      if (commentId === null) return;
-      if (subject.kind === "issue") return reactOnWorkItem(api, address, subject.number, commentId, reaction, signal);
+      // Reactions are to comments alone.
+      if (commentId === null) return false;
+      if (subject.kind === "issue") {
+        await reactOnWorkItem(api, address, subject.number, commentId, reaction, signal);
+        return true;
+      }
       const [, thread, id] = /^(\d+)\.(\d+)$/u.exec(commentId) ?? [];
-      if (thread === undefined || id === undefined || !likes.has(reaction)) return;
+      if (thread === undefined || id === undefined || !likes.has(reaction)) return false;
       const path = `/pullRequests/${subject.number}/threads/${thread}/comments/${id}/likes`;
       expectStatus(host, await call(address, "POST", path, signal), [200, 201, 204], "reaction");
+      return true;
     },
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const body = {

@@ -54,10 +54,11 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
     resolve: (address, thread, signal) => resolve(api, address, thread, signal),
     async react(address, { subject, commentId }, reaction, signal) {
       // Reactions are to comments alone.
-      if (commentId === null || subject.kind === "issue") return;
+      if (commentId === null || subject.kind === "issue") return false;
       const comment = `/pull-requests/${subject.number}/comments/${encodeURIComponent(commentId)}`;
       const answer = await reactions(address, "PUT", `${comment}/reactions/${emoticons[reaction]}`, signal);
       expectStatus(host, answer, [200], "reaction");
+      return true;
     },
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const text = (value: string): string => value.slice(0, textLimit);

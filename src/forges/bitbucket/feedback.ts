@@ -65,7 +65,7 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
     },
     add: (address, number, addition, signal) => addOnBitbucket(api, address, number, addition, signal),
     // The API has no reactions.
-    react: () => Promise.resolve(),
+    react: () => Promise.resolve(false),
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const body = {
         key: keyOf(name),

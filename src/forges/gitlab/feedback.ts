@@ -85,8 +85,9 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
       const path = `${pathOf(subject)}${note}/award_emoji`;
       const answer = await call(address, "POST", path, signal, { body: { name: reactions[reaction] } });
       // GitLab says with a 404 that it is there.
-      if (/already been taken/iu.test(wordsOf(answer.body))) return;
+      if (/already been taken/iu.test(wordsOf(answer.body))) return true;
       expectStatus(host, answer, [201], "reaction");
+      return true;
     },
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const body = { state: states[state], name, description: description.slice(0, descriptionLimit), target_url: url };

@@ -50,8 +50,7 @@ export async function writeAnswer(writers: Writers, answer: ClaimedAnswer, signa
         throw new NowhereToAnswer("the thread stays open: this forge has no call that resolves it");
       return nothingToRecord;
     case "reaction":
-      await feedback.react(address, action.target, action.reaction, signal);
-      return nothingToRecord;
+      return react(feedback, address, { action, comment }, signal);
     case "settings":
       await feedback.add(address, action.subject.number, action, signal);
       return nothingToRecord;
@@ -80,6 +79,28 @@ async function reply(
     const text = `${otherwise}\n\n${comment.text}`;
     return feedback.comment(address, thread.subject, { ...comment, text }, signal);
   }
+}
+
+/** Who waits for a sign that they were heard gets it as words where the forge has no reaction. */
+const seenInWords = "Seen.";
+
+/** Reacts. Where the forge has no such reaction, a short comment says the same of 👀, in the thread if there is one; of several only one does. */
+async function react(
+  feedback: Feedback,
+  address: RepositoryAddress,
+  { action, comment }: { readonly action: Extract<AnswerAction, { kind: "reaction" }>; readonly comment: NewComment },
+  signal: AbortSignal,
+): Promise<Written> {
+  const { target, reaction, isMinor = false } = action;
+  const isDone = await feedback.react(address, target, reaction, signal);
+  if (isDone || reaction !== "eyes" || isMinor) return nothingToRecord;
+  const { subject, commentId } = target;
+  const words = { ...comment, text: seenInWords };
+  return writtenAs(
+    commentId === null
+      ? await feedback.comment(address, subject, words, signal)
+      : await feedback.reply(address, { subject, id: commentId }, words, signal),
+  );
 }
 
 async function placeOf({ forgesOf }: Writers, { repositoryUrl, organizationId }: ClaimedAnswer) {

@@ -73,8 +73,9 @@ async function carryOutOne(
   const answer = { organizationId, repositoryId, sessionId };
   switch (effect.type) {
     case "react": {
-      const target = { subject, commentId: effect.commentId, isOnLines: effect.isOnLines };
-      const action = { kind: "reaction", target, reaction: "eyes" } as const;
+      const { commentId, isOnLines, reviewId, isMinor } = effect;
+      const target = { subject, commentId, isOnLines, ...(reviewId !== null && { reviewId }) };
+      const action = { kind: "reaction", target, reaction: "eyes", isMinor } as const;
       await queueAnswer(transaction, { ...answer, key: keyOfAnswer(id, effect.key), action, text: "" });
       return null;
     }
