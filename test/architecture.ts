@@ -163,12 +163,12 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     egress: [],
   },
   forges: {
-    azure: forge("logs.ts"),
+    azure: forge("diff-hunk.ts", "logs.ts"),
     github: forge("logs.ts", "github-form.ts"),
     gitlab: forge("logs.ts"),
     gitea: forge("logs.ts", "github-form.ts"),
-    bitbucket: forge("logs.ts", "reference-marks.ts"),
-    "bitbucket-data-center": forge("reference-marks.ts"),
+    bitbucket: forge("diff-hunk.ts", "logs.ts", "reference-marks.ts"),
+    "bitbucket-data-center": forge("diff-hunk.ts", "reference-marks.ts"),
   },
   inbound: {
     forges: ["delivery.ts", "signatures.ts", "storable-texts.ts"],

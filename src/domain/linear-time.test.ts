@@ -407,6 +407,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "merge.mergeConversations": "two conversations, whose lists it joins by keys, each seen once",
   "never-sent.wasNeverSent": "something thrown, of which it reads a code",
   "notes.isRecent": "times",
+  "notes.unplacedNotes": "names of ours, which it compares",
   "prompts.conflictPrompt": "a number",
   "retry.answerPauseMs": "a name of ours, and numbers",
   "rounds.conflicted": "a commit, which it hands on as it is",

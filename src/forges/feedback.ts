@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { CommentPlace } from "../domain/conversations/facts.ts";
 import type { CommitStatus, IdScope, Reaction, ReactionTarget, Subject, Thread } from "../domain/answers/answer.ts";
 import { withCommentMark } from "../domain/repositories/comment-mark.ts";
 import { SessionError } from "../domain/errors/errors.ts";
@@ -90,6 +91,11 @@ export interface Feedback {
     signal: AbortSignal,
   ): Promise<readonly CiJob[]>;
   /**
+   * What a comment on a pull request is on. Omitted: deliveries of this forge say it whole.
+   * @returns null if it is on no lines, or they are gone
+   */
+  readPlace?(address: RepositoryAddress, comment: DeliveredComment, signal: AbortSignal): Promise<CommentPlace | null>;
+  /**
    * The parents of a commit; none if there is no such commit. Omitted: whatever this forge tells of checks names commits of branches, and
    * none that it made of them.
    */
@@ -99,6 +105,14 @@ export interface Feedback {
    * @returns null if the forge does not tell this token
    */
   mayWrite(address: RepositoryAddress, person: Person, signal: AbortSignal): Promise<boolean | null>;
+}
+
+/** A comment on a pull request, as far as its delivery says where it is. */
+export interface DeliveredComment {
+  readonly number: number;
+  readonly threadId: string | null;
+  readonly path: string | null;
+  readonly line: number | null;
 }
 
 /** A job of a CI run. */

@@ -36,6 +36,7 @@ export function factsOf(changes: Partial<Facts> = {}): Facts {
     spentUsd: 0,
     isMacro: () => false,
     logs: new Map(),
+    places: new Map(),
     ends: new Map(),
     ...changes,
   };

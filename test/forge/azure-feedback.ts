@@ -100,7 +100,9 @@ function answerThread(state: ForgeState, { place, method, body }: ApiRequest, nu
   if (facts?.threads?.includes(thread) !== true || !isThere(state, place, number, "pull"))
     return refusedByAzure(404, `The requested thread ${thread} was not found.`, "DiscussionThreadNotFoundException");
   if (method === "PATCH" && body["status"] === "fixed") resolveThread(state, place, thread);
-  const root = { id: 1, number, body: "Words", thread, createdAt: began };
+  const kept = feedbackOf(state, place).comments.find((each) => each.thread === thread);
+  const lines = kept?.lines === undefined ? {} : { lines: kept.lines };
+  const root = { id: 1, number, body: "Words", thread, createdAt: began, ...lines };
   const status = feedbackOf(state, place).resolved.has(thread) ? "fixed" : "active";
   return { status: 200, body: threadShape(state, Number(thread), [root], status) };
 }

@@ -1,6 +1,6 @@
 import { azureNamesOf, guidOf, projectIdOf, repositoryIdOf } from "./azure-places.ts";
 import type { ListedCommit } from "./commits.ts";
-import { tokenUser, type ForgeState, type KeptComment, type KeptPullRequest, type Place } from "./state.ts";
+import { tokenUser, type ForgeState, type KeptComment, type KeptPullRequest, type Lines, type Place } from "./state.ts";
 
 // The shapes of Azure DevOps itself: `azure-specs.test.ts` holds them against its published descriptions.
 
@@ -178,12 +178,19 @@ export function threadShape(
     lastUpdatedDate: at,
     comments: comments.map((comment) => threadCommentShape(state, comment)),
     status,
-    threadContext: null,
+    threadContext: contextShape(comments[0]?.lines),
     properties: {},
     identities: null,
     isDeleted: false,
     _links: {},
   };
+}
+
+/** Where a thread is: on lines of the newer file. */
+function contextShape(lines: Lines | undefined) {
+  if (lines === undefined) return null;
+  const at = { line: lines.line, offset: 1 };
+  return { filePath: `/${lines.path}`, leftFileStart: null, leftFileEnd: null, rightFileStart: at, rightFileEnd: at };
 }
 
 export function workItemCommentShape(state: ForgeState, { id, number, body, createdAt }: KeptComment) {

@@ -70,6 +70,16 @@ export function mergedForChecks(bare: string, headSha: string, baseSha: string):
   return sha;
 }
 
+/** What one file is at a commit; null: there is none. */
+export function fileAt(bare: string, sha: string, path: string): string | null {
+  return git(bare, "cat-file", "blob", `${sha}:${path}`);
+}
+
+/** What a pull request changes in one file, as git writes it; empty: nothing. */
+export function diffOf(bare: string, headSha: string, baseSha: string, path: string): string {
+  return git(bare, "diff", "--no-color", `${baseSha}...${headSha}`, "--", path) ?? "";
+}
+
 /** The commits of a pull request, oldest first. */
 export function commitsOf(
   bare: string,

@@ -218,6 +218,26 @@ describe.each(adapters)("on %s", (kind, create) => {
     });
   });
 
+  it("what a comment is on is read where deliveries don't say it: the lines, and the change to them", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const lines = { path: "b.txt", line: 1, hunk: "" };
+    const now = new Date().toISOString();
+    said().comments.push({ id: 77, number: 1, body: "Hm.", thread: "77", createdAt: now, shownFrom: 0, lines });
+    const on = { number: 1, threadId: "77", path: "b.txt", line: 1 };
+    const place = (hunk: string) => ({ path: "b.txt", line: 1, hunk });
+    const known = {
+      "Azure DevOps": place("@@ -1,1 +1,1 @@\n b"),
+      Bitbucket: place("@@ -0,0 +1 @@\n+b"),
+      "Data Center": place("@@ -0,0 +1,1 @@\n+b"),
+    };
+    expect(await feedback.readPlace?.(address, on, signal)).toEqual(known[kind as keyof typeof known]);
+    // Azure DevOps says it by the thread alone, the others by the delivery's path.
+    const bare = { number: 1, threadId: "404", path: null, line: null };
+    expect((await feedback.readPlace?.(address, bare, signal)) ?? null).toBeNull();
+    const elsewhere = { ...on, threadId: "404", path: "a.txt" };
+    expect((await feedback.readPlace?.(address, elsewhere, signal))?.hunk ?? null).toBeNull();
+  });
+
   it("a reaction that is there stays", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const targets = [

@@ -30,6 +30,7 @@ import { createRestingHosts } from "../../src/worker/conversations/ask-forge.ts"
 import { sweepConversations } from "../../src/worker/conversations/conversation-sweep.ts";
 import { createEventDecisions, decideNext } from "../../src/worker/events/event-decisions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
+import { guidOf } from "../forge/azure-places.ts";
 import { asAzure } from "../forge/azure-url.ts";
 import { mergedForChecks, tipOf } from "../forge/commits.ts";
 import { idOf } from "../forge/feedback.ts";
@@ -681,6 +682,38 @@ describe("what not everybody may read", () => {
     expect(await answers("comment")).toEqual([]);
     expect(await answers("reply")).toEqual([expect.stringContaining("Done in") as string]);
   });
+});
+
+test("a comment on lines comes with what it is on where its delivery does not say it, also as a review's", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "azure", webUrl: forge.url, apiUrl: forge.url, token: forge.token }]);
+  await forge.commit("acme", scene.name, "work", { "b.txt": "one\ntwo\nthree\n" });
+  await forge.propose("acme", scene.name, { head: "work", base: "main", title: "Work", number: 7 });
+  const url = asAzure(scene.repository.url);
+  await api.database.pool.query("update repository set url = $2 where id = $1", [scene.repositoryId, url]);
+  const lines = { path: "b.txt", line: 2, hunk: "" };
+  const said = (thread: string, body: string) => {
+    const createdAt = new Date().toISOString();
+    const { comments } = forge.feedback("acme", scene.name);
+    comments.push({ id: Number(thread), number: 7, body, thread, createdAt, shownFrom: 0, lines });
+    forge.describe("acme", scene.name, { people, threads: comments.map((each) => each.thread ?? "") });
+    const written = comment(body, "ann", {
+      threadId: thread,
+      author: { id: guidOf("person ann"), login: "ann", isBot: false },
+    });
+    return deliver("pullRequest.commented", { forge: "azure", pullRequest: pullRequest(), comment: written });
+  };
+  expect((await said("900", "@offstage look")).outcome).toBe("fired");
+  await said("901", "Rename it.");
+  const author = { id: guidOf("person ann"), login: "ann", isBot: false };
+  const review = { id: null, state: "changesRequested", body: "", url: null, author } as const;
+  await deliver("pullRequest.reviewSubmitted", { forge: "azure", pullRequest: pullRequest(), review });
+  await sweep();
+  const [mentioned, reviewed, ...others] = await followUps();
+  expect(others).toEqual([]);
+  for (const text of [mentioned, reviewed]) expect(text).toMatch(/"file": "b\.txt"[^]*"line": 2[^]*two/u);
+  expect(reviewed).toMatch(/asks for changes[^]*Rename it\./u);
+  forges = before;
 });
 
 test("a work item of Azure DevOps, which names people without ids, calls Offstage and is answered", async () => {

@@ -1,6 +1,14 @@
 import type { RunEnd } from "./answers.ts";
 import type { Conversation, ConversationSubject } from "./conversation.ts";
 
+/** What a comment on a change is on. */
+export interface CommentPlace {
+  readonly path: string;
+  readonly line: number | null;
+  /** The lines of the change to the one that is meant; null: they can't be had. */
+  readonly hunk: string | null;
+}
+
 /** What deciding has to know of the world, as it is in the transaction that decides. */
 export interface Facts {
   /** Ms since the epoch. */
@@ -33,6 +41,8 @@ export interface Facts {
   readonly isMacro: (macro: string) => boolean;
   /** Ends of logs, by the check's id. */
   readonly logs: ReadonlyMap<string, string>;
+  /** What kept comments are on, by their keys: of forges that don't say it when they deliver them. */
+  readonly places: ReadonlyMap<string, CommentPlace>;
   /** How runs ended, by their ids; those that are missing have not. */
   readonly ends: ReadonlyMap<string, RunEnd>;
 }

@@ -1,4 +1,4 @@
-import type { Note, Speaker } from "./conversation.ts";
+import type { Conversation, Note, Speaker } from "./conversation.ts";
 import type { Said } from "./happening.ts";
 
 /**
@@ -12,6 +12,14 @@ const longestName = 1_000;
 
 /** For so long before a review a comment that is on no lines counts as a part of it, in ms: older ones were about something else. */
 const longestReviewMs = 24 * 60 * 60_000;
+
+/** Comments that reviews take which are due now, and of which it is not known what they are on. */
+export function unplacedNotes({ asked, notes }: Pick<Conversation, "asked" | "notes">, now: number): Note[] {
+  const due = asked.filter((each) => each.dueAt <= now);
+  return notes.filter(
+    (note) => note.hunk === null && due.some(({ group, by }) => note.group === group && note.by.id === by.id),
+  );
+}
 
 /** Whether a comment may be a part of a review that is submitted now. @param now ms since the epoch */
 export function isRecent({ at }: Note, now: number): boolean {

@@ -65,10 +65,10 @@ function talk(forge: ForgeEvent["forge"]) {
         now,
       ),
     /** What is due starts. @returns what the agent is told, and what is said without it */
-    tick(now = 0, ends: Facts["ends"] = new Map()) {
+    tick(now = 0, ends: Facts["ends"] = new Map(), places: Facts["places"] = new Map()) {
       const before = effects.length;
       for (let round = 0; round < 5; round += 1) {
-        const decided = decide(conversation, { type: "tick" }, factsOf({ now, ends }), limits);
+        const decided = decide(conversation, { type: "tick" }, factsOf({ now, ends, places }), limits);
         conversation = decided.conversation;
         effects.push(...decided.effects);
       }
@@ -150,6 +150,27 @@ describe("what is answered", () => {
       ["c", null, true],
     ]);
   });
+});
+
+it("what a comment is on that its forge was asked for is in the agent's message, and in what is answered", () => {
+  const { comment, vote, tick, effects } = talk("azure");
+  const { comment: first } = comment("Rename it.");
+  vote();
+  const places = new Map([[`comment:${first?.id}`, { path: "a.txt", line: 3, hunk: "@@ -3 +3 @@\n-x\n+y" }]]);
+  const [text] = tick(0, new Map(), places);
+  expect(text).toMatch(/Rename it\.[^]*The lines that it is about[^]*a\.txt[^]*\+y/u);
+  const [run] = effects.flatMap((effect) => (effect.type === "followUp" ? [effect.runId] : []));
+  const end = {
+    status: "failed",
+    pushedSha: null,
+    commitUrl: null,
+    pullRequestUrl: null,
+    summary: null,
+    reason: "No.",
+    sessionUrl: null,
+  } as const;
+  tick(0, new Map([[run ?? "", end]]));
+  expect(effects.at(-1)).toMatchObject({ type: "answer", place: "a.txt, line 3" });
 });
 
 describe("the sign that something was seen", () => {

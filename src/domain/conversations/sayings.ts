@@ -247,7 +247,9 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
   if (due === undefined || facts.session === null) return left(conversation, "no review is due");
   const { group, by } = due;
   const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
-  const notes = conversation.notes.filter((note) => isOfIt(note) && isRecent(note, facts.now));
+  const notes = conversation.notes
+    .filter((note) => isOfIt(note) && isRecent(note, facts.now))
+    .map((note) => ({ ...note, ...facts.places.get(note.key) }));
   const rest = {
     ...conversation,
     asked: conversation.asked.filter((each) => each !== due),

@@ -8,6 +8,7 @@ import { readLogEnd } from "../logs.ts";
 import { refusedBy } from "../refusal.ts";
 import type { AzureApi, AzureSettings } from "./api.ts";
 import { logOfBuild } from "./build-log.ts";
+import { readThreadPlace } from "./thread-place.ts";
 import { addOnAzure } from "./pull-request-fields.ts";
 import { mayWriteOnAzure } from "./may-write.ts";
 import { postOnWorkItem, reactOnWorkItem } from "./work-item-comments.ts";
@@ -88,6 +89,7 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
     // What `readLogEnd` takes is the build, of which it finds the step itself.
     failedJobs: (_, { kind, id }) =>
       Promise.resolve(kind === "build" ? [{ id, name: "The step that failed last" }] : []),
+    readPlace: (address, comment, signal) => readThreadPlace(host, call, address, comment, signal),
     async parentsOf(address, sha, signal) {
       const answer = await call(address, "GET", `/commits/${encodeURIComponent(sha)}`, signal);
       if (answer.status === 404) return [];

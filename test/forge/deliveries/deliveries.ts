@@ -87,7 +87,8 @@ export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
       // On GitLab each comment is of a thread.
       const thread = lines !== undefined || kind === "gitlab" ? String(id) : null;
       const shownFrom = performance.now() + nextLagMs(state);
-      const comment: KeptComment = { id, number, body, thread, createdAt: new Date().toISOString(), shownFrom };
+      const on = lines === undefined ? {} : { lines };
+      const comment: KeptComment = { id, number, body, thread, createdAt: new Date().toISOString(), shownFrom, ...on };
       comments.push(comment);
       if (thread !== null) beginThread(state, place, thread);
       const pull = pullOf(state, place, number);
