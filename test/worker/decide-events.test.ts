@@ -364,6 +364,23 @@ describe("what a session itself did on the forge", () => {
     expect(await runsOf(own)).toHaveLength(before + 1);
   });
 
+  test("is known by the beginning of its commit, as Bitbucket Cloud names it, and by no shorter one", async () => {
+    await drain();
+    const own = await addAutomation({ events: ["pullRequest.updated"] });
+    const commit = "c0ffee".padEnd(40, "1");
+    await pushedBy(own, commit);
+    const before = (await runsOf(own)).length;
+    const updated = async (head: string) => {
+      const pullRequest = { number: 50, head: { branch: "work", sha: head } };
+      await receive({ pullRequest }, { name: "pullRequest.updated" });
+      await decideAll();
+      return (await runsOf(own)).length - before;
+    };
+    expect(await updated(commit.slice(0, 12))).toBe(0);
+    expect(await updated("c0ffee")).toBe(1);
+    expect(await updated("c0ffee".padEnd(12, "2"))).toBe(2);
+  });
+
   test("opened in a person's name is no person's deed for what does not listen to bots", async () => {
     await drain();
     const own = await addAutomation({ events: ["push"] });

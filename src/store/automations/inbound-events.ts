@@ -218,7 +218,7 @@ const mostOwnWork = 20;
 
 /**
  * The organization's sessions that made a commit or worked on a pull request, those that made the commit first, then the newest first.
- * @param of.sha null: no commit is known
+ * @param of.sha whole or, as Bitbucket Cloud tells of pull requests, its beginning; null: no commit is known
  * @param of.pullRequests null: it is about none, or about those of a repository that is not connected
  */
 export async function findOwnWork(
@@ -232,8 +232,8 @@ export async function findOwnWork(
   const { rows } = await database.pool.query<Omit<OwnWork, "settings"> & { readonly settings: unknown }>({
     name: "find_own_work",
     text: `with own (did, session_id) as (
-        select 'commit', session_id from session_repository where pushed_sha = $2
-        union select 'commit', session_id from session_commit where sha = $2
+        select 'commit', session_id from session_repository where pushed_sha >= $2 and pushed_sha < $2 || 'g'
+        union select 'commit', session_id from session_commit where sha >= $2 and sha < $2 || 'g'
         union select 'open', session_id from pull_request
           where organization_id = $1 and repository_id = $3 and number = any($4::integer[])
         union select 'push', part.session_id from pull_request join session_repository part

@@ -126,5 +126,6 @@ function commitOf(payload: ClaimedEvent["payload"]): string | null {
     readonly checks?: { readonly sha?: unknown };
   };
   const sha = told.push?.after ?? told.pullRequest?.head?.sha ?? told.checks?.sha;
-  return typeof sha === "string" && sha !== "" ? sha : null;
+  // The beginning of one, as Bitbucket Cloud has it, is longer than what could be another's by chance.
+  return typeof sha === "string" && /^[0-9a-f]{12,64}$/u.test(sha) ? sha : null;
 }
