@@ -70,6 +70,7 @@ const talkFacts = {
   isMacro: () => false,
   logs: new Map(),
   ends: new Map(),
+  places: new Map(),
 };
 const talkLimits = {
   mention: "offstage",
@@ -281,9 +282,9 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "retry-after.retryAfterMs": first,
   "notes.withNote": (exported, text) => {
-    const saying = { key: "k", body: text, path: text, line: 1, hunk: text, threadId: text, commentId: text };
+    const asked = { key: "k", body: text, path: text, line: 1, hunk: text, threadId: text, commentId: text };
     const by = { id: "1", login: text, isBot: false };
-    withArguments([], { ...saying, isOnLines: true, isConfidential: false }, by, text, 0)(exported, text);
+    withArguments([], { ...asked, isOnLines: true, isConfidential: false }, by, text, 0)(exported, text);
   },
   "rounds.checked": (exported, text) => {
     const checks = { sha: "a", since: 0, dueAt: 0, failed: [failedCheck(text), failedCheck(`${text}b`)] };

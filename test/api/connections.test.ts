@@ -178,8 +178,8 @@ it("keeps which repositories work items are about, of Azure DevOps alone", async
     expect.stringContaining("only azure has work items") as string,
   ]);
   const { id } = await connect();
-  const changed = await app.post(`/connection/${id}/update`, { workItemRepositories: map });
-  expect([changed.status, changed.body.error]).toEqual([
+  const updated = await app.post(`/connection/${id}/update`, { workItemRepositories: map });
+  expect([updated.status, updated.body.error]).toEqual([
     400,
     expect.stringContaining("only azure has work items") as string,
   ]);

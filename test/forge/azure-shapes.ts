@@ -168,7 +168,7 @@ export function threadShape(
   state: ForgeState,
   id: number,
   comments: readonly Omit<KeptComment, "shownFrom">[],
-  status: string,
+  { status, likes }: { readonly status: string; readonly likes: number },
 ) {
   const at = comments[0]?.createdAt ?? began;
   return {
@@ -176,7 +176,10 @@ export function threadShape(
     id,
     publishedDate: at,
     lastUpdatedDate: at,
-    comments: comments.map((comment) => threadCommentShape(state, comment)),
+    comments: comments.map((comment, index) => ({
+      ...threadCommentShape(state, comment),
+      usersLiked: index === 0 ? Array.from({ length: likes }, () => identityShape(state)) : [],
+    })),
     status,
     threadContext: contextShape(comments[0]?.lines),
     properties: {},

@@ -94,15 +94,18 @@ export function dataCenterCommitShape(commit: ListedCommit) {
   };
 }
 
-/** @param isResolved null: the server is too old to resolve threads */
+/** @param told `isResolved` null: the server is too old to resolve threads */
 export function dataCenterCommentShape(
   comment: KeptComment,
   answers: readonly KeptComment[] = [],
-  isResolved: boolean | null = false,
+  { isResolved, reactions }: { readonly isResolved: boolean | null; readonly reactions: readonly string[] } = {
+    isResolved: false,
+    reactions: [],
+  },
 ): object {
   const at = Date.parse(comment.createdAt);
   return {
-    properties: {},
+    properties: { reactions: reactions.map((shortcut) => ({ emoticon: { shortcut }, users: [] })) },
     id: comment.id,
     version: isResolved === true ? 1 : 0,
     text: comment.body,

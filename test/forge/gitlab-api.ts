@@ -148,7 +148,7 @@ function change(state: ForgeState, request: ApiRequest, pull: KeptPullRequest): 
 
 /** GitLab carries out the quick actions of a description, and takes them out of it. */
 function described(state: ForgeState, description: string): { readonly body: string } {
-  const action = /^\/(?:merge|assign|close|label|approve|target_branch)(?: .*)?$/gmu;
+  const action = /^\/(?:merge|assign|assign_reviewer|close|label|approve|submit_review|target_branch)(?: .*)?$/gmu;
   state.quickActions.push(...(description.match(action) ?? []));
   return { body: description.replaceAll(action, "").trim() };
 }

@@ -184,17 +184,17 @@ describe.each(adapters)("on %s", (kind, create) => {
     expect(said().comments).toMatchObject([{ number: 1, thread: kind === "Gitea" ? null : "77" }]);
   });
 
-  it("an answer to a thread that is gone is refused for good, so that it can be said elsewhere", async () => {
-    const { address, signal, feedback, said } = await setting(create);
-    const reply = feedback.reply(address, { subject: pull, id: "404" }, comment("Done in abc."), signal);
-    // On Gitea it is a comment on the pull request in any case.
-    if (kind === "Gitea") expect((await reply).created).toBe(true);
-    else {
+  // On Gitea it is a comment on the pull request in any case.
+  it.skipIf(kind === "Gitea")(
+    "an answer to a thread that is gone is refused for good, so that it can be said elsewhere",
+    async () => {
+      const { address, signal, feedback, said } = await setting(create);
+      const reply = feedback.reply(address, { subject: pull, id: "404" }, comment("Done in abc."), signal);
       await expect(reply).rejects.toMatchObject({ retryable: false });
       await expect(reply).rejects.not.toMatchObject({ code: "repository_access_denied" });
       expect(said().comments).toEqual([]);
-    }
-  });
+    },
+  );
 
   it("a thread of a review is resolved, and stays so", async () => {
     const { address, signal, feedback, said } = await setting(create);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { automationStatusName } from "../../src/domain/automations/automation-file.ts";
-import { forgeEventSchema, type ForgeEvent } from "../../src/domain/automations/forge-event.ts";
+import { forgeEventSchema } from "../../src/domain/automations/forge-event.ts";
 import { InvalidInputError } from "../../src/domain/errors/errors.ts";
 import { deliveringForges, readerOf } from "../../src/inbound/forges/readers.ts";
 import { delivered, secret, signed, signedAt, signingToken, type Sample } from "./deliveries.ts";
@@ -61,7 +61,7 @@ test("a status has the name that it was set with, by which Offstage's own is kno
     const found = all.find((each) => each.forge === forge && each.title.includes(title));
     if (found === undefined) throw new Error(`no sample ${title}`);
     const payload = { ...found.payload, ...change(found.payload as Record<string, unknown>) };
-    const { checks } = read({ ...found, payload }).events[0]?.event as unknown as ForgeEvent;
+    const { checks } = forgeEventSchema.parse(read({ ...found, payload }).events[0]?.event);
     return [checks?.kind, checks?.name];
   };
   expect(set(" status ", "github", () => ({ context: name, state: "failure" }))).toEqual(["status", name]);

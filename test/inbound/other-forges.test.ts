@@ -282,17 +282,17 @@ describe("Azure DevOps", () => {
     expect(told?.event).toMatchObject({ actor: { login: "rita@example.com" }, review: { state: "approved" } });
   });
   test("a pull request's build is of the commit that was merged to be built, as far as the delivery says it", () => {
-    const merged = { sourceBranch: "refs/pull/7/merge", sourceVersion: "b".repeat(40) };
+    const ofMerge = { sourceBranch: "refs/pull/7/merge", sourceVersion: "b".repeat(40) };
     const shaOf = (resource: Json): string | undefined => tell("build.complete", { resource })[0]?.event.checks?.sha;
-    expect(shaOf(merged)).toBe("b".repeat(40));
+    expect(shaOf(ofMerge)).toBe("b".repeat(40));
     const triggerInfo = { "pr.number": "7", "pr.sourceSha": "a".repeat(40) };
-    expect(shaOf({ ...merged, triggerInfo })).toBe("a".repeat(40));
+    expect(shaOf({ ...ofMerge, triggerInfo })).toBe("a".repeat(40));
     const parameters = JSON.stringify({
       "system.pullRequest.pullRequestId": "7",
       "system.pullRequest.sourceCommitId": "c".repeat(40),
     });
-    expect(shaOf({ ...merged, triggerInfo: {}, parameters })).toBe("c".repeat(40));
-    expect(shaOf({ ...merged, triggerInfo: { "pr.sourceSha": 1 }, parameters: "{" })).toBe("b".repeat(40));
+    expect(shaOf({ ...ofMerge, triggerInfo: {}, parameters })).toBe("c".repeat(40));
+    expect(shaOf({ ...ofMerge, triggerInfo: { "pr.sourceSha": 1 }, parameters: "{" })).toBe("b".repeat(40));
   });
   test("a build is about its branch, or its pull request", () => {
     const [told] = tell("build.complete");

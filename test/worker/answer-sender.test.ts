@@ -185,10 +185,13 @@ test("where a forge has no reactions, a short comment in the thread is the sign,
   const [one, other, minor] = [await seen("77", false), await seen(null, false), await seen("77", true)];
   for (const key of [one, other, minor]) await until(key, "sent");
   const shown = () => said().comments.map(({ body, thread }) => [thread, body.split("\n")[0]]);
-  expect(shown().toSorted()).toEqual([
-    [null, "Seen."],
-    ["77", "Seen."],
-  ]);
+  expect(new Set(shown())).toEqual(
+    new Set([
+      [null, "Seen."],
+      ["77", "Seen."],
+    ]),
+  );
+  expect(shown()).toHaveLength(2);
   // As if its worker had died before it could record that; and it is known as ours.
   await database.pool.query("update answer set status = 'pending', next_attempt_at = now() where key = $1", [one]);
   database.notify(answersChannel, "");

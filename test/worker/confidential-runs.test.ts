@@ -31,14 +31,14 @@ beforeAll(async () => {
     check: { account: null, problems: [] },
   });
   await api.post("/repository/create", { url: repository.url });
-  const { status } = await api.post("/automation/create", {
+  const { status, body } = await api.post("/automation/create", {
     name: "Look",
     macro: "look",
     title: "{{ event.issue.title }}",
     instructions: "Look at {{ event.issue.title }}",
     triggers: [{ type: "forge", events: ["issue.opened", "issue.commented"], reply: "subject" }],
   });
-  expect(status).toBe(200);
+  if (status !== 200) throw new Error(JSON.stringify(body));
 });
 afterAll(() => api.close());
 

@@ -688,7 +688,7 @@ test("a comment on lines comes with what it is on where its delivery does not sa
   const before = forges;
   forges = createForges([{ kind: "azure", webUrl: forge.url, apiUrl: forge.url, token: forge.token }]);
   await forge.commit("acme", scene.name, "work", { "b.txt": "one\ntwo\nthree\n" });
-  await forge.propose("acme", scene.name, { head: "work", base: "main", title: "Work", number: 7 });
+  forge.propose("acme", scene.name, { head: "work", base: "main", title: "Work", number: 7 });
   const url = asAzure(scene.repository.url);
   await api.database.pool.query("update repository set url = $2 where id = $1", [scene.repositoryId, url]);
   const lines = { path: "b.txt", line: 2, hunk: "" };

@@ -61,8 +61,8 @@ export function inRepositoryOf(
   repositories: Readonly<Record<string, string>> | null,
 ): InboundEvent {
   const event = told.event as unknown as ForgeEvent;
-  const { issue, repository } = event;
-  if (issue === undefined || repository === null || repositories === null) return told;
+  const { repository } = event;
+  if (event.issue === undefined || repository === null || repositories === null) return told;
   const [project = ""] = repository.fullName.split("/", 1);
   const name = Object.entries(repositories).find(([each]) => each.toLowerCase() === project.toLowerCase())?.[1];
   if (name === undefined) return told;

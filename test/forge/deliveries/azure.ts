@@ -37,6 +37,9 @@ export function toldAsAzure(told: Told): Delivered | null {
         ...(told.mergedSha === null ? own : merged),
       });
     }
+    // Its builds alone are told of.
+    case "status":
+      return null;
     case "push": {
       const { branch, before, after } = told;
       const update = { name: `refs/heads/${branch}`, oldObjectId: before ?? "0".repeat(40), newObjectId: after };

@@ -36,6 +36,11 @@ export function toldAsBitbucket(told: Told): Delivered | null {
       };
       return { event: "repo:commit_status_updated", payload: { ...around, commit_status: status } };
     }
+    case "status": {
+      const { sha, name, state, url } = told.status;
+      const status = { key: name, name, state, url, refname: null, commit: { hash: sha } };
+      return { event: "repo:commit_status_created", payload: { ...around, commit_status: status } };
+    }
     case "push": {
       const { branch, before, after } = told;
       const at = (hash: string) => ({ type: "branch", name: branch, target: { type: "commit", hash } });

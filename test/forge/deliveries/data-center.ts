@@ -35,6 +35,7 @@ export function toldAsDataCenter(told: Told): Delivered | null {
     }
     // It tells of no builds.
     case "checks":
+    case "status":
       return null;
     case "push": {
       const { branch, before, after } = told;

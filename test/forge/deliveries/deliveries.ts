@@ -9,6 +9,8 @@ import {
   type CheckRun,
   type ForgeState,
   type KeptComment,
+  type KeptReview,
+  type KeptStatus,
   type Lines,
   type Place,
 } from "../state.ts";
@@ -42,14 +44,6 @@ export interface Delivery {
   readonly body: string;
 }
 
-/** A review that asks for changes. */
-export interface Review {
-  readonly by: string;
-  /** Only GitHub's and Gitea's reviews have words of their own. */
-  readonly body: string;
-  readonly id: number;
-}
-
 const inGitHubForm: ReadonlySet<string> = new Set(["github", "gitea"]);
 /** Forges that check the merge of a pull request with its target. */
 const checksMerges: ReadonlySet<string> = new Set(["gitlab", "azure"]);
@@ -78,9 +72,11 @@ export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
       return comment;
     },
     /** Somebody's review asks for changes. What it says beside its own words is said before. */
-    review: (place: Place, number: number, review: Review): void => send(happens.review(place, number, review)),
+    review: (place: Place, number: number, review: KeptReview): void => send(happens.review(place, number, review)),
     /** A run of CI ended. */
     ran: (place: Place, run: CheckRun): void => send(happens.ran(place, run)),
+    /** A program set the status of a commit. */
+    statusSet: (place: Place, status: KeptStatus): void => send({ type: "status", place, by: tokenUser, status }),
     /** Branches were pushed to. */
     pushed: (place: Place, branch: string, before: string | null, after: string, by: string): void =>
       send({ type: "push", place, by, branch, before, after }),
@@ -123,7 +119,7 @@ export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
       return { comment, told };
     },
     /** A review that asks for changes; what it says on lines is said beside it. */
-    review(place: Place, number: number, { by, body, id }: Review): Told {
+    review(place: Place, number: number, { by, body, id }: KeptReview): Told {
       const pull = pullOf(state, place, number);
       if (pull === null) throw new Error(`there is no pull request #${number}`);
       const facts = state.facts.get(`${place.owner}/${place.name}`) ?? {};

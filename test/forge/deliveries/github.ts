@@ -33,6 +33,11 @@ export function toldAsGitHub(told: Told): Delivered {
         event: "workflow_run",
         payload: { action: "completed", workflow_run: runShape(place, told.run, told.pull), ...around },
       };
+    case "status": {
+      const { sha, name: context, state, description, url } = told.status;
+      const words = { context, state, description, target_url: url === "" ? null : url };
+      return { event: "status", payload: { id: idOf(`${sha} ${context}`), sha, ...words, branches: [], ...around } };
+    }
     case "push": {
       const { branch, before, after } = told;
       const change = { before: before ?? "0".repeat(40), after, created: before === null, deleted: false, commits: [] };

@@ -26,6 +26,19 @@ export function toldAsGitLab(told: Told): Delivered {
         payload: { object_kind: "pipeline", object_attributes: object, merge_request: into, ...around, builds: [] },
       };
     }
+    // It makes a pipeline of its own for what other programs check.
+    case "status": {
+      const { sha, state } = told.status;
+      const object = { id: idOf(`pipeline ${sha}`), ref: "", tag: false, sha, status: state, finished_at: now() };
+      const payload = {
+        object_kind: "pipeline",
+        object_attributes: object,
+        merge_request: null,
+        ...around,
+        builds: [],
+      };
+      return { event: "Pipeline Hook", payload };
+    }
     case "push": {
       const { branch, before, after } = told;
       const pusher = { user_id: idOf(by), user_username: by };

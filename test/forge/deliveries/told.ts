@@ -1,4 +1,4 @@
-import type { CheckRun, KeptComment, KeptPullRequest, Lines, Place } from "../state.ts";
+import type { CheckRun, KeptComment, KeptPullRequest, KeptStatus, Lines, Place } from "../state.ts";
 
 /** What a forge tells of, whatever its dialect. */
 export type Told = { readonly place: Place; readonly by: string } & (
@@ -18,6 +18,7 @@ export type Told = { readonly place: Place; readonly by: string } & (
       /** The merge with the target that was checked in truth, on forges that do so; null: the commit itself was. */
       readonly mergedSha: string | null;
     }
+  | { readonly type: "status"; readonly status: KeptStatus }
   | { readonly type: "push"; readonly branch: string; readonly before: string | null; readonly after: string }
   | { readonly type: "edited"; readonly before: string; readonly pull: ToldPullRequest }
   | { readonly type: "ended"; readonly pull: ToldPullRequest }
