@@ -61,6 +61,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   if (signer !== null) shutdown.add(() => signer.close());
   const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id, signer });
   await services.folders.forgetIncoming();
+  await shutdown.start(services.mounts);
   const { vault, forges } = dependencies;
   const keyOf = async (address: RepositoryAddress, organizationId: string) =>
     (await forges.of(organizationId)).keyOf(address);

@@ -39,7 +39,7 @@ export interface SetupApart extends Preparation {
 
 /** What setups need of the worker. */
 export type SetupServices = Omit<GatewayServicesOfAttempt, "recordingsDirectory"> &
-  Pick<AttemptServices, "folders" | "mirrors" | "sandbox" | "limits" | "setupLimitMs">;
+  Pick<AttemptServices, "folders" | "mirrors" | "checkouts" | "sandbox" | "limits" | "setupLimitMs">;
 
 /**
  * Runs a repository's setup script in a clone and a home of its own, which it sees at the paths of the session's, so that its

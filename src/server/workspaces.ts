@@ -1,0 +1,45 @@
+import { join } from "node:path";
+import type { Config } from "../config/config.ts";
+import type { Service } from "../lifecycle/service.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { Logger } from "../observability.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { createLayeredDisks } from "../worker/checkouts/layered-disks.ts";
+import { createSharedCheckouts, type SharedCheckouts } from "../worker/checkouts/shared-checkouts.ts";
+import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
+import { createSessionFolders, type SessionFolders } from "../worker/disk/session-folders.ts";
+import type { Mirrors } from "../worker/git/mirrors.ts";
+
+/** Where sessions work, and what their clones begin on. */
+export interface Workspaces {
+  readonly folders: SessionFolders;
+  readonly checkouts: SharedCheckouts;
+  /** See `LayeredDisks`: for the server alone, and not for a replay beside it. */
+  readonly mounts: Service;
+}
+
+/** Makes the workspaces of a worker's data folder. */
+export function createWorkspaces(
+  config: Pick<Config, "data" | "workspaces" | "sessionDisks" | "limits">,
+  parts: {
+    readonly sandbox: Sandbox;
+    readonly mirrors: Mirrors;
+    readonly metrics: Pick<Metrics, "cloneMade">;
+    readonly logger: Logger;
+  },
+): Workspaces {
+  const { data, workspaces: asked, sessionDisks, limits } = config;
+  const { sandbox, mirrors, metrics, logger } = parts;
+  const count = (way: Parameters<Metrics["cloneMade"]>[0]): void => metrics.cloneMade(way);
+  const checkouts = createSharedCheckouts({ dataDirectory: data, asked, sandbox, count });
+  const disks = createLayeredDisks(
+    sessionDisks === "image" ? createImageDisks(join(data, "disks"), limits) : watchedDisks,
+    { checkouts, mirrors: mirrors.directory, bounds: limits, sandbox },
+    {
+      sessions: join(data, "sessions"),
+      onFailure: (error) => logger.warn({ err: error }, "could not unmount a session's workspace; the next start will"),
+    },
+  );
+  const folders = createSessionFolders(data, disks, (folder) => sandbox.releaseOwner(folder));
+  return { folders, checkouts, mounts: disks.mounts };
+}
