@@ -39,5 +39,10 @@ export async function listChanges(checkouts: SharedCheckouts, clone: string): Pr
   }
 }
 
+/** What programs that stage a clone's files need to know of its changes, whose list is their stdin (stage-all.sh). */
+export function changesVariables(changes: Changes | null): Record<string, string> {
+  return changes === null ? {} : { OFFSTAGE_CHECKOUT: changes.commit };
+}
+
 /** Exit code of the program if it lists nothing. */
 const tooMuch = 3;

@@ -5,8 +5,8 @@
 # Arguments: the clone's folder in the upper layer; its folder in the layer below; most entries that are looked at
 # stdout: entries that end with NUL, each a letter and a path in the clone:
 #   f  a file or a link that is new, changed, or only touched
-#   w  a name that is gone
-#   d  a folder that is new, or was put in another's place, or moved here: what is in it is not listed
+#   w  a file or a link that is gone
+#   d  a folder that is new, moved here, or put in another's place: what is in it is not listed. Or one that is gone, or a file is there
 #   n  a repository in the clone, other than the clone's own
 # Nothing at all, and exit code 3, if there are more than so many, one with too long a path, or one too deep.
 use strict;
@@ -27,11 +27,16 @@ sub has_attribute {
     return syscall($lgetxattr, $name, $attribute, $value, length $value) >= 0 || $! == POSIX::ERANGE;
 }
 
+# Whether the layer below has a folder of this path.
+sub was_folder {
+    my ($path) = @_;
+    return lstat("$below/$path") && -d _;
+}
+
 # Whether a folder shows nothing but what is in the upper layer, or another folder of the layer below than that of its path.
 sub is_other_folder {
     my ($name, $path) = @_;
-    return 1 if has_attribute($name, "trusted.overlay.opaque") || has_attribute($name, "trusted.overlay.redirect");
-    return !lstat("$below/$path") || !-d _;
+    return has_attribute($name, "trusted.overlay.opaque") || has_attribute($name, "trusted.overlay.redirect") || !was_folder($path);
 }
 
 sub list {
@@ -45,8 +50,10 @@ sub list {
         my @entry = lstat $name or next;
         my $is_folder = -d _;
         if ($name eq ".git") { push @found, "n$inner" }
-        elsif (-c _ && $entry[6] == 0) { push @found, "w$inner" }
-        elsif (!$is_folder) { push @found, "f$inner" }
+        elsif (!$is_folder) {
+            my $is_gone = -c _ && $entry[6] == 0;
+            push @found, (was_folder($inner) ? "d" : $is_gone ? "w" : "f") . $inner;
+        }
         elsif (is_other_folder($name, $inner)) { push @found, "d$inner" }
         elsif (opendir(my $next, $name)) {
             my @opened = stat $next;

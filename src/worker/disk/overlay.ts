@@ -1,6 +1,7 @@
-import { mkdir, readFile, realpath } from "node:fs/promises";
+import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { programText } from "../../programs/program-text.ts";
+import { mountsBelow } from "../../sandboxes/process/mounts.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 
 // A workspace may be an overlay (https://docs.kernel.org/filesystems/overlayfs.html): layers that nobody writes to, and a folder beside
@@ -23,29 +24,9 @@ export async function mountOverlay(place: string, layers: readonly string[]): Pr
   await runProgram("perl", ["-e", programText(import.meta.url, "mount-overlay.pl"), place, ...layers]);
 }
 
-/**
- * Where overlays are mounted: at a folder and below it, the deepest first.
- * @returns real paths; none if the folder does not exist
- */
-export async function overlaysBelow(folder: string): Promise<string[]> {
-  const real = await realpath(folder).catch(() => null);
-  if (real === null) return [];
-  const mounts = await readFile("/proc/self/mountinfo", "utf8").catch(() => "");
-  return mounts
-    .split("\n")
-    .flatMap((line) => {
-      // proc_pid_mountinfo(5): the fifth field is the place, and the type follows a lone dash.
-      const fields = line.split(" ");
-      const [at = "", type] = [fields[4], fields[fields.indexOf("-") + 1]];
-      return type === "overlay" ? [at.replace(/\\([0-7]{3})/gu, (_, code: string) => byteOf(code))] : [];
-    })
-    .filter((at) => at === real || at.startsWith(`${real}/`))
-    .toSorted((one, other) => other.length - one.length);
-}
-
-/** The character of an escape in the list of mounts. */
-function byteOf(octal: string): string {
-  return String.fromCharCode(Number.parseInt(octal, 8));
+/** Where overlays are mounted: at a folder and below it, the deepest first. @returns real paths */
+async function overlaysBelow(folder: string): Promise<string[]> {
+  return (await mountsBelow(folder)).filter(({ type }) => type === "overlay").map(({ at }) => at);
 }
 
 /** Whether an overlay is mounted at a folder itself. */
