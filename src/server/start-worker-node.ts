@@ -88,13 +88,14 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   });
   await shutdown.start(createHeartbeat({ database, logger, id, describe }));
   const { retention } = config;
-  const { folders, mirrors, objects } = services;
+  const { folders, mirrors, checkouts, objects } = services;
   const house = {
     database,
     logger,
     objects,
     folders,
     mirrors,
+    checkouts,
     recordingsDirectory: recordingsDirectory(config),
     retention,
   };

@@ -35,10 +35,7 @@ export function createWorkspaces(
   const disks = createLayeredDisks(
     sessionDisks === "image" ? createImageDisks(join(data, "disks"), limits) : watchedDisks,
     { checkouts, mirrors: mirrors.directory, bounds: limits, sandbox },
-    {
-      sessions: join(data, "sessions"),
-      onFailure: (error) => logger.warn({ err: error }, "could not unmount a session's workspace; the next start will"),
-    },
+    (error) => logger.warn({ err: error }, "could not unmount a session's workspace; the next start will"),
   );
   const folders = createSessionFolders(data, disks, (folder) => sandbox.releaseOwner(folder));
   return { folders, checkouts, mounts: disks.mounts };

@@ -8,6 +8,7 @@ import { createLogger } from "../../src/observability.ts";
 import { deleteSession } from "../../src/store/sessions/delete-session.ts";
 import { createRemovalOfDeleted } from "../../src/worker/background/deleted-sessions.ts";
 import { createErasures } from "../../src/worker/background/erasures.ts";
+import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { createWorker } from "../../src/worker/worker.ts";
@@ -89,6 +90,7 @@ test("so does one of an organization that was erased, and nothing of it is left"
     objects: null,
     folders,
     mirrors: createMirrors({ dataDirectory: data, allowLocalRepositories: false }),
+    checkouts: createSharedCheckouts({ dataDirectory: data, asked: "auto", sandbox: { kind: "none" } }),
     recordingsDirectory: join(data, "recordings"),
     environmentsDirectory: join(data, "environments"),
     markFile,

@@ -11,9 +11,11 @@ import type { Logger } from "../../observability.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { erasureChannel, finishErasure, lastErasure, unfinishedErasures } from "../../store/organization-data/erase.ts";
 import { existingSessions } from "../../store/sessions/delete-session.ts";
+import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { removeWhenOver } from "./deleted-sessions.ts";
+import { maintainCheckouts } from "./checkout-maintenance.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordingsOfDeleted } from "./prune-recordings.ts";
 
@@ -25,6 +27,7 @@ interface Place {
   readonly objects: ObjectStore | null;
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
+  readonly checkouts: SharedCheckouts;
   readonly recordingsDirectory: string;
   /** Folder of kept results of setups. */
   readonly environmentsDirectory: string;
@@ -70,11 +73,12 @@ async function eraseOrganizations({ database, logger, objects }: Place, stopping
 }
 
 /**
- * Removes folders and recordings of sessions that are gone, and what is only kept to save time: mirrors that no session borrows
- * from, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed.
+ * Removes folders and recordings of sessions that are gone, and what is only kept to save time: checkouts and mirrors that no session
+ * uses, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed.
  */
 async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   const { database, logger, folders, mirrors, recordingsDirectory, environmentsDirectory, markFile, untilOver } = place;
+  const everything = { days: 0, maximumBytes: 1 };
   const last = await lastErasure(database);
   if (last === null || (await readFile(markFile, "utf8").catch(() => "")) === last) return;
   const ids = (await folders.list()).filter((name) => isUuid(name));
@@ -87,6 +91,7 @@ async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   for (const name of await readdir(environmentsDirectory).catch(() => [])) {
     await rm(join(environmentsDirectory, name), { recursive: true, force: true });
   }
-  await maintainMirrors({ mirrors, folders, logger }, { days: 0, maximumBytes: 1 }, stopping);
+  await maintainCheckouts({ checkouts: place.checkouts, logger }, everything, stopping);
+  await maintainMirrors({ mirrors, folders, logger }, everything, stopping);
   if (!stopping.aborted) await replaceFile(markFile, last, { mode: 0o600 });
 }

@@ -21,15 +21,14 @@ export interface LayeredDisks extends SessionDisks {
 
 /**
  * Mounts and unmounts workspaces with the disks that they are on.
- * @param options.sessions folder of the sessions' folders
- * @param options.onFailure called if an overlay could not be unmounted: the server's next start tries again
+ * @param onFailure called if an overlay could not be unmounted: the server's next start tries again
  */
 export function createLayeredDisks(
   disks: SessionDisks,
   services: LayerServices,
-  options: { readonly sessions: string; readonly onFailure: (error: unknown) => void },
+  onFailure: (error: unknown) => void,
 ): LayeredDisks {
-  const { sessions, onFailure } = options;
+  const { sessions } = services.checkouts;
   /** Closings under way, by session. */
   const closing = new Map<string, Promise<void>>();
 

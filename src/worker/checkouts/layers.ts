@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { replaceFile } from "../../atomic-file.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import type { DiskBounds } from "../disk/checkout-size.ts";
-import { changesIn, isOverlay, mountOverlay, unmountOverlays } from "../disk/overlay.ts";
+import { changesIn, isOverlay, mountOverlay, overlaysBelow, unmountOverlays } from "../disk/overlay.ts";
 import { hasCommit } from "../git/git.ts";
 import { lfsPath, lfsStore } from "../git/lfs-store.ts";
 import { namesInLfs } from "../git/lfs.ts";
@@ -48,6 +48,13 @@ function mount({ layerOf }: SharedCheckouts, place: string, layers: readonly Lay
     place,
     layers.map(({ name }) => layerOf(name)),
   );
+}
+
+/** Names of the checkouts that workspaces are laid on at this moment. */
+export async function layersInUse({ sessions }: Pick<SharedCheckouts, "sessions">): Promise<Set<string>> {
+  const places = (await overlaysBelow(sessions)).map((workspace) => dirname(workspace));
+  const layers = await Promise.all(places.map(readLayers));
+  return new Set(layers.flatMap((each) => each ?? []).map(({ name }) => name));
 }
 
 /** What opening a workspace again needs. */

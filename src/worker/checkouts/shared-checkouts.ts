@@ -38,6 +38,8 @@ export interface SharedCheckout extends CheckoutSource {
 export interface SharedCheckouts {
   /** Folder that holds them all. */
   readonly directory: string;
+  /** Folder of the sessions' folders, whose workspaces may be laid on them. */
+  readonly sessions: string;
   /** Keeps one from being removed between being chosen and being mounted. */
   readonly use: FolderLock;
   /** How clones get their files here. It is tried once. */
@@ -64,6 +66,7 @@ export function createSharedCheckouts(options: {
   let chosen: Promise<ChosenWay> | null = null;
   return {
     directory,
+    sessions: join(options.dataDirectory, "sessions"),
     use: createFolderLock(),
     way: () => (chosen ??= chooseWay(directory, options.asked, options.sandbox)),
     layerOf: (name) => join(directory, name, "layer"),

@@ -15,6 +15,9 @@ import { removeFolder } from "../disk/remove-folder.ts";
  */
 export type Way = "overlay" | "copy" | "checkout";
 
+/** Prefix of the folder in which a way is tried. */
+export const trialPrefix = ".trial-";
+
 /** The way of a worker. */
 export interface ChosenWay {
   readonly way: Way;
@@ -45,7 +48,7 @@ export async function chooseWay(
 async function overlayProblem(directory: string, { kind }: Pick<Sandbox, "kind">): Promise<string | null> {
   if (kind !== "bubblewrap") return `the sandbox is not bubblewrap but ${kind}`;
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "they need Linux and root";
-  const folder = await mkdtemp(join(directory, ".trial-"));
+  const folder = await mkdtemp(join(directory, trialPrefix));
   const place = join(folder, "place");
   const workspace = join(place, "workspace");
   try {
@@ -71,7 +74,7 @@ async function overlayProblem(directory: string, { kind }: Pick<Sandbox, "kind">
 
 /** @returns why the file system of a folder can't copy files without their blocks; null if it can */
 async function copyProblem(directory: string): Promise<string | null> {
-  const folder = await mkdtemp(join(directory, ".trial-"));
+  const folder = await mkdtemp(join(directory, trialPrefix));
   try {
     await writeFile(join(folder, "file"), "content".repeat(10_000));
     await copyFile(join(folder, "file"), join(folder, "copy"), constants.COPYFILE_FICLONE_FORCE);

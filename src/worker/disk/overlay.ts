@@ -25,7 +25,7 @@ export async function mountOverlay(place: string, layers: readonly string[]): Pr
 }
 
 /** Where overlays are mounted: at a folder and below it, the deepest first. @returns real paths */
-async function overlaysBelow(folder: string): Promise<string[]> {
+export async function overlaysBelow(folder: string): Promise<string[]> {
   return (await mountsBelow(folder)).filter(({ type }) => type === "overlay").map(({ at }) => at);
 }
 
