@@ -10,8 +10,8 @@ import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { createWorkspaces, type Workspaces } from "../../src/server/workspaces.ts";
 import { chooseWay, type Way } from "../../src/worker/checkouts/ways.ts";
-import type { Clone, CloneServices } from "../../src/worker/clones/clone.ts";
-import { makeClones, removeSession } from "../../src/worker/clones/clones.ts";
+import type { Clone, CloneServices, CloneSource } from "../../src/worker/clones/clone.ts";
+import { makeClones, openClones, removeSession, type CloneRequest } from "../../src/worker/clones/clones.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { cloneSourceAt } from "./clone-source.ts";
@@ -21,43 +21,80 @@ export interface OverlayWorld {
   readonly data: string;
   readonly sandbox: Sandbox;
   readonly services: CloneServices & Pick<Workspaces, "mounts">;
-  /** Makes a session with a clone of a repository at a path of this machine. */
-  session(url: string): Promise<SandboxedClone>;
+  /** Makes a session with a clone of each repository at a path of this machine. */
+  session(...urls: readonly string[]): Promise<SandboxedSession>;
+  /** Opens a session's folders again, as its next attempt does; null if they are lost. */
+  open(session: SandboxedSession): Promise<SandboxedSession | null>;
+  /** The same folder with another process of the server's, as after a restart. */
+  restarted(): OverlayWorld;
   close(): Promise<void>;
 }
 
-/** A session's clone, and its sandbox. */
-export interface SandboxedClone {
+/** A session's clones, and its sandbox. */
+export interface SandboxedSession {
   readonly id: string;
+  readonly sources: readonly CloneSource[];
+  readonly clones: readonly Clone[];
+  /** The first of them. */
   readonly clone: Clone;
-  /** Runs a shell program in the session's sandbox, in its clone. @returns what it printed on stdout and stderr */
+  /** Runs a shell program in the session's sandbox, in its first clone. @returns what it printed on stdout and stderr */
   run(program: string, environment?: Readonly<Record<string, string>>): Promise<string>;
 }
 
+/** How a world is. */
+interface WorldOptions {
+  readonly disks?: "watch" | "image";
+}
+
 /** @param way how clones get their files */
-export async function createOverlayWorld(way: Way): Promise<OverlayWorld> {
-  const data = await mkdtemp(join(tmpdir(), "offstage-overlays-"));
+export async function createOverlayWorld(way: Way, options: WorldOptions = {}): Promise<OverlayWorld> {
+  return worldIn(await mkdtemp(join(tmpdir(), "offstage-overlays-")), way, options);
+}
+
+function worldIn(data: string, way: Way, { disks = "watch" }: WorldOptions): OverlayWorld {
   const sandbox = createBubblewrap();
   const mirrors = createMirrors({ dataDirectory: data, allowLocalRepositories: true });
-  const { limits } = readConfig({});
+  const limits = { ...readConfig({}).limits, diskBytes: 256 * 1024 ** 2, files: 20_000 };
+  const config = { data, workspaces: way, sessionDisks: disks, limits };
   const logger = createLogger("warn");
-  const config = { data, workspaces: way, sessionDisks: "watch", limits } as const;
   const workspaces = createWorkspaces(config, { sandbox, mirrors, metrics: createMetrics(), logger });
   const services = { ...workspaces, mirrors, sandbox, limits };
+
+  function requestOf(id: string, sources: readonly CloneSource[]): CloneRequest {
+    return { sessionId: id, sources, progress: () => undefined, signal: AbortSignal.timeout(hangTimeoutMs) };
+  }
+
+  function sessionOf(id: string, sources: readonly CloneSource[], clones: readonly Clone[]): SandboxedSession {
+    const [clone] = clones;
+    if (clone === undefined) throw new Error("no clone was made");
+    const { home } = services.folders.pathsOf(id);
+    return {
+      id,
+      sources,
+      clones,
+      clone,
+      run: (program, more) => run(sandbox, clones, { HOME: home, ...more }, program),
+    };
+  }
+
   return {
     data,
     sandbox,
     services,
-    async session(url) {
+    async session(...urls) {
       const id = crypto.randomUUID();
-      const signal = AbortSignal.timeout(hangTimeoutMs);
-      const request = { sessionId: id, sources: [cloneSourceAt(url)], progress: () => undefined, signal };
-      const { clones } = await makeClones(services, request, null);
-      const [clone] = clones;
-      if (clone === undefined) throw new Error("no clone was made");
-      const { home } = services.folders.pathsOf(id);
-      return { id, clone, run: (program, more) => run(sandbox, clone, { HOME: home, ...more }, program) };
+      const sources = urls.map((url, index) => {
+        const source = cloneSourceAt(url, index === 0 ? "clone" : `clone${index + 1}`);
+        return { ...source, repository: { ...source.repository, position: index } };
+      });
+      const { clones } = await makeClones(services, requestOf(id, sources), null);
+      return sessionOf(id, sources, clones);
     },
+    async open({ id, sources }) {
+      const clones = await openClones(services, requestOf(id, sources));
+      return clones === null ? null : sessionOf(id, sources, clones);
+    },
+    restarted: () => worldIn(data, way, { disks }),
     async close() {
       for (const id of await services.folders.list()) await removeSession(services, id);
       await rm(data, { recursive: true, force: true });
@@ -67,10 +104,11 @@ export async function createOverlayWorld(way: Way): Promise<OverlayWorld> {
 
 async function run(
   sandbox: Sandbox,
-  { folder, mirror }: Clone,
+  clones: readonly Clone[],
   environment: Readonly<Record<string, string>> & { readonly HOME: string },
   program: string,
 ): Promise<string> {
+  const folder = clones[0]?.folder ?? "";
   const child = sandbox.start({
     command: "sh",
     arguments: ["-c", `exec 2>&1\n${program}`],
@@ -78,12 +116,12 @@ async function run(
     workspace: dirname(folder),
     workingDirectory: folder,
     home: environment.HOME,
-    readOnly: [mirror.path],
+    readOnly: clones.map(({ mirror }) => mirror.path),
     signal: AbortSignal.timeout(hangTimeoutMs),
   });
   child.stdin.end();
   const [said] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
-  return said;
+  return said.trim();
 }
 
 /** Why workspaces can't be overlays here; empty if they can. */

@@ -7,7 +7,13 @@ import { shellQuote } from "../../src/programs/shell-quote.ts";
 import { listChanges } from "../../src/worker/checkouts/changes.ts";
 import { removeSession } from "../../src/worker/clones/clones.ts";
 import { textOf } from "../programs/run.ts";
-import { createOverlayWorld, gitIn, overlaysMissing, type OverlayWorld, type SandboxedClone } from "./overlay-world.ts";
+import {
+  createOverlayWorld,
+  gitIn,
+  overlaysMissing,
+  type OverlayWorld,
+  type SandboxedSession,
+} from "./overlay-world.ts";
 
 // Whatever an agent does in a clone, what its overlay's changes make of the index is what `git add --all` makes of it, there and in a
 // plain clone: the same tree, byte for byte.
@@ -163,7 +169,7 @@ describe.skipIf(missing !== "")("what an overlay changed", () => {
   /** @returns how each way ended: `tree <name>`, or `refused` if the list of changes does not do */
   async function stage(
     world: OverlayWorld,
-    { id, clone, run }: SandboxedClone,
+    { id, clone, run }: SandboxedSession,
     deeds: readonly string[],
   ): Promise<{ byChanges: string; byAll: string }> {
     // Each as a program of its own, so that whatever one does the others come.
@@ -180,7 +186,7 @@ describe.skipIf(missing !== "")("what an overlay changed", () => {
     return { byChanges, byAll };
   }
 
-  async function inSession<T>(world: OverlayWorld, work: (session: SandboxedClone) => Promise<T>): Promise<T> {
+  async function inSession<T>(world: OverlayWorld, work: (session: SandboxedSession) => Promise<T>): Promise<T> {
     const session = await world.session(source);
     try {
       return await work(session);

@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { lchown, mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { runProgram } from "./run-program.ts";
 import { UidClaims, defaultUids } from "./uids.ts";
@@ -18,11 +18,12 @@ let usualClaims: UidClaims | null = null;
  * @param claims assignment of user ids; default: one with the default range
  */
 export async function giveToSandbox(directory: string, claims?: UidClaims): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  const made = await mkdir(directory, { recursive: true });
   if (process.getuid?.() !== 0) return;
   const uid = await (claims ?? (usualClaims ??= new UidClaims(defaultUids()))).of(dirname(directory));
   if (ownerOf(directory) === uid) return;
-  await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
+  if (made !== undefined) await lchown(directory, uid, uid);
+  else await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
 }
 
 /** User id that owns a file, or a link itself; null if it does not exist. */

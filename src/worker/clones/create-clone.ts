@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
 import { git, hasCommit, mustGit } from "../git/git.ts";
@@ -142,8 +143,16 @@ export async function trustedSince(
   return (await isWithin(recorded.sha, now.sha, { cwd: mirror.path, signal })) ? recorded : now;
 }
 
+/** Whether a session may have refs in a mirror: each is a file of its own, or in the list of packed ones (gitrepository-layout(5)). */
+async function mayHavePins(mirror: string, sessionId: string): Promise<boolean> {
+  if (existsSync(join(mirror, "refs/offstage", sessionId))) return true;
+  const packed = await readFile(join(mirror, "packed-refs"), "utf8").catch(() => "");
+  return packed.includes(sessionId);
+}
+
 /** Deletes a session's refs in a mirror, so that the mirror may be removed. @param mirror its path */
 export async function unpin(mirror: string, sessionId: string): Promise<void> {
+  if (!(await mayHavePins(mirror, sessionId))) return;
   const options = { cwd: mirror, signal: AbortSignal.timeout(60_000) };
   const { code, stdout } = await git(["for-each-ref", "--format=%(refname)", `refs/offstage/${sessionId}/`], options);
   if (code !== 0) return;
