@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { replaceFile } from "../../atomic-file.ts";
+import { messageOf, SessionError } from "../../domain/errors/errors.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import type { DiskBounds } from "../disk/checkout-size.ts";
 import { changesIn, isOverlay, mountOverlay, overlaysBelow, unmountOverlays } from "../disk/overlay.ts";
@@ -43,11 +44,20 @@ export async function layWorkspace(
   await mount(checkouts, place, record);
 }
 
-function mount({ layerOf }: SharedCheckouts, place: string, layers: readonly Layer[]): Promise<void> {
-  return mountOverlay(
-    place,
-    layers.map(({ name }) => layerOf(name)),
-  );
+/** @throws SessionError sandbox_unavailable */
+async function mount({ layerOf }: SharedCheckouts, place: string, layers: readonly Layer[]): Promise<void> {
+  const folders = layers.map(({ name }) => layerOf(name));
+  try {
+    await mountOverlay(place, folders);
+  } catch (error) {
+    const { stderr = "" } = error as { stderr?: string };
+    throw new SessionError({
+      code: "sandbox_unavailable",
+      reason: `This worker could not mount a session's workspace: ${(stderr.trim() || messageOf(error)).slice(-500)}`,
+      retryable: true,
+      remedy: "Run `offstage doctor` on the worker, which tries it, or set OFFSTAGE_WORKSPACES=checkout.",
+    });
+  }
 }
 
 /** Names of the checkouts that workspaces are laid on at this moment. */

@@ -1,4 +1,4 @@
-import { copyFile, constants, lstat, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, constants, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { sandboxUid } from "../../sandboxes/process/ownership.ts";
@@ -59,11 +59,16 @@ async function overlayProblem(directory: string, { kind }: Pick<Sandbox, "kind">
     await mountOverlay(place, [join(folder, "layer")]);
     const { uid } = await lstat(join(workspace, "in/file"));
     await writeFile(join(workspace, "in/file"), "above");
+    // A folder that is renamed, and another one in its place, are kept as attributes of files, which not every file system has.
+    await rename(join(workspace, "in"), join(workspace, "renamed"));
+    await mkdir(join(workspace, "in"));
     const [above, below] = await Promise.all(
-      [join(changesIn(place), "in/file"), join(folder, "layer/in/file")].map((path) => readFile(path, "utf8")),
+      [join(changesIn(place), "renamed/file"), join(folder, "layer/in/file")].map((path) => readFile(path, "utf8")),
     );
     const isRight = uid === sandboxUid && above === "above" && below === "below";
-    return isRight ? null : "one was mounted, but does not do what it should";
+    return isRight && (await readdir(join(workspace, "in"))).length === 0
+      ? null
+      : "one was mounted, but does not do what it should";
   } catch (error) {
     const { stderr } = error as { stderr?: string };
     return (stderr?.trim() || messageOf(error)).slice(-300);
