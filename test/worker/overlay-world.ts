@@ -44,11 +44,13 @@ export interface SandboxedSession {
 /** How a world is. */
 interface WorldOptions {
   readonly disks?: "watch" | "image";
+  /** In which its folder is made; the system's folder for temporary files, if omitted. */
+  readonly folder?: string;
 }
 
 /** @param way how clones get their files */
 export async function createOverlayWorld(way: Way, options: WorldOptions = {}): Promise<OverlayWorld> {
-  return worldIn(await mkdtemp(join(tmpdir(), "offstage-overlays-")), way, options);
+  return worldIn(await mkdtemp(join(options.folder ?? tmpdir(), "offstage-overlays-")), way, options);
 }
 
 function worldIn(data: string, way: Way, { disks = "watch" }: WorldOptions): OverlayWorld {

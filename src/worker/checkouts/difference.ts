@@ -92,7 +92,8 @@ export async function writeDifference(
   { from, to }: Difference,
   options: { readonly signal: AbortSignal; readonly fileBytes: number },
 ): Promise<void> {
-  await mustGit(["read-tree", "-m", "-u", from, to], { ...options, cwd: clone, mayBeOthers: true });
+  // With --reset git does not ask whether the files are as the index says: the index of a copy is of other files.
+  await mustGit(["read-tree", "--reset", "-u", from, to], { ...options, cwd: clone, mayBeOthers: true });
 }
 
 /** Lets a clone's index say of the files of a difference what the file system says: by now they have another owner. */

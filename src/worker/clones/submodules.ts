@@ -140,7 +140,8 @@ async function checkOut(
   await addCheckout(written, mirror.path, sha, bounds, signal);
   await addCheckout(written, mirror.path, sha, bounds, signal);
   await mustGit(["init", "--quiet", "--template=", initFormat(sha), place], { cwd: dirname(place), signal });
-  const options: GitOptions = { cwd: place, signal, local: true };
+  // In a workspace that is an overlay the folder belongs to its owner already.
+  const options: GitOptions = { cwd: place, signal, local: true, mayBeOthers: true };
   await setFilter(mirror.path, options);
   const lfsProblem = await fetchForFolder(mirror, sha, signal, { onProgress: reportLines(progress) });
   await whileWithin(disk, bounds, signal, async (watched) => {
