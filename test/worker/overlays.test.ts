@@ -81,6 +81,12 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
   };
   const everything = { days: 0, maximumBytes: 1 };
 
+  /** Ends a session's attempt, and waits until its workspace is unmounted. */
+  async function closed({ id }: SandboxedSession): Promise<void> {
+    await world.services.folders.close(id);
+    await world.services.folders.started(id);
+  }
+
   test("is as a plain clone to its agent, and takes no more than what is changed", async () => {
     const plain = await createOverlayWorld("checkout");
     try {
@@ -212,19 +218,16 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
   });
 
   test.each([
-    ["while it is unmounted", true],
-    ["while it is mounted", false],
-  ])("whose checkout somebody removed %s gets an equal one", async (_, isClosed) => {
+    ["while it is unmounted", 0],
+    ["while it is mounted", 1],
+  ])("whose checkout somebody removed %s gets an equal one", async (_, mounts) => {
     const session = await world.session(source);
     await session.run("echo more >> run.sh; mv folder0 moved; rm -r folder1; chmod +x folder2/sub/file2.txt");
     const look =
       "find . -path ./.git -prune -o -printf '%p %y %m %l\\n' | LC_ALL=C sort; git status -s; cat run.sh moved/sub/*";
     const before = await session.run(look);
-    if (isClosed) {
-      await world.services.folders.close(session.id);
-      await world.services.folders.started(session.id);
-      expect(mountsBelow(world.data)).toEqual([]);
-    }
+    if (mounts === 0) await closed(session);
+    expect(mountsBelow(world.data)).toHaveLength(mounts);
     const [name = ""] = await checkouts();
     await rm(join(world.data, "checkouts", name), { recursive: true });
     const opened = await world.open(session);
@@ -234,8 +237,7 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
 
   test("is lost with its checkout and its mirror, and then nothing of it is used", async () => {
     const session = await world.session(source);
-    await world.services.folders.close(session.id);
-    await world.services.folders.started(session.id);
+    await closed(session);
     const [name = ""] = await checkouts();
     await rm(join(world.data, "checkouts", name), { recursive: true });
     // The remote has another history by now.
@@ -285,8 +287,7 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
     expect(await maintain(everything)).toBe(1);
     expect(await checkouts()).toEqual([used]);
     expect(await first.run("git status -s; cat run.sh")).toContain("echo ran");
-    await world.services.folders.close(first.id);
-    await world.services.folders.started(first.id);
+    await closed(first);
     expect(await maintain(everything)).toBe(1);
     expect(await (await world.open(first))?.run("git status -s; cat run.sh")).toContain("echo ran");
   });
