@@ -35,11 +35,15 @@ test.skipIf(missing !== "")("the best way is an overlay, and trying it leaves no
   expect(execFileSync("cat", ["/proc/self/mounts"], { encoding: "utf8" })).not.toContain(folder);
 });
 
-/** Makes a file system that has shared blocks, in a file. @returns why not */
+function run(program: string, ...parameters: readonly string[]): void {
+  execFileSync(program, parameters, { stdio: "ignore" });
+}
+
+/** Why no file system that has shared blocks can be made here; empty if one can. */
 function noReflinks(): string {
   if (process.getuid?.() !== 0) return "it needs root";
   try {
-    execFileSync("mkfs.xfs", ["-V"], { stdio: "ignore" });
+    run("mkfs.xfs", "-V");
     return "";
   } catch {
     return "mkfs.xfs is not installed";
@@ -48,13 +52,13 @@ function noReflinks(): string {
 
 describe.skipIf(noReflinks() !== "")("where files can share their blocks", () => {
   beforeEach(() => {
-    execFileSync("truncate", ["-s", "400M", join(folder, "image")]);
-    execFileSync("mkfs.xfs", ["-q", "-m", "reflink=1", join(folder, "image")]);
-    execFileSync("mkdir", [join(folder, "disk")]);
-    execFileSync("mount", ["-o", "loop", join(folder, "image"), join(folder, "disk")]);
+    run("truncate", "-s", "400M", join(folder, "image"));
+    run("mkfs.xfs", "-q", "-m", "reflink=1", join(folder, "image"));
+    run("mkdir", join(folder, "disk"));
+    run("mount", "-o", "loop", join(folder, "image"), join(folder, "disk"));
   });
 
-  afterEach(() => void execFileSync("umount", [join(folder, "disk")]));
+  afterEach(() => void run("umount", join(folder, "disk")));
 
   test("a clone is a copy of a shared checkout, which takes no more of the disk, and with which git is content", async () => {
     const source = join(folder, "source");
