@@ -14,6 +14,7 @@ import type { Clone, CloneServices, CloneSource } from "../../src/worker/clones/
 import { makeClones, openClones, removeSession, type CloneRequest } from "../../src/worker/clones/clones.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
+import { waitFor } from "../wait-for.ts";
 import { cloneSourceAt } from "./clone-source.ts";
 
 /** A worker's workspaces in a folder of their own, with bubblewrap as their sandbox. */
@@ -124,6 +125,15 @@ async function run(
   child.stdin.end();
   const [said] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
   return said.trim();
+}
+
+/**
+ * Waits until another second has begun: git trusts an index only for files that are older than it, and their times are compared in
+ * seconds.
+ */
+export async function anotherSecond(): Promise<void> {
+  const second = Math.floor(Date.now() / 1_000);
+  await waitFor(() => Math.floor(Date.now() / 1_000) > second, "another second has begun");
 }
 
 /** Why workspaces can't be overlays here; empty if they can. */

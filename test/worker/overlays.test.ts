@@ -10,6 +10,7 @@ import { maintainCheckouts } from "../../src/worker/background/checkout-maintena
 import { removeSession } from "../../src/worker/clones/clones.ts";
 import { imageProblem } from "../../src/worker/disk/session-disk.ts";
 import {
+  anotherSecond,
   createOverlayWorld,
   gitIn,
   overlaysMissing,

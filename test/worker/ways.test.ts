@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { chooseWay } from "../../src/worker/checkouts/ways.ts";
-import { createOverlayWorld, gitIn, overlaysMissing } from "./overlay-world.ts";
+import { anotherSecond, createOverlayWorld, gitIn, overlaysMissing } from "./overlay-world.ts";
 
 const missing = await overlaysMissing();
 let folder = "";
@@ -78,20 +78,22 @@ describe.skipIf(noReflinks() !== "")("where files can share their blocks", () =>
             .toString()
             .split("\n")[1],
         );
+      await anotherSecond();
       const before = used();
       const first = await world.session(source);
       expect(used() - before).toBeLessThan(5_000);
+      const index = "stat -c %i .git/index";
+      const [one, other] = (await first.run(`${index}; git status -s; ${index}`)).split("\n");
+      // git writes an index again if it had to look at a file.
+      expect(one).toBe(other);
       await writeFile(join(source, "sub/file"), "changed\n");
       await writeFile(join(source, "sub/more"), "more\n");
       gitIn(source, "add", "--all");
       gitIn(source, "commit", "--quiet", "-m", "second");
       const near = await world.session(source);
-      const index = "stat -c %i .git/index";
       expect(await near.run("git status -sb; git log -1 --format=%s; cat sub/file sub/more; find .. -user 0")).toBe(
         "## offstage/work\nsecond\nchanged\nmore",
       );
-      const [one, other] = (await near.run(`${index}; git status -s; ${index}`)).split("\n");
-      expect(one).toBe(other);
       await first.run("echo mine > sub/file; rm large");
       expect(await (await world.session(source)).run("cat sub/file; wc -c < large; git status -s")).toBe(
         "changed\n20971520",
