@@ -45,6 +45,8 @@ export interface SandboxedSession {
 /** How a world is. */
 interface WorldOptions {
   readonly disks?: "watch" | "image";
+  /** See `Config`. */
+  readonly checkoutsBytes?: number;
   /** In which its folder is made; the system's folder for temporary files, if omitted. */
   readonly folder?: string;
 }
@@ -54,11 +56,12 @@ export async function createOverlayWorld(way: Way, options: WorldOptions = {}): 
   return worldIn(await mkdtemp(join(options.folder ?? tmpdir(), "offstage-overlays-")), way, options);
 }
 
-function worldIn(data: string, way: Way, { disks = "watch" }: WorldOptions): OverlayWorld {
+function worldIn(data: string, way: Way, { disks = "watch", checkoutsBytes = 0 }: WorldOptions): OverlayWorld {
   const sandbox = createBubblewrap();
   const mirrors = createMirrors({ dataDirectory: data, allowLocalRepositories: true });
   const limits = { ...readConfig({}).limits, diskBytes: 256 * 1024 ** 2, files: 20_000 };
-  const config = { data, workspaces: way, sessionDisks: disks, limits };
+  const { retention } = readConfig({});
+  const config = { data, workspaces: way, sessionDisks: disks, limits, retention: { ...retention, checkoutsBytes } };
   const logger = createLogger("warn");
   const workspaces = createWorkspaces(config, { sandbox, mirrors, metrics: createMetrics(), logger });
   const services = { ...workspaces, mirrors, sandbox, limits };
@@ -97,7 +100,7 @@ function worldIn(data: string, way: Way, { disks = "watch" }: WorldOptions): Ove
       const clones = await openClones(services, requestOf(id, sources));
       return clones === null ? null : sessionOf(id, sources, clones);
     },
-    restarted: () => worldIn(data, way, { disks }),
+    restarted: () => worldIn(data, way, { disks, checkoutsBytes }),
     async close() {
       for (const id of await services.folders.list()) await removeSession(services, id);
       await rm(data, { recursive: true, force: true });

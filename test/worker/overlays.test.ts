@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createLogger } from "../../src/observability.ts";
 import { diskUsage } from "../../src/sandboxes/process/disk-usage.ts";
-import { maintainCheckouts } from "../../src/worker/background/checkout-maintenance.ts";
+import { removeUnusedCheckouts } from "../../src/worker/checkouts/remove-unused.ts";
 import { removeSession } from "../../src/worker/clones/clones.ts";
 import { imageProblem } from "../../src/worker/disk/session-disk.ts";
 import {
@@ -78,7 +78,11 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
   };
   const maintain = (limits: { days: number; maximumBytes: number }): Promise<number> => {
     const { signal } = new AbortController();
-    return maintainCheckouts({ checkouts: world.services.checkouts, logger: createLogger("error") }, limits, signal);
+    return removeUnusedCheckouts(
+      { checkouts: world.services.checkouts, logger: createLogger("error") },
+      limits,
+      signal,
+    );
   };
   const everything = { days: 0, maximumBytes: 1 };
 
@@ -291,6 +295,23 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
     await closed(first);
     expect(await maintain(everything)).toBe(1);
     expect(await (await world.open(first))?.run("git status -s; cat run.sh")).toContain("echo ran");
+  });
+
+  test("of another commit makes the checkouts that nobody uses go, if all are more than they may be", async () => {
+    const bounded = await createOverlayWorld("overlay", { checkoutsBytes: 1_000_000 });
+    try {
+      const names = (): Promise<string[]> => readdir(join(bounded.data, "checkouts"));
+      await removeSession(bounded.services, (await bounded.session(source)).id);
+      const [first = ""] = await names();
+      await writeFile(join(source, "large"), Buffer.alloc(900_000, "x"));
+      await writeFile(join(source, ".gitattributes"), "# other\n");
+      commitAll(source, "second");
+      const { run } = await bounded.session(source);
+      await expect.poll(names).not.toContain(first);
+      expect(await run("git status -s; wc -c < large")).toBe("900000");
+    } finally {
+      await bounded.close();
+    }
   });
 
   test("leaves a checkout that was half made when the worker was killed out of account", async () => {

@@ -11,11 +11,11 @@ import type { Logger } from "../../observability.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { erasureChannel, finishErasure, lastErasure, unfinishedErasures } from "../../store/organization-data/erase.ts";
 import { existingSessions } from "../../store/sessions/delete-session.ts";
+import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { removeWhenOver } from "./deleted-sessions.ts";
-import { maintainCheckouts } from "./checkout-maintenance.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordingsOfDeleted } from "./prune-recordings.ts";
 
@@ -91,7 +91,7 @@ async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   for (const name of await readdir(environmentsDirectory).catch(() => [])) {
     await rm(join(environmentsDirectory, name), { recursive: true, force: true });
   }
-  await maintainCheckouts({ checkouts: place.checkouts, logger }, everything, stopping);
+  await removeUnusedCheckouts({ checkouts: place.checkouts, logger }, everything, stopping);
   await maintainMirrors({ mirrors, folders, logger }, everything, stopping);
   if (!stopping.aborted) await replaceFile(markFile, last, { mode: 0o600 });
 }

@@ -15,10 +15,10 @@ import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
 import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
+import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
-import { maintainCheckouts } from "./checkout-maintenance.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordings, pruneRecordingsOfDeleted } from "./prune-recordings.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
@@ -68,7 +68,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     workspaces: () => pruneWorkspaces({ database, logger, folders, mirrors }, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
     recordingsOfDeleted: () => pruneRecordingsOfDeleted(database, recordingsDirectory, signal),
-    checkouts: () => maintainCheckouts({ checkouts, logger }, { days, maximumBytes: checkoutsBytes }, signal),
+    checkouts: () => removeUnusedCheckouts({ checkouts, logger }, { days, maximumBytes: checkoutsBytes }, signal),
     // After the workspaces, whose clones borrow from mirrors.
     mirrors: () => maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal),
     // Last, because the first time in an existing database it counts all events.

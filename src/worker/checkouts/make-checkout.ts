@@ -94,6 +94,7 @@ async function makeCheckout(
     await writeFile(join(unfinished, recordFile), JSON.stringify(checkout));
     await runProgram("sync", ["-f", unfinished]);
     await rename(unfinished, join(checkouts.directory, name));
+    checkouts.onMade();
     return checkout;
   } catch (error) {
     // Another process, as a replay is, made it in the meantime, which is just as good.

@@ -48,6 +48,8 @@ export interface SharedCheckouts {
   layerOf(name: string): string;
   /** Counts a clone that was made. */
   readonly count: (way: Way) => void;
+  /** To be called when one was made, since all together may be too much now. */
+  readonly onMade: () => void;
   /** Those that are being made, by name. */
   readonly making: Map<string, Promise<unknown>>;
 }
@@ -55,12 +57,14 @@ export interface SharedCheckouts {
 /**
  * @param options.asked see `chooseWay`
  * @param options.count receives how each clone was made
+ * @param options.onMade called when a checkout was made
  */
 export function createSharedCheckouts(options: {
   readonly dataDirectory: string;
   readonly asked: Way | "auto";
   readonly sandbox: Pick<Sandbox, "kind">;
   readonly count?: (way: Way) => void;
+  readonly onMade?: () => void;
 }): SharedCheckouts {
   const directory = join(options.dataDirectory, "checkouts");
   let chosen: Promise<ChosenWay> | null = null;
@@ -71,6 +75,7 @@ export function createSharedCheckouts(options: {
     way: () => (chosen ??= chooseWay(directory, options.asked, options.sandbox)),
     layerOf: (name) => join(directory, name, "layer"),
     count: options.count ?? (() => undefined),
+    onMade: options.onMade ?? (() => undefined),
     making: new Map(),
   };
 }

@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
-import { usedAtMs } from "../checkouts/choose-base.ts";
-import { layersInUse } from "../checkouts/layers.ts";
-import { unfinishedPrefix } from "../checkouts/make-checkout.ts";
-import { checkoutNames, readCheckout, type SharedCheckouts } from "../checkouts/shared-checkouts.ts";
-import { trialPrefix } from "../checkouts/ways.ts";
+import { usedAtMs } from "./choose-base.ts";
+import { layersInUse } from "./layers.ts";
+import { unfinishedPrefix } from "./make-checkout.ts";
+import { checkoutNames, readCheckout, type SharedCheckouts } from "./shared-checkouts.ts";
+import { trialPrefix } from "./ways.ts";
 import { removeFolder } from "../disk/remove-folder.ts";
 import { namesIn } from "../disk/session-folders.ts";
 
@@ -23,7 +23,7 @@ const removedPrefix = "removed-";
  * @param limits.maximumBytes of all together; 0: no limit
  * @returns how many were removed
  */
-export async function maintainCheckouts(
+export async function removeUnusedCheckouts(
   { checkouts, logger }: { readonly checkouts: SharedCheckouts; readonly logger: Logger },
   { days, maximumBytes }: { readonly days: number; readonly maximumBytes: number },
   signal: AbortSignal,
