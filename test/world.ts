@@ -54,6 +54,10 @@ export async function createWorld(script: Script, options: { readonly embedded?:
       OFFSTAGE_LEASE_SECONDS: "3",
       OFFSTAGE_DRAIN_SECONDS: "1",
       OFFSTAGE_LOG_LEVEL: "warn",
+      // How clones get their files, for a run of the suites in another way than this machine's best.
+      ...(process.env["OFFSTAGE_WORKSPACES"] !== undefined && {
+        OFFSTAGE_WORKSPACES: process.env["OFFSTAGE_WORKSPACES"],
+      }),
     },
     async close() {
       await model.close();

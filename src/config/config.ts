@@ -131,6 +131,8 @@ function configOf(variables: Variables) {
       mirrorDays: variables.OFFSTAGE_MIRROR_DAYS,
       /** Limit of all mirrors together; 0: no limit. */
       mirrorsBytes: variables.OFFSTAGE_MIRRORS_MB * 1024 * 1024,
+      /** Limit of all shared checkouts together; 0: no limit. */
+      checkoutsBytes: variables.OFFSTAGE_CHECKOUTS_MB * 1024 * 1024,
     },
     /** Days that a browser stays signed in. */
     signInDays: variables.OFFSTAGE_SIGN_IN_DAYS,
@@ -144,6 +146,8 @@ function configOf(variables: Variables) {
      * system, so that the kernel enforces it.
      */
     sessionDisks: variables.OFFSTAGE_SANDBOX_DISK,
+    /** How clones get their files; "auto": the best way that works here. */
+    workspaces: variables.OFFSTAGE_WORKSPACES,
     /** User ids of sessions if the server runs as root. Null: ids that no account has. */
     sandboxUids: variables.OFFSTAGE_SANDBOX_UIDS ?? null,
     container: {

@@ -4,6 +4,7 @@ import { failureCodes, type FailureCode } from "../domain/errors/errors.ts";
 import type { QueueStats } from "../domain/sessions/queue-stats.ts";
 import type { StepName } from "../domain/sessions/step.ts";
 import { createCheckpointMetrics, type CheckpointMetrics } from "./checkpoints.ts";
+import { createCloneMetrics, type CloneMetrics } from "./clones.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "./deliveries.ts";
 import { createQueueGauges } from "./queue-gauges.ts";
 
@@ -40,7 +41,7 @@ export interface MetricDescription {
  * The Prometheus metrics of one process. No label has an id or free text: its values are from a list that is known at
  * the start. Times are in seconds.
  */
-export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
+export interface Metrics extends DeliveryMetrics, CheckpointMetrics, CloneMetrics {
   /** @param operation the operation's id in the API, or `other` */
   requestEnded(operation: string, status: number, seconds: number): void;
   streamOpened(): void;
@@ -116,6 +117,7 @@ export function createMetrics(): Metrics {
     modelCost: (provider, model, dollars) => work.modelCost.inc({ provider, model }, dollars),
     ...createDeliveryMetrics(registry),
     ...createCheckpointMetrics(registry),
+    ...createCloneMetrics(registry),
     watchQueues: fleet.watch,
     watchPool: pool.watch,
     watchProcess: () => collectDefaultMetrics({ register: registry }),

@@ -61,6 +61,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   if (signer !== null) shutdown.add(() => signer.close());
   const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id, signer });
   await services.folders.forgetIncoming();
+  await shutdown.start(services.mounts);
   const { vault, forges } = dependencies;
   const keyOf = async (address: RepositoryAddress, organizationId: string) =>
     (await forges.of(organizationId)).keyOf(address);
@@ -87,13 +88,14 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   });
   await shutdown.start(createHeartbeat({ database, logger, id, describe }));
   const { retention } = config;
-  const { folders, mirrors, objects } = services;
+  const { folders, mirrors, checkouts, objects } = services;
   const house = {
     database,
     logger,
     objects,
     folders,
     mirrors,
+    checkouts,
     recordingsDirectory: recordingsDirectory(config),
     retention,
   };

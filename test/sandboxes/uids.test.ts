@@ -11,6 +11,7 @@ import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { giveToSandbox } from "../../src/sandboxes/process/ownership.ts";
 import { UidClaims, defaultUids, type UidRange } from "../../src/sandboxes/process/uids.ts";
 import { makeClones, removeSession } from "../../src/worker/clones/clones.ts";
+import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
@@ -192,7 +193,8 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     expect(inUse()).toEqual([]);
     const folders = createSessionFolders(folder, undefined, (path) => sandbox.releaseOwner(path));
     const mirrors = createMirrors({ dataDirectory: folder, allowLocalRepositories: false });
-    const services = { folders, mirrors, sandbox, limits: readConfig({}).limits };
+    const checkouts = createSharedCheckouts({ dataDirectory: folder, asked: "checkout", sandbox });
+    const services = { folders, mirrors, checkouts, sandbox, limits: readConfig({}).limits };
     const { signal } = new AbortController();
     const request = { sessionId: "real", sources: [], progress: () => undefined, signal };
     await makeClones(services, request, null);

@@ -35,6 +35,11 @@ export interface SessionFolders {
   isKept(sessionId: string): boolean;
   /** What its clones started from; null if its folders were not completed. */
   started(sessionId: string): Promise<StartRecord[] | null>;
+  /**
+   * Makes the workspace of folders that were completed ready for use. Without this it may be an empty folder, in which a mount belongs.
+   * @returns false if it is lost
+   */
+  openWorkspace(sessionId: string): Promise<boolean>;
   /** Closes the session's disk. To be called when no process uses it any longer. */
   close(sessionId: string): Promise<void>;
   /** Records that the folders are complete. To be called last: folders without this record are made again. */
@@ -148,6 +153,7 @@ export function createSessionFolders(
       await disks.open(sessionId, root(sessionId));
       return readRecord<StartRecord[]>(startedPath(sessionId));
     },
+    openWorkspace: (sessionId) => disks.openWorkspace(sessionId, root(sessionId)),
     close: (sessionId) => disks.close(sessionId, root(sessionId)),
     markStarted: (sessionId, starts) => writeRecord(startedPath(sessionId), starts),
     markMoved: (sessionId, madeAt) => writeRecord(movedPath(sessionId), madeAt),

@@ -46,7 +46,7 @@ const namedFolders = 10;
 type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
 
 type Services = CheckpointedClones &
-  Pick<AttemptServices, "workerId" | "forgeOf" | "forks" | "repositoryKeyOf" | "devcontainerImages">;
+  Pick<AttemptServices, "workerId" | "checkouts" | "forgeOf" | "forks" | "repositoryKeyOf" | "devcontainerImages">;
 
 /**
  * Finds the session's clones on this disk as they were left; if they are not there, makes them from the remotes and fetches the
