@@ -115,7 +115,7 @@ export function updateUser(
       [id, organizationId, role, disabled],
     );
     if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
-    if (disabled === true) await transaction.query("delete from browser_session where user_id = $1", [id]);
+    if (disabled === true) await signOut(transaction, id);
     return rows[0];
   });
 }
@@ -140,7 +140,7 @@ export function eraseUser(database: Database, organizationId: string, id: string
       [id, organizationId, erasedName],
     );
     if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
-    await transaction.query("delete from browser_session where user_id = $1", [id]);
+    await signOut(transaction, id);
     await transaction.query("delete from forge_account where user_id = $1", [id]);
     // People name keys after themselves.
     await transaction.query(
@@ -149,6 +149,12 @@ export function eraseUser(database: Database, organizationId: string, id: string
     );
     return rows[0];
   });
+}
+
+/** Signs a user out of every browser, and out of every program that they let act for them. */
+async function signOut(transaction: Queryable, id: string): Promise<void> {
+  await transaction.query("delete from browser_session where user_id = $1", [id]);
+  await transaction.query("delete from oauth_grant where user_id = $1", [id]);
 }
 
 /**
