@@ -96,6 +96,7 @@ function configOf(variables: Variables) {
     checkpointBytes: variables.OFFSTAGE_CHECKPOINT_MB * 1024 * 1024,
     registryHosts: variables.OFFSTAGE_REGISTRY_HOSTS.map((name) => name.toLowerCase()),
     forgeHosts: variables.OFFSTAGE_FORGE_HOSTS.map((name) => name.toLowerCase()),
+    programHosts: variables.OFFSTAGE_PROGRAM_HOSTS.map((name) => name.toLowerCase()),
     webhookHosts: variables.OFFSTAGE_WEBHOOK_HOSTS.map((name) => name.toLowerCase()),
     /** The APIs of the services that take answers back. */
     replyUrls: { slack: `${variables.OFFSTAGE_SLACK_API_URL}/`, linear: variables.OFFSTAGE_LINEAR_API_URL },

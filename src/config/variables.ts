@@ -117,6 +117,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_WEBHOOK_HOSTS: names,
   OFFSTAGE_REGISTRY_HOSTS: names,
   OFFSTAGE_FORGE_HOSTS: names,
+  OFFSTAGE_PROGRAM_HOSTS: names,
   OFFSTAGE_DELIVERY_DAYS: integer(1, 36_500, 30),
   OFFSTAGE_PULL_REQUEST_MINUTES: integer(0, 10_080, 5),
   OFFSTAGE_MENTION: mentionSchema.default("offstage"),

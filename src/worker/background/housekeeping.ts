@@ -7,6 +7,9 @@ import type { Logger } from "../../observability.ts";
 import { pruneAnswers } from "../../store/answers/sending.ts";
 import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
+import { pruneClients } from "../../store/oauth/clients.ts";
+import { pruneGrants } from "../../store/oauth/grants.ts";
+import { pruneRequests as pruneOAuthRequests } from "../../store/oauth/requests.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
@@ -53,6 +56,10 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     requests: () => pruneRequests(database, signal),
     logins: () => pruneLogins(database),
     signIns: () => pruneSignIns(database),
+    grants: () => pruneGrants(database),
+    oauthRequests: () => pruneOAuthRequests(database),
+    // After the grants that keep them.
+    oauthClients: () => pruneClients(database),
     workers: () => pruneWorkers(database),
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
