@@ -120,6 +120,8 @@ function configOf(variables: Variables) {
       auditDays: variables.OFFSTAGE_AUDIT_DAYS,
       deliveryDays: variables.OFFSTAGE_DELIVERY_DAYS,
       eventDays: variables.OFFSTAGE_EVENT_DAYS,
+      diffDays: variables.OFFSTAGE_DIFF_DAYS,
+      sessionDays: variables.OFFSTAGE_SESSION_DAYS,
       jobDays: variables.OFFSTAGE_JOB_DAYS,
       /** Limits of what is kept of sessions and jobs that have ended; 0: no limit. */
       eventsBytes: variables.OFFSTAGE_EVENTS_MB * 1024 * 1024,
@@ -190,6 +192,7 @@ function configOf(variables: Variables) {
     drainMs: variables.OFFSTAGE_DRAIN_SECONDS * 1_000,
     leaseMs: variables.OFFSTAGE_LEASE_SECONDS * 1_000,
     rateLimitPerMinute: variables.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
+    deliveriesPerMinute: variables.OFFSTAGE_DELIVERIES_PER_MINUTE,
     commitAuthor: identityOf(variables.OFFSTAGE_COMMIT_AUTHOR),
     committer: identityOf(variables.OFFSTAGE_COMMIT_COMMITTER ?? variables.OFFSTAGE_COMMIT_AUTHOR),
     /** File of the key that signs commits; null: they are not signed. */

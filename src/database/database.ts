@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import pg from "pg";
 import type { Logger } from "../observability.ts";
-import { createDatabaseSocket, openError } from "./connection-errors.ts";
+import { createDatabaseSocket, isConnectionError, openError } from "./connection-errors.ts";
 import { startEmbeddedServer } from "./embedded/embedded.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { migrate } from "./migrate.ts";
@@ -103,6 +103,8 @@ async function inTransaction<T>(client: pg.PoolClient, work: (transaction: Query
     return result;
   } catch (error) {
     await client.query("rollback").catch((rollbackError: Error) => (broken = rollbackError));
+    // A server that takes reads alone is another one than before: the next connection may lead to the right one.
+    if (isConnectionError(error)) broken ??= error as Error;
     throw error;
   } finally {
     client.release(broken);

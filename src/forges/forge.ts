@@ -16,7 +16,7 @@ export type RepositoryCall = (
   method: ForgeRequest["method"],
   path: string,
   signal: AbortSignal,
-  options?: { readonly body?: unknown; readonly onceWithinMs?: number },
+  options?: Pick<ForgeRequest, "body" | "onceWithinMs" | "takesPage">,
 ) => Promise<ForgeAnswer>;
 
 /** A person's own account at a forge, with its credential. */
@@ -180,7 +180,7 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * What the forge tells of the rights on a repository, with at most two requests.
+   * What the forge tells of the rights on a repository, with two requests, or three if its answer is about the user and not about the token.
    * @param branch the work branch
    * @param options.isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API

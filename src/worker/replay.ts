@@ -11,13 +11,13 @@ import { withOwnForges } from "./attempt/own-forges.ts";
 import { cloneSource } from "./attempt/session-repositories.ts";
 import type { Clone } from "./clones/clone.ts";
 import { makeClonesAgain, removeSession } from "./clones/clones.ts";
+import { requireSandbox } from "./sandboxed/require-sandbox.ts";
 import { readEnvironments } from "./setup/repository-environment.ts";
 import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent-turn.ts";
 import { chooseAgent } from "./steps/choose-agent.ts";
 import { exportClones } from "./steps/export-work.ts";
 import { firstPrompt, transcriptText } from "./steps/prompt.ts";
 import { setUp, withoutSetup } from "./steps/set-up.ts";
-import { requireSandbox } from "./steps/take-turns.ts";
 import { offeredTools, toolServer } from "./tools/session-tools.ts";
 
 /** What a replay found; both parts are empty or 0 if it repeated the session exactly. */

@@ -26,8 +26,9 @@ import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
 import type { AttemptSignals } from "./worker.ts";
 
-/** How long saving the diff may take after the attempt is over. */
-const salvageMs = 60_000;
+/** How long saving the diff may take after the attempt is over, and from when on its worker shuts down. */
+const salvageMs = 10 * 60_000;
+const lastSalvageMs = 60_000;
 /** How long a cancel waits for that before the session is cancelled; the rest of it follows. */
 const cancelPatienceMs = 3_000;
 
@@ -60,7 +61,7 @@ export async function runAttempt(
       logger.info("an attempt begins");
       try {
         const attempt = beginAttempt({ session, signal, logger }, services);
-        const { outcome, code } = await runToEnd(attempt, services, safePoints);
+        const { outcome, code } = await runToEnd(attempt, services, { safePoints, draining });
         metrics.attemptEnded(outcome, code);
         logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
         span?.set({ "offstage.outcome": outcome });
@@ -86,7 +87,11 @@ interface Opened {
   readonly services: AttemptServices;
 }
 
-async function runToEnd(begun: Attempt, shared: AttemptServices, safePoints: SafePoints): Promise<Outcome> {
+async function runToEnd(
+  begun: Attempt,
+  shared: AttemptServices,
+  { safePoints, draining }: { readonly safePoints: SafePoints; readonly draining: AbortSignal },
+): Promise<Outcome> {
   const claimedAt = performance.now();
   let opened: Opened = { attempt: begun, services: shared };
   const step = namedSteps(() => opened.attempt, shared);
@@ -107,7 +112,7 @@ async function runToEnd(begun: Attempt, shared: AttemptServices, safePoints: Saf
     await untilStored(attempt, () => finishSession(services.database, attempt.session, completed));
     return { outcome: "completed" };
   } catch (error) {
-    return endAttempt(opened.attempt, opened.services, error);
+    return endAttempt(opened.attempt, opened.services, error, draining);
   }
 }
 
@@ -178,7 +183,12 @@ async function reportNoChange(
 }
 
 /** Records how an attempt ended that did not complete. @throws LeaseLostError */
-async function endAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
+async function endAttempt(
+  attempt: Attempt,
+  services: AttemptServices,
+  error: unknown,
+  draining: AbortSignal,
+): Promise<Outcome> {
   const { session, signal, logger } = attempt;
   const { database } = services;
   const end = await knownEnd(error, attempt, database);
@@ -198,14 +208,14 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
       await untilStored(attempt, () => releaseClaim(database, session, "no database"));
       return { outcome: "released" };
     case "cancelled":
-      return cancelAttempt(attempt, services);
+      return cancelAttempt(attempt, services, draining);
     case "budget":
       await salvage(attempt, services, signal);
       await closeFolders(attempt, services);
       await untilStored(attempt, () => parkSession(database, session, end.shortage.message, end.shortage.neededUsd));
       return { outcome: "waiting" };
     case "failed":
-      return failAttempt(attempt, services, error);
+      return failAttempt(attempt, services, error, draining);
   }
 }
 
@@ -214,8 +224,8 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
  * first. A follow-up that arrives meanwhile is safe: this worker begins no attempt at a session while an earlier one has not
  * settled, and what is saved is refused once another worker has claimed the session.
  */
-async function cancelAttempt(attempt: Attempt, services: AttemptServices): Promise<Outcome> {
-  const saved = salvage(attempt, services, AbortSignal.timeout(salvageMs)).then(() => closeFolders(attempt, services));
+async function cancelAttempt(attempt: Attempt, services: AttemptServices, draining: AbortSignal): Promise<Outcome> {
+  const saved = saveDiff(attempt, services, draining).then(() => closeFolders(attempt, services));
   const patience = new AbortController();
   const over = pause(cancelPatienceMs, undefined, { signal: patience.signal }).catch(() => undefined);
   await Promise.race([saved, over]);
@@ -229,12 +239,32 @@ async function cancelAttempt(attempt: Attempt, services: AttemptServices): Promi
   return { outcome: "cancelled" };
 }
 
+/** Saves the diff of what there is, within bounds that the attempt's own end does not move. */
+async function saveDiff(attempt: Attempt, services: AttemptServices, draining: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const timers = [setTimeout(() => over.abort(), salvageMs)];
+  const hurry = (): void => void timers.push(setTimeout(() => over.abort(), lastSalvageMs));
+  if (draining.aborted) hurry();
+  else draining.addEventListener("abort", hurry, { once: true });
+  try {
+    await salvage(attempt, services, over.signal);
+  } finally {
+    draining.removeEventListener("abort", hurry);
+    for (const timer of timers) clearTimeout(timer);
+  }
+}
+
 /** Ends a failed attempt: the session is tried again if the failure passes by itself. */
-async function failAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
+async function failAttempt(
+  attempt: Attempt,
+  services: AttemptServices,
+  error: unknown,
+  draining: AbortSignal,
+): Promise<Outcome> {
   const failure = await failureOf(error, attempt, services);
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && !holdsFailure(error, "token_in_work"))
-    await salvage(attempt, services, AbortSignal.timeout(salvageMs));
+    await saveDiff(attempt, services, draining);
   await closeFolders(attempt, services);
   const { database, retryForMs } = services;
   const retryAfterMs = error instanceof SessionError ? error.retryAfterMs : undefined;

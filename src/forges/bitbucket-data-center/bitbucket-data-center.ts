@@ -36,7 +36,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     url: string,
     method: ForgeRequest["method"],
     signal: AbortSignal,
-    options: { readonly body?: unknown; readonly onceWithinMs?: number } = {},
+    options: Pick<ForgeRequest, "body" | "onceWithinMs" | "takesPage"> = {},
   ) => callForge(url, { method, headers, signal, ...options });
   const callAt =
     (root: string): RepositoryCall =>

@@ -88,5 +88,5 @@ export function startProcess(
     const family = child.pid === undefined || ended ? [] : familyOf(child.pid);
     return [...new Set([...family, ...descendants()])];
   };
-  return { stdin, stdout, stderr, exited, kill, exceeded: () => null, pids };
+  return { stdin, stdout, stderr, exited, kill, exceeded: () => null, fault: () => null, pids };
 }

@@ -14,7 +14,7 @@ export type RunStep = <T>(name: StepName, work: () => Promise<T>) => Promise<T>;
  */
 export function namedSteps(
   current: () => Attempt,
-  services: Pick<AttemptServices, "metrics" | "traces" | "diskIsFull" | "ownDisks">,
+  services: Pick<AttemptServices, "metrics" | "traces" | "diskIsFull" | "ownDiskIsFull">,
 ): RunStep {
   const { session, signal } = current();
   const emit: Attempt["emit"] = (event) => current().emit(event);

@@ -10,6 +10,7 @@ import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
+import { pruneDiffs, pruneSessions } from "../../store/prune-sessions.ts";
 import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
@@ -52,6 +53,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     workers: () => pruneWorkers(database),
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
+    diffs: () => pruneDiffs(database, retention.diffDays, signal),
+    sessions: () => pruneSessions(database, retention.sessionDays, signal),
     jobs: () => pruneJobs(database, retention.jobDays, signal),
     largestJobs: () => boundJobs(database, retention.jobsBytes, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),

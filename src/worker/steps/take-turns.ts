@@ -1,5 +1,4 @@
 import type { TurnResult } from "../../agents/harness.ts";
-import { SessionError } from "../../domain/errors/errors.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
@@ -18,6 +17,7 @@ import { openSessionGateway, type GatewayServicesOfAttempt } from "../attempt/se
 import type { Checkpointer } from "../checkpoints/checkpointer.ts";
 import type { RestoredFrom } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
+import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { offeredTools, toolServer } from "../tools/session-tools.ts";
 import { agentTurn, variablesOf, type TurnServices } from "./agent-turn.ts";
@@ -249,20 +249,5 @@ async function takeTurn(
     // The harness may end normally after a refused request; the turn is not done all the same.
     attempt.signal.throwIfAborted();
     over.signal.throwIfAborted();
-  }
-}
-
-/** Checks that the sandbox works on this machine. @throws SessionError sandbox_unavailable if it does not */
-export async function requireSandbox({ sandbox }: Pick<AttemptServices, "sandbox">): Promise<void> {
-  const problem = await sandbox.check();
-  if (problem !== null) {
-    throw new SessionError({
-      code: "sandbox_unavailable",
-      reason: `Agents can't be sandboxed on this server: ${problem}`,
-      retryable: true,
-      // An engine of containers is another service, which may be restarting; a program that is missing does not come by itself.
-      passing: sandbox.kind === "container",
-      remedy: "Fix this and retry, or start the server with `--sandbox none` to run agents without isolation.",
-    });
   }
 }
