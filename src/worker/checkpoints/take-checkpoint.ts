@@ -153,10 +153,10 @@ async function packClone(
     },
     file,
   );
-  if (work === null && before === null) return null;
   const start = startOf(clone);
-  const held = await holdCommits(clone, draft, before?.packed.held ?? null, signal);
-  if (work === null) return before && { ...before, packed: { ...before.packed, start, held } };
+  const hold = () => holdCommits(clone, draft, before?.packed.held ?? null, signal);
+  if (work === null) return before && { ...before, packed: { ...before.packed, start, held: await hold() } };
+  const held = await hold();
   await repository.take(file, work.merge === null ? [work.commit] : [work.commit, work.merge], knownOf(clone));
   draft.fresh.set(id, file);
   const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
