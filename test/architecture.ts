@@ -103,7 +103,17 @@ type Shelf = readonly string[];
 
 /** What the folder of each forge may import, and what else this one may. */
 const forge = (...own: readonly string[]): Shelf =>
-  ["feedback.ts", "forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts", ...own].toSorted();
+  [
+    "account-id.ts",
+    "feedback.ts",
+    "forge.ts",
+    "forks.ts",
+    "http.ts",
+    "pull-requests.ts",
+    "refusal.ts",
+    "serves.ts",
+    ...own,
+  ].toSorted();
 
 /**
  * The folders of each part that has some. Files that lie in the part itself may import all of them, so a row names such a
