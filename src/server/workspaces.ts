@@ -7,7 +7,7 @@ import type { Logger } from "../observability.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { createLayeredDisks } from "../worker/checkouts/layered-disks.ts";
 import { removeUnusedCheckouts } from "../worker/checkouts/remove-unused.ts";
-import { createSharedCheckouts, type SharedCheckouts } from "../worker/checkouts/shared-checkouts.ts";
+import { createSharedCheckouts, keepCheckout, type SharedCheckouts } from "../worker/checkouts/shared-checkouts.ts";
 import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 import { createSessionFolders, type SessionFolders } from "../worker/disk/session-folders.ts";
 import type { Mirrors } from "../worker/git/mirrors.ts";
@@ -22,7 +22,8 @@ export interface Workspaces {
   readonly mounts: Service;
 }
 
-const cleanUpFailed = "could not remove shared checkouts beyond their limit; housekeeping will retry";
+const cleanUpFailed =
+  "could not keep a new shared checkout, or remove those beyond their limit; it will be tried again";
 
 /** Makes the workspaces of a worker's data folder. */
 export function createWorkspaces(
@@ -37,7 +38,13 @@ export function createWorkspaces(
   const { data, workspaces: asked, sessionDisks, limits, retention } = config;
   const { sandbox, mirrors, metrics, logger } = parts;
   const count = (way: Parameters<Metrics["cloneMade"]>[0]): void => metrics.cloneMade(way);
-  const onMade = (): void => void removing.run().catch((error: unknown) => logger.warn({ err: error }, cleanUpFailed));
+  const keeping = new Set<Promise<void>>();
+  const onMade = (name: string): void => {
+    const kept = Promise.all([keepCheckout(checkouts, name), removing.run()])
+      .catch((error: unknown) => logger.warn({ err: error }, cleanUpFailed))
+      .then(() => void keeping.delete(kept));
+    keeping.add(kept);
+  };
   const checkouts = createSharedCheckouts({ dataDirectory: data, asked, sandbox, count, onMade });
   const bounds = { days: 0, maximumBytes: retention.checkoutsBytes };
   const removing = createOneAtATime(() =>
@@ -49,7 +56,13 @@ export function createWorkspaces(
     (error) => logger.warn({ err: error }, "could not unmount a session's workspace; the next start will"),
   );
   const folders = createSessionFolders(data, disks, (folder) => sandbox.releaseOwner(folder));
-  const mounts = joinServices([createService({ start: () => Promise.resolve(), stop: removing.stop }), disks.mounts]);
+  const upkeep = createService({
+    start: () => Promise.resolve(),
+    async stop() {
+      await removing.stop();
+      await Promise.all(keeping);
+    },
+  });
   const ownDiskIsFull = (sessionId: string): Promise<boolean> => disks.isFull(folders.diskOf(sessionId));
-  return { folders, checkouts, ownDiskIsFull, mounts };
+  return { folders, checkouts, ownDiskIsFull, mounts: joinServices([upkeep, disks.mounts]) };
 }

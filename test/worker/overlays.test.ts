@@ -314,6 +314,25 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
     }
   });
 
+  test("begins on a checkout that is made again if the machine was started anew before it was on the disk", async () => {
+    const { id } = await world.session(source);
+    const [name = ""] = await checkouts();
+    const record = join(world.data, "checkouts", name, "checkout.json");
+    await expect.poll(() => existsSync(join(dirname(record), "durable"))).toBe(true);
+    await removeSession(world.services, id);
+    await writeFile(
+      record,
+      JSON.stringify({ ...(JSON.parse(readFileSync(record, "utf8")) as object), boot: "before" }),
+    );
+    await writeFile(join(await layerOf(), "clone/run.sh"), "");
+    // On the disk by then, it is as it was.
+    expect(await (await world.session(source)).run("git status -s")).toBe(" M run.sh");
+    for (const each of await world.services.folders.list()) await removeSession(world.services, each);
+    await rm(join(dirname(record), "durable"));
+    expect(await (await world.session(source)).run("git status -s; cat run.sh")).toContain("echo ran");
+    expect(await checkouts()).toEqual([name]);
+  });
+
   test("leaves a checkout that was half made when the worker was killed out of account", async () => {
     await mkdir(join(world.data, "checkouts/.new-left/layer/clone"), { recursive: true });
     const { run } = await world.session(source);

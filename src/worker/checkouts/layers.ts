@@ -11,7 +11,13 @@ import { lfsPath, lfsStore } from "../git/lfs-store.ts";
 import { namesInLfs } from "../git/lfs.ts";
 import { sparseCommit } from "../git/sparse-checkout.ts";
 import { ensureCheckout } from "./make-checkout.ts";
-import { markUsed, type CheckoutSource, type SharedCheckout, type SharedCheckouts } from "./shared-checkouts.ts";
+import {
+  markUsed,
+  readCheckout,
+  type CheckoutSource,
+  type SharedCheckout,
+  type SharedCheckouts,
+} from "./shared-checkouts.ts";
 
 /** A checkout that a workspace is laid on, as the record beside the workspace has it: enough to make it again. */
 export type Layer = CheckoutSource & Pick<SharedCheckout, "name" | "usesLfs">;
@@ -87,7 +93,8 @@ export async function openWorkspace(services: LayerServices, place: string, sign
   if (layers === null) return true;
   const workspace = join(place, "workspace");
   const isMounted = await isOverlay(workspace);
-  if (isMounted && layers.every(({ name }) => existsSync(checkouts.layerOf(name)))) return true;
+  const isThere = await Promise.all(layers.map(async ({ name }) => (await readCheckout(checkouts, name)) !== null));
+  if (isMounted && isThere.every(Boolean)) return true;
   // Somebody removed a checkout by hand: what is mounted shows nothing of it any more.
   if (isMounted && !(await unmountOverlays(workspace, { lazily: false }))) return false;
   return whileAllUsed(services, layers, async () => {
@@ -111,7 +118,7 @@ async function whileAllUsed<T>(services: LayerServices, layers: readonly Layer[]
 async function hasCheckout(services: LayerServices, layer: Layer, signal: AbortSignal): Promise<boolean> {
   const { checkouts, mirrors, bounds } = services;
   const { name, usesLfs, ...source } = layer;
-  if (!existsSync(checkouts.layerOf(name))) {
+  if ((await readCheckout(checkouts, name)) === null) {
     const mirror = join(mirrors, source.mirror);
     if (!existsSync(mirror) || !(await hasCommit(source.sha, { cwd: mirror, signal }))) return false;
     if (usesLfs && !(await hasContents(mirror, source, signal))) return false;

@@ -1,7 +1,5 @@
-import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runProgram } from "../../sandboxes/process/run-program.ts";
 import { addCheckout, whileWithin, type DiskBounds } from "../disk/checkout-size.ts";
 import { removeFolder } from "../disk/remove-folder.ts";
 import { mustGit } from "../git/git.ts";
@@ -9,6 +7,7 @@ import { gitlinksIn } from "../git/gitmodules.ts";
 import { initClone } from "../git/init-clone.ts";
 import { usesLfs } from "../git/lfs.ts";
 import {
+  bootId,
   readCheckout,
   recordFile,
   usedMark,
@@ -61,10 +60,7 @@ export async function ensureCheckout(
   }
 }
 
-/**
- * Made in a temporary folder, synced and renamed: whoever is killed, and if the machine loses its power, it is there whole or not at
- * all. A file that is empty after that would show as a change in every session.
- */
+/** Made in a temporary folder and renamed: whoever is killed, it is there whole or not at all. */
 async function makeCheckout(
   { checkouts, mirror, bounds, signal }: CheckoutMaking,
   name: string,
@@ -89,16 +85,18 @@ async function makeCheckout(
       ...written,
       usesLfs: await usesLfs(mirror, [sha], signal),
       hasSubmodules: (await gitlinksIn(options, 1)).count > 0,
+      boot: await bootId(),
     };
     await writeFile(join(unfinished, usedMark), "");
     await writeFile(join(unfinished, recordFile), JSON.stringify(checkout));
-    await runProgram("sync", ["-f", unfinished]);
+    // One that a loss of power may have broken.
+    if ((await readCheckout(checkouts, name)) === null) await removeFolder(join(checkouts.directory, name));
     await rename(unfinished, join(checkouts.directory, name));
-    checkouts.onMade();
+    checkouts.onMade(name);
     return checkout;
   } catch (error) {
     // Another process, as a replay is, made it in the meantime, which is just as good.
-    const found = existsSync(join(checkouts.directory, name, recordFile)) ? await readCheckout(checkouts, name) : null;
+    const found = await readCheckout(checkouts, name);
     if (found === null) throw error;
     return found;
   } finally {

@@ -32,8 +32,9 @@ export async function removeUnusedCheckouts(
   await removeLeftovers(directory);
   const known: { name: string; bytes: number; usedMs: number }[] = [];
   for (const name of await checkoutNames(checkouts)) {
-    const { bytes = 0 } = (await readCheckout(checkouts, name)) ?? {};
-    known.push({ name, bytes, usedMs: await usedAtMs(directory, name) });
+    const checkout = await readCheckout(checkouts, name);
+    // Nobody begins on one that a loss of power may have broken.
+    known.push({ name, bytes: checkout?.bytes ?? 0, usedMs: checkout === null ? 0 : await usedAtMs(directory, name) });
   }
   let total = known.reduce((sum, { bytes }) => sum + bytes, 0);
   let count = 0;

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readFile, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { replaceFile } from "../../atomic-file.ts";
+import { runProgram } from "../../sandboxes/process/run-program.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import { namesIn } from "../disk/session-folders.ts";
 import { createFolderLock, type FolderLock } from "../git/folder-lock.ts";
@@ -32,6 +35,8 @@ export interface SharedCheckout extends CheckoutSource {
   readonly files: number;
   readonly usesLfs: boolean;
   readonly hasSubmodules: boolean;
+  /** When the machine was started in which it was made (/proc/sys/kernel/random/boot_id); empty where that is not known. */
+  readonly boot: string;
 }
 
 /** The shared checkouts of a worker's data folder. */
@@ -48,8 +53,8 @@ export interface SharedCheckouts {
   layerOf(name: string): string;
   /** Counts a clone that was made. */
   readonly count: (way: Way) => void;
-  /** To be called when one was made, since all together may be too much now. */
-  readonly onMade: () => void;
+  /** To be called when one was made: it is to be kept, and all together may be too much now. */
+  readonly onMade: (name: string) => void;
   /** Those that are being made, by name. */
   readonly making: Map<string, Promise<unknown>>;
 }
@@ -57,14 +62,14 @@ export interface SharedCheckouts {
 /**
  * @param options.asked see `chooseWay`
  * @param options.count receives how each clone was made
- * @param options.onMade called when a checkout was made
+ * @param options.onMade called with each checkout that was made; see `SharedCheckouts`
  */
 export function createSharedCheckouts(options: {
   readonly dataDirectory: string;
   readonly asked: Way | "auto";
   readonly sandbox: Pick<Sandbox, "kind">;
   readonly count?: (way: Way) => void;
-  readonly onMade?: () => void;
+  readonly onMade?: (name: string) => void;
 }): SharedCheckouts {
   const directory = join(options.dataDirectory, "checkouts");
   let chosen: Promise<ChosenWay> | null = null;
@@ -82,6 +87,8 @@ export function createSharedCheckouts(options: {
 
 /** File that describes a checkout; it is written last. */
 export const recordFile = "checkout.json";
+/** File that is there once the checkout is on the disk. */
+const durableMark = "durable";
 /** File whose modification time tells when a checkout was last used. */
 export const usedMark = "used";
 /** Raised if what is made differs from what earlier versions made of the same. */
@@ -106,17 +113,34 @@ export async function checkoutNames({ directory }: Pick<SharedCheckouts, "direct
   return (await namesIn(directory)).filter((name) => /^[0-9a-f]{24}-[0-9a-f]{40,64}$/u.test(name));
 }
 
-/** Reads a checkout by its name; null if there is none. */
+/**
+ * Reads a checkout by its name.
+ * @returns null if there is none, or the machine was started again before it was on the disk: after a loss of power some of its files
+ *   may be empty, and would show as changes in every session
+ */
 export async function readCheckout(
   { directory }: Pick<SharedCheckouts, "directory">,
   name: string,
 ): Promise<SharedCheckout | null> {
-  try {
-    return JSON.parse(await readFile(join(directory, name, recordFile), "utf8")) as SharedCheckout;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+  const text = await readFile(join(directory, name, recordFile), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
     throw error;
-  }
+  });
+  if (text === "") return null;
+  const checkout = JSON.parse(text) as SharedCheckout;
+  return checkout.boot === (await bootId()) || existsSync(join(directory, name, durableMark)) ? checkout : null;
+}
+
+/** See `SharedCheckout`. */
+export async function bootId(): Promise<string> {
+  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "")).trim();
+}
+
+/** Writes a new checkout to the disk, and records that. It takes as long as the disk needs for all that it has not written yet. */
+export async function keepCheckout({ directory }: Pick<SharedCheckouts, "directory">, name: string): Promise<void> {
+  const folder = join(directory, name);
+  await runProgram("sync", ["-f", folder]);
+  if (existsSync(join(folder, recordFile))) await replaceFile(join(folder, durableMark), "", { durable: true });
 }
 
 /** Records that a checkout is used now. */
