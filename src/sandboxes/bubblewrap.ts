@@ -13,7 +13,7 @@ import { canLimit } from "./process/cgroup.ts";
 import { startLimited } from "./process/limited.ts";
 import { nodeFolders } from "./process/node-folders.ts";
 import { giveToSandbox, userOfHome } from "./process/ownership.ts";
-import { withRelay } from "./process/relay.ts";
+import { systemPerl, withRelay } from "./process/relay.ts";
 import { seccompFilter } from "./process/seccomp.ts";
 import { UidClaims, defaultUids, type UidRange } from "./process/uids.ts";
 import type { Sandbox, SandboxRequest } from "./sandbox.ts";
@@ -80,7 +80,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
   let known: Promise<string | null> | null = null;
 
   function start(request: SandboxRequest) {
-    const relayed = withRelay(request, true);
+    const relayed = withRelay(request, true, existsSync(systemPerl) ? systemPerl : null);
     const { passwd, group } = accountsOf(userOf(request.home, isRoot));
     return startLimited(
       "bwrap",
