@@ -52,6 +52,15 @@ export interface SandboxRequest {
   readonly signal: AbortSignal;
 }
 
+/** Folders that a sandbox gets while it runs. */
+export interface LaterFolders {
+  /** Each is visible at its place from then on. */
+  readonly mounts: readonly { readonly folder: string; readonly place: string; readonly isReadOnly: boolean }[];
+  /** Where the sandbox's home is now, and the folder to which the disk limits apply. */
+  readonly home: string;
+  readonly disk: string;
+}
+
 /** A process in a sandbox. */
 export interface SandboxedProcess {
   readonly stdin: Writable;
@@ -65,6 +74,11 @@ export interface SandboxedProcess {
    * The limit that was exceeded, so that every process inside was ended; null if the sandbox ended for another reason.
    */
   exceeded(): Exceeded | null;
+  /**
+   * Makes further folders visible inside, as if they had been there from the start. Omitted if the sandbox can't.
+   * @throws Error with the reason; what is visible then is unknown
+   */
+  readonly attach?: (later: LaterFolders) => Promise<void>;
 }
 
 /** A way to run a session's commands isolated from the server. */
@@ -82,11 +96,15 @@ export interface Sandbox {
    */
   imageId(image: string): Promise<string | null>;
   start(request: SandboxRequest): SandboxedProcess;
+  /** Tries to attach a folder to a running sandbox. @returns why that is not possible here; null if it is */
+  attachProblem(): Promise<string | null>;
   /**
    * Creates a directory (recursively) that a session's sandboxed processes may write to. Directories with the same
    * parent belong to one session; no process of the session may run meanwhile.
    */
   makeWritable(directory: string): Promise<void>;
+  /** Must be called after the parent of such directories was renamed: the session's user id stays theirs. */
+  moveOwner(from: string, to: string): Promise<void>;
   /**
    * Must be called after such directories were deleted, with their parent: releases the session's user id, if it had
    * one, once no process has it.

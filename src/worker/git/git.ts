@@ -149,7 +149,7 @@ export function startGit(
     { environment: environmentOf(options), signal: options.signal },
     {
       cwd: options.cwd,
-      endsDescendants: false,
+      ends: "group",
     },
   );
 }
