@@ -97,7 +97,7 @@ export function createAttemptServices(
     folders: createSessionFolders(
       config.data,
       config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
-      (folder) => sandbox.releaseOwner(folder),
+      sandbox,
     ),
     mirrors: createMirrors({
       dataDirectory: config.data,

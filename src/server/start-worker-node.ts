@@ -25,6 +25,7 @@ import { createSessionReplies } from "../worker/answers/session-replies.ts";
 import { createSilenceWatch } from "../worker/background/silence-watch.ts";
 import { createFileSyncs } from "../worker/background/sync-automation-files.ts";
 import { createWebhookSender } from "../worker/background/webhook-sender.ts";
+import { createWarmPool } from "../worker/harness/warm-pool.ts";
 import { runAttempt } from "../worker/run-attempt.ts";
 import { runJob } from "../worker/run-job.ts";
 import { createWorker } from "../worker/worker.ts";
@@ -64,6 +65,12 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   const { vault, forges } = dependencies;
   const keyOf = async (address: RepositoryAddress, organizationId: string) =>
     (await forges.of(organizationId)).keyOf(address);
+  const pool = createWarmPool(services, {
+    most: config.warm,
+    problem:
+      config.sessionDisks === "image" ? "each session has a disk of its own (OFFSTAGE_SANDBOX_DISK=image)" : null,
+    hasPlace: () => worker.hasPlace(),
+  });
   const worker = createWorker({
     database,
     logger,
@@ -75,9 +82,10 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     maxRunningPerRepository: config.maxRunningPerRepository,
     hasRoom: () => hasFreeSpace(config.data, config.minimumFreeBytes),
     drainMs: config.drainMs,
-    runSession: (session, signals) => runAttempt(services, session, signals),
+    runSession: (session, signals) => runAttempt(services, session, signals, pool),
     runJob: (job) => runJob({ database, logger, traces, templates, keyOf, sandboxed: sandbox.isolates }, job),
   });
+  await shutdown.start(pool);
   await shutdown.start(worker);
   const defaultAgent = () => chooseDefaultAgent(config, providers);
   const describe = async () => ({

@@ -21,6 +21,10 @@ import { salvage, type ClonedWork } from "./steps/export-work.ts";
 import { openPullRequests } from "./steps/open-pull-requests.ts";
 import { passGate } from "./steps/pass-gate.ts";
 import { prepareWorkspace, type Workspace } from "./steps/prepare.ts";
+import { beginEarly, type EarlyStart } from "./harness/begin-early.ts";
+import type { WarmPool } from "./harness/warm-pool.ts";
+import { variablesOf } from "./steps/agent-turn.ts";
+import { chooseAgent } from "./steps/choose-agent.ts";
 import { publish } from "./steps/publish.ts";
 import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
@@ -35,12 +39,14 @@ const cancelPatienceMs = 3_000;
  * Runs one attempt at a claimed session. Each step first checks what is already done, so a later attempt can repeat all of them
  * after a crash at any point. Settles when no process of the attempt is left; the outcome is then recorded on the session, of a
  * cancel perhaps some time before.
+ * @param pool sandboxes that are ready for sessions
  * @throws LeaseLostError if another worker holds the session when a failed attempt is recorded
  */
 export async function runAttempt(
   services: AttemptServices,
   session: ClaimedSession,
   { signal: stopped, draining }: AttemptSignals,
+  pool: WarmPool,
 ): Promise<void> {
   const { metrics, traces } = services;
   const handedOver = new AbortController();
@@ -60,7 +66,7 @@ export async function runAttempt(
       logger.info("an attempt begins");
       try {
         const attempt = beginAttempt({ session, signal, logger }, services);
-        const { outcome, code } = await runToEnd(attempt, services, safePoints);
+        const { outcome, code } = await runToEnd(attempt, services, safePoints, pool);
         metrics.attemptEnded(outcome, code);
         logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
         span?.set({ "offstage.outcome": outcome });
@@ -80,7 +86,12 @@ interface Outcome {
   readonly code?: FailureCode;
 }
 
-async function runToEnd(begun: Attempt, shared: AttemptServices, safePoints: SafePoints): Promise<Outcome> {
+async function runToEnd(
+  begun: Attempt,
+  shared: AttemptServices,
+  safePoints: SafePoints,
+  pool: WarmPool,
+): Promise<Outcome> {
   const claimedAt = performance.now();
   let attempt = begun;
   let services = shared;
@@ -88,7 +99,7 @@ async function runToEnd(begun: Attempt, shared: AttemptServices, safePoints: Saf
     services = await withOwnForges(shared, begun.session);
     attempt = await withSecrets(begun, services);
     services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
-    const summary = await runSteps(attempt, services, safePoints);
+    const summary = await runSteps(attempt, services, safePoints, pool);
     await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
     await untilStored(attempt, () => finishSession(services.database, attempt.session, completed));
@@ -99,13 +110,19 @@ async function runToEnd(begun: Attempt, shared: AttemptServices, safePoints: Saf
 }
 
 /** The attempt itself, step by step. @returns the session's summary */
-async function runSteps(attempt: Attempt, services: AttemptServices, safePoints: SafePoints): Promise<string> {
+async function runSteps(
+  attempt: Attempt,
+  services: AttemptServices,
+  safePoints: SafePoints,
+  pool: WarmPool,
+): Promise<string> {
   const step = namedSteps(attempt, services);
   const checkpointer = createCheckpointer(attempt, services);
+  const early = await startAgentEarly(attempt, services, pool);
   // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
-  services.gateways.prepare();
+  if (early === null) services.gateways.prepare();
   try {
-    const workspace = await step("prepare", () => prepareWorkspace(attempt, services));
+    const workspace = await step("prepare", () => prepareWorkspace(attempt, services, early?.begin));
     const { clones, missingSetups, checkpoint } = workspace;
     if (missingSetups.length > 0) await step("setup", () => setUp(attempt, services, missingSetups));
     const origin =
@@ -116,7 +133,7 @@ async function runSteps(attempt: Attempt, services: AttemptServices, safePoints:
     if (gated === null) return attempt.session.summary ?? "The automation's gate filtered this run: no agent began.";
     // Not earlier: until here the folders may hold less than the last checkpoint.
     checkpointer.start(clones);
-    const turns = { ...workspace, origin, checkpointer, safePoints };
+    const turns = { ...workspace, origin, checkpointer, safePoints, early };
     const taken = await step("agent", () => takeTurns(gated, services, turns));
     const { answer } = taken;
     const { works, pushed, refused } = await publish(attempt, services, step, turns, taken);
@@ -124,11 +141,37 @@ async function runSteps(attempt: Attempt, services: AttemptServices, safePoints:
     await step("pullRequest", () => openPullRequests(attempt, services, pushed, answer ?? "", refused));
     return answer ?? "Done.";
   } catch (error) {
+    await early?.end();
     await checkpointer.takeLast(error);
     throw error;
   } finally {
+    await early?.end();
     await checkpointer.stop();
   }
+}
+
+/**
+ * Starts the agent's harness, or takes one that is ready, while the session's folders are made. What only the repositories' files say
+ * of it is not known yet: if they say anything, the turn starts another.
+ */
+async function startAgentEarly(
+  attempt: Attempt,
+  services: AttemptServices,
+  pool: WarmPool,
+): Promise<EarlyStart | null> {
+  const { session, registries } = attempt;
+  const agent = await chooseAgent(attempt, services).catch((error: unknown) => {
+    // The agent's step says so.
+    if (error instanceof SessionError) return null;
+    throw error;
+  });
+  if (agent === null) return null;
+  const settings = session.repositories.map((repository) => ({
+    clone: { repository },
+    variables: repository.variables,
+  }));
+  const variables = variablesOf(attempt, settings);
+  return beginEarly(attempt, services, pool, { ...agent, variables, registries, image: null });
 }
 
 /**

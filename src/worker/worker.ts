@@ -62,6 +62,8 @@ export interface WorkerService extends Service {
    * Waits until no attempt at a session runs here. A cancelled one may still be saving its diff, long after the session has ended.
    */
   untilOver(sessionId: string): Promise<void>;
+  /** Whether another session could run: if not, some may be waiting. */
+  hasPlace(): boolean;
 }
 
 /**
@@ -244,5 +246,5 @@ export function createWorker(options: WorkerOptions): WorkerService {
       clearInterval(renewal);
     },
   });
-  return { ...worker, untilOver };
+  return { ...worker, untilOver, hasPlace: () => running.size < options.concurrency };
 }

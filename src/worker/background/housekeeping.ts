@@ -11,6 +11,7 @@ import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
 import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
+import { pruneWarmSandboxes } from "../../store/queue/warm-sandboxes.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
@@ -49,6 +50,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     requests: () => pruneRequests(database, signal),
     logins: () => pruneLogins(database),
     signIns: () => pruneSignIns(database),
+    // Before the workers, of which they are.
+    warmSandboxes: () => pruneWarmSandboxes(database),
     workers: () => pruneWorkers(database),
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),

@@ -1,0 +1,130 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { startHarness, type RunningHarness } from "../../agents/acp/acp.ts";
+import type { WarmGateway } from "../../gateway/process/process.ts";
+import type { LaterFolders, SandboxedProcess } from "../../sandboxes/sandbox.ts";
+import type { AttemptServices } from "../attempt/attempt.ts";
+import { namedModels } from "../attempt/model-budget.ts";
+import type { EarlyFolders } from "../disk/session-folders.ts";
+import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
+import { launchKey, placeLaunch, type Launch, type LaunchServices, type PlacedLaunch } from "./launch.ts";
+
+/** What starting a harness early needs of the worker. */
+export type EarlyServices = LaunchServices &
+  Pick<
+    AttemptServices,
+    | "folders"
+    | "sandbox"
+    | "gateways"
+    | "socketDirectory"
+    | "modelPermits"
+    | "prices"
+    | "allowedModels"
+    | "sandboxAuthorities"
+  >;
+
+/** A harness that runs in a sandbox of its own before its turn is known. It sees nothing of any session. */
+export interface EarlyHarness {
+  readonly id: string;
+  /** Digest of its launch. */
+  readonly key: string;
+  readonly launch: PlacedLaunch;
+  readonly folders: EarlyFolders;
+  readonly gateway: Pick<WarmGateway, "adopt">;
+  readonly harness: RunningHarness;
+  /** Whether its process or its gateway has ended. */
+  hasEnded(): boolean;
+  /** Makes the session's folders visible in its sandbox. @throws Error if that fails */
+  attach(later: LaterFolders): Promise<void>;
+  /** Ends it, and its gateway unless a session has that; its folders stay. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** Folders in which a harness is warmed up, of which it has seen more than one: what it does once for each is compiled then. */
+const warmUpFolders = ["one", "two"];
+
+/**
+ * Starts a harness in a sandbox with an empty home. It can reach nothing but the gateway's own answers.
+ * @param launch without registries: their certificates would have to be there
+ * @throws Error if it can't be started
+ */
+export async function startEarly(services: EarlyServices, launch: Launch, signal: AbortSignal): Promise<EarlyHarness> {
+  const { sandbox, gateways, socketDirectory, modelPermits } = services;
+  const folders = await services.folders.beginEarly();
+  let gateway: WarmGateway | null = null;
+  let ended = false;
+  let isAdopted = false;
+  try {
+    const task = {
+      directory: socketDirectory,
+      models: services.models,
+      permits: modelPermits,
+      labels: { prices: services.prices, models: namedModels(services) },
+      authorities: services.sandboxAuthorities,
+    };
+    // Its process takes longest to start.
+    const opening = gateways.openWarm(task, () => (ended = true));
+    opening.catch(() => undefined);
+    await sandbox.makeWritable(folders.home);
+    for (const name of warmUpFolders) await mkdir(join(folders.idle, name), { recursive: true });
+    await sandbox.makeWritable(folders.idle);
+    const opened = (gateway = await opening);
+    const placed = placeLaunch(launch, services, folders.home, opened);
+    const place = { workspace: folders.idle, home: folders.home, disk: folders.disk };
+    // In an empty home there is nothing to take a part out of.
+    const files = Object.entries(placed.files).filter(([, file]) => typeof file === "string" || !isRemoval(file));
+    await writeHarnessFiles(sandbox, { ...place, signal }, Object.fromEntries(files));
+    let child: SandboxedProcess | null = null;
+    const harness = startHarness({
+      launch: placed.harness,
+      start: (_launch, over) => {
+        child = sandbox.start({
+          ...placed.request,
+          ...place,
+          gateway: opened.socket,
+          signal: AbortSignal.any([signal, over]),
+        });
+        return child;
+      },
+    });
+    void harness.exited.then(() => (ended = true));
+    const { attach } = child as unknown as SandboxedProcess;
+    return {
+      id: folders.id,
+      key: launchKey(launch, services),
+      launch: placed,
+      folders,
+      gateway: {
+        adopt(...session) {
+          isAdopted = true;
+          return opened.adopt(...session);
+        },
+      },
+      harness,
+      hasEnded: () => ended,
+      async attach(later) {
+        if (attach === undefined) throw new Error("this sandbox can't be given folders later");
+        await attach(later);
+      },
+      async stop() {
+        await harness.stop();
+        if (isAdopted) return;
+        isAdopted = true;
+        await opened.close();
+      },
+    };
+  } catch (error) {
+    await gateway?.close();
+    await services.folders.removeEarly(folders);
+    throw error;
+  }
+}
+
+function isRemoval(file: object): boolean {
+  return "part" in file && file.part === "";
+}
+
+/** Has a harness that was started early do what it does in a session, so that its code is compiled. @throws Error if it fails */
+export async function warmUp({ harness, folders }: EarlyHarness): Promise<void> {
+  for (const name of warmUpFolders) await harness.warmUp(join(folders.idle, name));
+}
