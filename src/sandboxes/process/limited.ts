@@ -15,11 +15,14 @@ type Place = Pick<SandboxRequest, "workspace" | "home" | "disk">;
 
 /** A started command with limits. */
 export interface LimitedProcess extends StartedProcess {
-  /** From now on these folders count. */
+  /** From now on these folders count, and it stands back no more. */
   measureInstead(place: Place): void;
 }
 
-type LimitedRequest = Pick<SandboxRequest, "environment" | "signal" | "limits" | "workspace" | "home" | "disk">;
+type LimitedRequest = Pick<
+  SandboxRequest,
+  "environment" | "signal" | "limits" | "standsBack" | "workspace" | "home" | "disk"
+>;
 
 /**
  * Like `startProcess`, with the request's limits on everything that the command starts: enforced by the kernel if
@@ -37,6 +40,7 @@ export function startLimited(
     return { ...startProcess(command, parameters, request, options), measureInstead: () => undefined };
   }
   const group = createControlGroup(limits);
+  if (request.standsBack === true) group?.standBack(true);
   const started =
     group === null
       ? startProcess(command, parameters, request, options)
@@ -73,6 +77,7 @@ export function startLimited(
     exited,
     exceeded: () => exceeded ?? watch.exceeded(),
     measureInstead(place) {
+      group?.standBack(false);
       watch.stop();
       watch = watchFolders(place);
     },

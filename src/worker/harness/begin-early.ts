@@ -19,6 +19,8 @@ export interface EarlyStart {
    * @returns null if it was not, or has ended: it is gone then
    */
   use(launch: Launch): Promise<EarlyHarness | null>;
+  /** The agent is at work, or never will be by this. To be called as soon as that is known; may be called again. */
+  isThrough(): void;
   /** Counts how the turn began. */
   began(outcome: "begun" | "failed"): void;
   /** Ends what was not used. May be called twice. */
@@ -49,10 +51,12 @@ export async function beginEarly(
   if (warm === null) metrics.harnessStarted(!isOn ? "off" : isPlain ? "none" : "different");
   // Its gateway must have registries' certificates from the start.
   if (launch.registries.length > 0) return null;
+  const resume = pool.pause();
   try {
-    const early = warm ?? (await startEarly(services, launch, signal));
-    return earlyStart(session, services, early, warm !== null);
+    const early = warm ?? (await startEarly(services, launch, { signal }));
+    return earlyStart(session, services, { early, isWarm: warm !== null, resume });
   } catch (error) {
+    resume();
     signal.throwIfAborted();
     logger.warn({ err: error }, "could not start the agent's program early; it starts later");
     return null;
@@ -65,7 +69,11 @@ function isFirst({ session }: Pick<Attempt, "session">, { folders }: Pick<Attemp
   return harness === null && workspaceWorker === null && gate === null && !folders.isKept(sessionId);
 }
 
-function earlyStart(claim: Claim, services: EarlyStartServices, early: EarlyHarness, isWarm: boolean): EarlyStart {
+function earlyStart(
+  claim: Claim,
+  services: EarlyStartServices,
+  { early, isWarm, resume }: { readonly early: EarlyHarness; readonly isWarm: boolean; readonly resume: () => void },
+): EarlyStart {
   const { folders, database, metrics } = services;
   let isAdopted = false;
   let isUsed = false;
@@ -75,6 +83,7 @@ function earlyStart(claim: Claim, services: EarlyStartServices, early: EarlyHarn
   };
 
   async function end(): Promise<void> {
+    resume();
     await early.stop();
     if (!isAdopted) await folders.removeEarly(early.folders);
     if (isWarm) await removeWarmSandbox(database, early.id);
@@ -94,6 +103,7 @@ function earlyStart(claim: Claim, services: EarlyStartServices, early: EarlyHarn
       await early.stop();
       return null;
     },
+    isThrough: resume,
     began: (outcome) => count(outcome === "begun" ? "warm" : "failed"),
     end: () => (ending ??= end()),
   };

@@ -46,9 +46,14 @@ const warmUpFolders = ["one", "two"];
 /**
  * Starts a harness in a sandbox with an empty home. It can reach nothing but the gateway's own answers.
  * @param launch without registries: their certificates would have to be there
+ * @param options.standsBack whether sessions go first where both want the processor, until it is a session's
  * @throws Error if it can't be started
  */
-export async function startEarly(services: EarlyServices, launch: Launch, signal: AbortSignal): Promise<EarlyHarness> {
+export async function startEarly(
+  services: EarlyServices,
+  launch: Launch,
+  { signal, standsBack = false }: { readonly signal: AbortSignal; readonly standsBack?: boolean },
+): Promise<EarlyHarness> {
   const { sandbox, gateways, socketDirectory, modelPermits } = services;
   const folders = await services.folders.beginEarly();
   let gateway: WarmGateway | null = null;
@@ -81,6 +86,7 @@ export async function startEarly(services: EarlyServices, launch: Launch, signal
         child = sandbox.start({
           ...placed.request,
           ...place,
+          standsBack,
           gateway: opened.socket,
           signal: AbortSignal.any([signal, over]),
         });

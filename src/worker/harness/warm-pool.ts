@@ -16,10 +16,10 @@ const roundMs = 2_000;
 const keptForMs = 60 * 60_000;
 /** An older one is replaced: its certificates and what its harness has read from the disk may have changed. */
 const renewedAfterMs = 30 * 60_000;
-/** Pause after a session has begun: its own start goes first. */
+/** Pause after a session's agent has begun. */
 const pauseMs = 3_000;
 /** How long it may take to be ready. */
-const warmUpLimitMs = 120_000;
+const warmUpLimitMs = 10 * 60_000;
 /** After a launch has failed, it is left alone for so long. */
 const failedForMs = 5 * 60_000;
 /** What one may take before it is measured, and what has to be free beside it. */
@@ -37,6 +37,8 @@ export interface WarmPool extends Service {
   readonly isOn: boolean;
   /** Notes that such a launch was asked for: one of it is kept ready from then on. */
   want(launch: Launch): void;
+  /** Makes none while a session's own start is under way. @returns what is called when it is over; may be called again */
+  pause(): () => void;
   /**
    * Takes one that was started in just this way, for the session of a claim and for no other, ever.
    * @returns null if none is ready, or the claim was lost. Whoever gets one stops it
@@ -75,6 +77,8 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
   const wanted = new Map<string, Wanted>();
   const ready = new Set<Warm>();
   let problem: string | null = "it is not known yet whether a running sandbox can be given folders";
+  /** Sessions whose agents are not at work yet. */
+  const starting = new Set<symbol>();
   let restUntil = 0;
   let isStopped = false;
   let trial: Promise<void> = Promise.resolve();
@@ -106,7 +110,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
 
   async function make(next: Wanted, stopping: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(warmUpLimitMs)]);
-    const early = await startEarly(services, next.launch, signal);
+    const early = await startEarly(services, next.launch, { signal, standsBack: true });
     try {
       const over = new Promise<never>((_, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
@@ -127,7 +131,14 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
     const isShort = availableBytes() < leastFreeBytes;
     for (const warm of ready) if (isShort || useless(warm, now)) await discard(warm);
     const next = nextWanted(now);
-    if (next === null || now < restUntil || !hasPlace() || availableBytes() < leastFreeBytes + usualBytes) return;
+    if (
+      next === null ||
+      starting.size > 0 ||
+      now < restUntil ||
+      !hasPlace() ||
+      availableBytes() < leastFreeBytes + usualBytes
+    )
+      return;
     try {
       await make(next, stopping);
       next.failedAt = null;
@@ -171,11 +182,17 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
     },
     isOn: most > 0,
     want(launch) {
-      restUntil = performance.now() + pauseMs;
       const key = launchKey(launch, services);
       const known = wanted.get(key);
       if (known === undefined) wanted.set(key, { launch, key, askedAt: performance.now(), failedAt: null });
       else known.askedAt = performance.now();
+    },
+    pause() {
+      const start = Symbol("start");
+      starting.add(start);
+      return () => {
+        if (starting.delete(start)) restUntil = performance.now() + pauseMs;
+      };
     },
     async take(claim, launch) {
       const key = launchKey(launch, services);

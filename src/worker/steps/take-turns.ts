@@ -232,6 +232,7 @@ async function takeTurn(
   checkpointer.follow(provider);
   const emit = async (event: NewEvent): Promise<void> => {
     await attempt.emit(event);
+    if (event.type === "agent.started") early?.isThrough();
     checkpointer.observe(event);
     safePoints.observe(event);
   };
