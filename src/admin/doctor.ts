@@ -40,6 +40,7 @@ export async function diagnose(config: Config): Promise<Check[]> {
     await sandboxCheck(config),
     limitsCheck(config),
     await disksCheck(config),
+    await warmCheck(config),
     await databaseCheck(config),
     ...(config.objects === null ? [] : [await objectStoreCheck(config.objects)]),
     modelCheck(config),
@@ -112,6 +113,22 @@ async function disksCheck({ sessionDisks, sandbox, limits }: Config): Promise<Ch
   if (problem === null) return { name, ok: true, detail: `${bounds}, a file system image for each`, remedy: null };
   const remedy = `give the server root, loop devices and mkfs.ext4 (e2fsprogs), or set OFFSTAGE_SANDBOX_DISK=watch (${problem})`;
   return { name, ok: false, detail: "a file system image can't be made", remedy };
+}
+
+/** Checks whether sandboxes can be kept ready. */
+async function warmCheck(config: Config): Promise<Check> {
+  const name = "warm sandboxes";
+  const problem =
+    config.sessionDisks === "image"
+      ? "each session has a disk of its own"
+      : await createSandbox(config).attachProblem();
+  if (problem !== null) {
+    const remedy =
+      "sessions wait for their agent's program to start; to keep some ready, run the server as root with bubblewrap and perl, and OFFSTAGE_SANDBOX_DISK=watch";
+    return { name, ok: false, detail: problem, remedy, optional: true };
+  }
+  const detail = config.warm === 0 ? "would work; OFFSTAGE_WARM is 0, or memory is short" : `up to ${config.warm}`;
+  return { name, ok: true, detail, remedy: null };
 }
 
 async function databaseCheck(config: Config): Promise<Check> {

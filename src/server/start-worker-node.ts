@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { readProgramTexts } from "../programs/program-text.ts";
@@ -44,6 +45,15 @@ import { chooseDefaultAgent } from "./agent-registry.ts";
 import { readWorkerId } from "./worker-id.ts";
 import { recordingsDirectory } from "./open-stores.ts";
 
+const gibibyte = 1024 ** 3;
+/** What a session is expected to take, and what has to be free beside it: on small machines agents are expected to be small. */
+const sessionBytes = Math.min(gibibyte, totalmem() / 24);
+
+/** Whether this machine has memory for another session, when `young` others have begun that do not hold yet what they will. */
+function hasMemoryFor(young: number): boolean {
+  return process.availableMemory() - young * sessionBytes >= 2 * sessionBytes;
+}
+
 /**
  * Starts the worker: sessions, jobs, and the background tasks of every worker.
  * @param url address of the web app
@@ -81,6 +91,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     maxRunningPerOrganization: config.maxRunningPerOrganization,
     maxRunningPerRepository: config.maxRunningPerRepository,
     hasRoom: () => hasFreeSpace(config.data, config.minimumFreeBytes),
+    hasMemory: hasMemoryFor,
     drainMs: config.drainMs,
     runSession: (session, signals) => runAttempt(services, session, signals, pool),
     runJob: (job) => runJob({ database, logger, traces, templates, keyOf, sandboxed: sandbox.isolates }, job),

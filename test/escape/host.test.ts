@@ -123,9 +123,9 @@ async function getsNothing(attempted: Attempt): Promise<void> {
     isThere = true,
   }: Exclude<Attempt, string> = typeof attempted === "string" ? { command: attempted } : attempted;
   for (const way of ways) {
-    const said = await attempt(command, { way });
-    expect(said, way).not.toContain("ESCAPED");
-    expect(said, way).not.toContain(secret);
+    const said = `${way}: ${await attempt(command, { way })}`;
+    expect(said).not.toContain("ESCAPED");
+    expect(said).not.toContain(secret);
   }
   if (!isRoot || !isThere || !existsSync(needs)) return;
   const gotThrough = new RegExp(`ESCAPED|${secret}`, "u");

@@ -126,9 +126,9 @@ export function startTurnDriver(task: HarnessTask, harness: HarnessServices): Tu
       send({ kind: "warmUp", workingDirectory });
       return warmed.promise;
     },
-    begin(task, services) {
+    begin(given, services) {
       turn = services;
-      send({ kind: "turn", task });
+      send({ kind: "turn", task: given });
     },
     async take(bytes) {
       if (isStopped) return;
