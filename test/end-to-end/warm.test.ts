@@ -68,7 +68,9 @@ async function waiting(): Promise<string[]> {
 /** Waits until a sandbox waits for a session, which a first session has asked for. */
 async function untilReady(current: ServerProcess, prompt = "say ready?"): Promise<string> {
   await run(current, prompt);
-  return waitFor(async () => (await waiting())[0], "a sandbox is ready");
+  return waitFor(async () => (await waiting())[0], "a sandbox is ready").catch((cause: unknown) => {
+    throw new Error(`no sandbox became ready: ${current.output()}`, { cause });
+  });
 }
 
 async function startsOf(current: ServerProcess): Promise<Record<string, number>> {

@@ -18,7 +18,7 @@ export interface ControlGroup {
   readonly joinFiles: readonly string[];
   /** The limit that was exceeded, if any. */
   exceeded(): Exceeded | null;
-  /** Gives it a tenth of the processor time that others get where both want it, or as much as others. */
+  /** Gives it a quarter of the processor time that others get where both want it, or as much as others. */
   standBack(isBehind: boolean): void;
   /** Removes the group. @returns false while a process is still in it: try again */
   remove(): boolean;
@@ -55,7 +55,7 @@ const version2: Tree = {
     ["cpu.max", `${Math.round(cpus * cpuPeriod)} ${cpuPeriod}`],
   ],
   share: ["cpu.weight", "20"],
-  weight: { file: "cpu.weight", behind: "10", usual: "100" },
+  weight: { file: "cpu.weight", behind: "25", usual: "100" },
   memoryEvents: "memory.events",
   processEvents: "pids.events",
 };
@@ -70,7 +70,7 @@ const version1: Tree = {
     ["cpu.cfs_quota_us", String(Math.round(cpus * cpuPeriod))],
   ],
   share: ["cpu.shares", String(sandboxShares)],
-  weight: { file: "cpu.shares", behind: "102", usual: "1024" },
+  weight: { file: "cpu.shares", behind: "256", usual: "1024" },
   memoryEvents: "memory.oom_control",
   processEvents: "pids.events",
 };

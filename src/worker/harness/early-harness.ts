@@ -1,10 +1,11 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startHarness, type RunningHarness } from "../../agents/acp/acp.ts";
 import type { WarmGateway } from "../../gateway/process/process.ts";
 import type { LaterFolders, SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { AttemptServices } from "../attempt/attempt.ts";
 import { namedModels } from "../attempt/model-budget.ts";
+import { mustGit } from "../git/git.ts";
 import type { EarlyFolders } from "../disk/session-folders.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { launchKey, placeLaunch, type Launch, type LaunchServices, type PlacedLaunch } from "./launch.ts";
@@ -40,19 +41,40 @@ export interface EarlyHarness {
   stop(): Promise<void>;
 }
 
-/** Folders in which a harness is warmed up, of which it has seen more than one: what it does once for each is compiled then. */
-const warmUpFolders = ["one", "two"];
+/**
+ * Folders in which a harness is warmed up. Of each it does much once, so that its code for the next is compiled after some; two are
+ * repositories, as a session's are.
+ */
+const warmUpFolders = ["folder", "repository", "another"];
+
+/** Makes them, before any program of the sandbox can be there. */
+async function makeWarmUpFolders(
+  idle: string,
+  { author }: Pick<EarlyServices, "author">,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const name of warmUpFolders) {
+    const options = { cwd: join(idle, name), signal };
+    await mkdir(options.cwd, { recursive: true });
+    if (name === "folder") continue;
+    await writeFile(join(options.cwd, "README.md"), `# ${name}\n`);
+    await mustGit(["init", "--quiet"], options);
+    await mustGit(["add", "README.md"], options);
+    const identity = ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
+    await mustGit([...identity, "commit", "--quiet", "--message", name], options);
+  }
+}
 
 /**
  * Starts a harness in a sandbox with an empty home. It can reach nothing but the gateway's own answers.
  * @param launch without registries: their certificates would have to be there
- * @param options.standsBack whether sessions go first where both want the processor, until it is a session's
+ * @param options.isWarm whether it is to be warmed up: sessions go first then where both want the processor, until it is a session's
  * @throws Error if it can't be started
  */
 export async function startEarly(
   services: EarlyServices,
   launch: Launch,
-  { signal, standsBack = false }: { readonly signal: AbortSignal; readonly standsBack?: boolean },
+  { signal, isWarm = false }: { readonly signal: AbortSignal; readonly isWarm?: boolean },
 ): Promise<EarlyHarness> {
   const { sandbox, gateways, socketDirectory, modelPermits } = services;
   const folders = await services.folders.beginEarly();
@@ -71,7 +93,7 @@ export async function startEarly(
     const opening = gateways.openWarm(task, () => (ended = true));
     opening.catch(() => undefined);
     await sandbox.makeWritable(folders.home);
-    for (const name of warmUpFolders) await mkdir(join(folders.idle, name), { recursive: true });
+    if (isWarm) await makeWarmUpFolders(folders.idle, services, signal);
     await sandbox.makeWritable(folders.idle);
     const opened = (gateway = await opening);
     const placed = placeLaunch(launch, services, folders.home, opened);
@@ -86,7 +108,7 @@ export async function startEarly(
         child = sandbox.start({
           ...placed.request,
           ...place,
-          standsBack,
+          standsBack: isWarm,
           gateway: opened.socket,
           signal: AbortSignal.any([signal, over]),
         });

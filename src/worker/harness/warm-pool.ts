@@ -110,7 +110,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
 
   async function make(next: Wanted, stopping: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(warmUpLimitMs)]);
-    const early = await startEarly(services, next.launch, { signal, standsBack: true });
+    const early = await startEarly(services, next.launch, { signal, isWarm: true });
     try {
       const over = new Promise<never>((_, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
