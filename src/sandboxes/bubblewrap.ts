@@ -210,7 +210,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "--",
     // Root without capabilities may not enter the agent's folder: change to it only after the switch to the agent's
     // uid.
-    ...(isRoot ? [...dropRoot(userOfHome(home)), "env", "--chdir", workingDirectory] : []),
+    ...(isRoot ? dropRoot(userOfHome(home)) : []),
     "/bin/sh",
     "-c",
     programText(import.meta.url, "enter-bubblewrap.sh"),
@@ -218,6 +218,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     limits === undefined ? "" : String(Math.floor(limits.diskBytes / 512)),
     // Without root the sandbox has its own user namespace, whose processes the kernel counts separately.
     limits === undefined || isRoot ? "" : String(limits.processes),
+    workingDirectory,
     request.command,
     ...request.arguments,
   ];

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -140,6 +142,43 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
     for (const [index, { events }] of all.entries()) {
       const others = ["one.txt", "two.txt", "three.txt"].toSpliced(index, 1);
       for (const other of others) expect(outputOf(events)).not.toContain(other);
+    }
+  });
+
+  test("reaches no more of the network, of git and of the server's files than another session's", async () => {
+    const host = createServer((_, answer) => answer.end("ESCAPED"));
+    await new Promise<void>((resolve) => host.listen(0, "0.0.0.0", resolve));
+    try {
+      const { port } = host.address() as AddressInfo;
+      const current = await start();
+      await untilReady(current);
+      const curl = (more: string): string => `curl -s -m 5 ${more} http://127.0.0.1:${port}/`;
+      const attempts = [
+        curl("--noproxy '*'"),
+        curl('--noproxy "" -x "$HTTP_PROXY"'),
+        "mirror=$(cat .git/objects/info/alternates)",
+        'git -C "$mirror/.." config core.fsmonitor evil 2> /dev/null && echo ESCAPED',
+        'touch "$mirror/mark" 2> /dev/null && echo ESCAPED',
+        `cat ${world.data}/master.key 2> /dev/null && echo ESCAPED`,
+        `echo "sockets $(ls ${world.data}/run | wc -l)"`,
+        `echo "sessions $(ls ${world.data}/sessions | wc -l)"`,
+        "echo looked",
+      ];
+      const look = `shell ${attempts.join("; ")}`;
+      const warm = await run(current, look);
+      const cold = await run(current, look);
+      expect(await startsOf(current)).toEqual({ none: 2, warm: 1 });
+      for (const { session, events } of [warm, cold]) {
+        expect(session).toMatchObject({ status: "completed", failure: null });
+        expect(outputOf(events)).toMatch(/sockets 1\nsessions 1\nlooked/u);
+        expect(outputOf(events)).not.toContain("ESCAPED");
+      }
+      // Outside each gets through.
+      expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("ESCAPED");
+      expect((await readdir(join(world.data, "run"))).length).toBeGreaterThan(0);
+      expect((await readdir(join(world.data, "sessions"))).length).toBeGreaterThan(2);
+    } finally {
+      host.close();
     }
   });
 

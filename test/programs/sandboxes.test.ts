@@ -278,14 +278,14 @@ describe.each(shells)("enter-bubblewrap.sh in %s", (shell) => {
 
   test("sets the environment and the command's arguments as they are, whatever their names", async () => {
     const print = ["sh", "-c", 'echo "$n $nice $A|$*"; { true <&3; } 2> /dev/null || echo closed', "sh", "a b", "$A"];
-    const said = await enter(["", "", ...print], "export n='false'\nexport nice='x'\nexport A='it'\\''s $B'\n");
+    const said = await enter(["", "", "/", ...print], "export n='false'\nexport nice='x'\nexport A='it'\\''s $B'\n");
     expect(said).toMatch(/^false x it's \$B\|a b \$A\nclosed\n$/u);
   });
 
   test("limits the size of files and core dumps, and lets the server come first", async () => {
     const print = ["sh", "-c", "ulimit -f; ulimit -c; nice"];
-    expect(await enter(["2048", "", ...print], "")).toBe("2048\n0\n10\n");
-    expect(await enter(["", "", "sh", "-c", "ulimit -f"], "")).toBe("unlimited\n");
+    expect(await enter(["2048", "", "/", ...print], "")).toBe("2048\n0\n10\n");
+    expect(await enter(["", "", "/", "sh", "-c", "ulimit -f"], "")).toBe("unlimited\n");
   });
 });
 
