@@ -142,8 +142,9 @@ export function createGatewayProcesses(changes: Partial<Patience & Pick<Opening,
     open,
     openWarm(task, onLost) {
       const whole = { ...task, egress: { open: false, rules: [] }, registries: [], recording: null };
-      // It takes a process of its own: the next session waits for the one ahead.
-      return openIn(started(), whole, { ...unheard, onLost }, { ...limits, lingers, isWarm: true });
+      const program = next ?? started();
+      next = null;
+      return openIn(program, whole, { ...unheard, onLost }, { ...limits, lingers, isWarm: true });
     },
   };
 }

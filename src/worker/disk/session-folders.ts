@@ -43,6 +43,8 @@ export interface SessionFolders {
   begin(sessionId: string): Promise<MadeAt>;
   /** Makes folders for a sandbox that is started before they are a session's, outside of the sessions'. */
   beginEarly(): Promise<EarlyFolders>;
+  /** The same in the session's own folders, as `begin` makes them: for a sandbox that is started beside all else. */
+  beginWithIdle(sessionId: string): Promise<EarlyFolders>;
   /**
    * Makes a sandbox's folders the session's, with an empty workspace, and deletes all else of the session. The harness sees the
    * home at its first path, for good.
@@ -153,26 +155,32 @@ export function createSessionFolders(
     await giveBack(root(sessionId));
   }
 
+  async function begin(sessionId: string): Promise<MadeAt> {
+    // A server that was killed may have left a process that still removes the last one.
+    await setAside(sessionId);
+    if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
+    const paths = pathsOf(sessionId);
+    await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
+    await disks.make(sessionId, root(sessionId));
+    await mkdir(paths.workspace);
+    return paths;
+  }
+
   return {
     pathsOf,
     diskOf: root,
     checkpointPath: (sessionId, directory) => join(root(sessionId), "kept", `${directory}.git`),
     checkpointHome: (sessionId) => join(root(sessionId), "checkpoint-home"),
-    async begin(sessionId) {
-      // A server that was killed may have left a process that still removes the last one.
-      await setAside(sessionId);
-      if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
-      const paths = pathsOf(sessionId);
-      await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
-      await disks.make(sessionId, root(sessionId));
-      await mkdir(paths.workspace);
-      return paths;
-    },
+    begin,
     async beginEarly() {
       const id = randomUUID();
       const disk = join(early, id);
       await mkdir(disk, { recursive: true, mode: 0o700 });
       return { id, disk, home: join(disk, "home"), idle: join(disk, "idle") };
+    },
+    async beginWithIdle(sessionId) {
+      const { home } = await begin(sessionId);
+      return { id: sessionId, disk: root(sessionId), home, idle: join(root(sessionId), "idle") };
     },
     async adopt(sessionId, { disk, home }) {
       await setAside(sessionId);

@@ -2,7 +2,7 @@ import type { Claim } from "../../store/queue/lease.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
 import { removeWarmSandbox } from "../../store/queue/warm-sandboxes.ts";
-import { startEarly, type EarlyHarness, type EarlyServices } from "./early-harness.ts";
+import { makeFolders, startEarly, type EarlyHarness, type EarlyServices } from "./early-harness.ts";
 import { launchKey, type Launch } from "./launch.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
@@ -38,7 +38,7 @@ export async function beginEarly(
   pool: WarmPool,
   launch: Launch,
 ): Promise<EarlyStart | null> {
-  const { session, logger, signal } = attempt;
+  const { session } = attempt;
   const { metrics } = services;
   const { isOn, problem } = pool;
   const isPlain = Object.keys(launch.variables).length === 0 && launch.registries.length === 0;
@@ -51,16 +51,8 @@ export async function beginEarly(
   if (warm === null) metrics.harnessStarted(!isOn ? "off" : isPlain ? "none" : "different");
   // Its gateway must have registries' certificates from the start.
   if (launch.registries.length > 0) return null;
-  const resume = pool.pause();
-  try {
-    const early = warm ?? (await startEarly(services, launch, { signal }));
-    return earlyStart(session, services, { early, isWarm: warm !== null, resume });
-  } catch (error) {
-    resume();
-    signal.throwIfAborted();
-    logger.warn({ err: error }, "could not start the agent's program early; it starts later");
-    return null;
-  }
+  const started = warm === null ? startNow(attempt, services, launch) : takeWarm(session, services, warm);
+  return earlyStart(services, { ...started, isWarm: warm !== null, resume: pool.pause() });
 }
 
 /** Whether nothing of the session is on a disk yet, and its agent certainly begins. */
@@ -69,13 +61,62 @@ function isFirst({ session }: Pick<Attempt, "session">, { folders }: Pick<Attemp
   return harness === null && workspaceWorker === null && gate === null && !folders.isKept(sessionId);
 }
 
-function earlyStart(
-  claim: Claim,
-  services: EarlyStartServices,
-  { early, isWarm, resume }: { readonly early: EarlyHarness; readonly isWarm: boolean; readonly resume: () => void },
-): EarlyStart {
-  const { folders, database, metrics } = services;
+/** A harness on its way, and its folders on theirs to be the session's. */
+interface Starting {
+  readonly begin: () => Promise<MadeAt>;
+  /** Null if it could not be started. */
+  readonly harness: Promise<EarlyHarness | null>;
+  /** Removes what is left of its folders, if `begin` was not called. */
+  readonly discard: () => Promise<void>;
+}
+
+function takeWarm(claim: Claim, { folders, database }: EarlyStartServices, warm: EarlyHarness): Starting {
   let isAdopted = false;
+  return {
+    begin() {
+      isAdopted = true;
+      return folders.adopt(claim.sessionId, warm.folders);
+    },
+    harness: Promise.resolve(warm),
+    async discard() {
+      if (!isAdopted) await folders.removeEarly(warm.folders);
+      await removeWarmSandbox(database, warm.id);
+    },
+  };
+}
+
+/** Starts a harness in the session's own folders, which are made before it, and all else beside it. */
+function startNow({ session, logger, signal }: Attempt, services: EarlyStartServices, launch: Launch): Starting {
+  const { folders } = services;
+  const { sessionId } = session;
+  let isBegun = false;
+  // It takes about as long as the harness's own start.
+  services.gateways.prepare();
+  const made = makeFolders(services, () => folders.beginWithIdle(sessionId));
+  const harness = made
+    .then((place) => startEarly(services, launch, place, { signal }))
+    .catch((error: unknown) => {
+      if (!signal.aborted) logger.warn({ err: error }, "could not start the agent's program early; it starts later");
+      return null;
+    });
+  return {
+    async begin() {
+      isBegun = true;
+      await made;
+      return folders.pathsOf(sessionId);
+    },
+    harness,
+    async discard() {
+      if (!isBegun) await folders.remove(sessionId);
+    },
+  };
+}
+
+function earlyStart(
+  services: EarlyStartServices,
+  { begin, harness, discard, isWarm, resume }: Starting & { readonly isWarm: boolean; readonly resume: () => void },
+): EarlyStart {
+  const { metrics } = services;
   let isUsed = false;
   let ending: Promise<void> | null = null;
   const count = (outcome: "warm" | "different" | "failed"): void => {
@@ -84,21 +125,19 @@ function earlyStart(
 
   async function end(): Promise<void> {
     resume();
-    await early.stop();
-    if (!isAdopted) await folders.removeEarly(early.folders);
-    if (isWarm) await removeWarmSandbox(database, early.id);
+    await (await harness)?.stop();
+    await discard();
   }
 
   return {
-    begin() {
-      isAdopted = true;
-      return folders.adopt(claim.sessionId, early.folders);
-    },
+    begin,
     async use(launch) {
       if (isUsed) return null;
       isUsed = true;
+      const early = await harness;
+      if (early === null) return null;
       const isSame = launchKey(launch, services) === early.key;
-      if (isSame && isAdopted && !early.hasEnded()) return early;
+      if (isSame && !early.hasEnded()) return early;
       count(isSame ? "failed" : "different");
       await early.stop();
       return null;

@@ -47,7 +47,7 @@ export interface EarlyHarness {
  */
 const warmUpFolders = ["folder", "repository", "another"];
 
-/** Makes them, before any program of the sandbox can be there. */
+/** Makes the folders for that, below another. */
 async function makeWarmUpFolders(
   idle: string,
   { author }: Pick<EarlyServices, "author">,
@@ -65,19 +65,33 @@ async function makeWarmUpFolders(
   }
 }
 
+/** Makes the folders of a sandbox, and gives them to its user, before any program of it can be there. */
+export async function makeFolders(
+  { sandbox }: Pick<EarlyServices, "sandbox">,
+  make: () => Promise<EarlyFolders>,
+  fill: (idle: string) => Promise<void> = () => Promise.resolve(),
+): Promise<EarlyFolders> {
+  const folders = await make();
+  await sandbox.makeWritable(folders.home);
+  await fill(folders.idle);
+  await sandbox.makeWritable(folders.idle);
+  return folders;
+}
+
 /**
  * Starts a harness in a sandbox with an empty home. It can reach nothing but the gateway's own answers.
  * @param launch without registries: their certificates would have to be there
+ * @param folders as `makeFolders` makes them
  * @param options.isWarm whether it is to be warmed up: sessions go first then where both want the processor, until it is a session's
  * @throws Error if it can't be started
  */
 export async function startEarly(
   services: EarlyServices,
   launch: Launch,
+  folders: EarlyFolders,
   { signal, isWarm = false }: { readonly signal: AbortSignal; readonly isWarm?: boolean },
 ): Promise<EarlyHarness> {
   const { sandbox, gateways, socketDirectory, modelPermits } = services;
-  const folders = await services.folders.beginEarly();
   let gateway: WarmGateway | null = null;
   let ended = false;
   let isAdopted = false;
@@ -89,13 +103,7 @@ export async function startEarly(
       labels: { prices: services.prices, models: namedModels(services) },
       authorities: services.sandboxAuthorities,
     };
-    // Its process takes longest to start.
-    const opening = gateways.openWarm(task, () => (ended = true));
-    opening.catch(() => undefined);
-    await sandbox.makeWritable(folders.home);
-    if (isWarm) await makeWarmUpFolders(folders.idle, services, signal);
-    await sandbox.makeWritable(folders.idle);
-    const opened = (gateway = await opening);
+    const opened = (gateway = await gateways.openWarm(task, () => (ended = true)));
     const placed = placeLaunch(launch, services, folders.home, opened);
     const place = { workspace: folders.idle, home: folders.home, disk: folders.disk };
     // In an empty home there is nothing to take a part out of.
@@ -143,7 +151,6 @@ export async function startEarly(
     };
   } catch (error) {
     await gateway?.close();
-    await services.folders.removeEarly(folders);
     throw error;
   }
 }
@@ -153,6 +160,33 @@ function isRemoval(file: object): boolean {
 }
 
 /** Has a harness that was started early do what it does in a session, so that its code is compiled. @throws Error if it fails */
-export async function warmUp({ harness, folders }: EarlyHarness): Promise<void> {
+async function warmUp({ harness, folders }: EarlyHarness): Promise<void> {
   for (const name of warmUpFolders) await harness.warmUp(join(folders.idle, name));
+}
+
+/**
+ * Starts a harness in folders of its own, and has it do what it does in a session, so that its code is compiled.
+ * @throws Error if that fails; nothing is left then
+ */
+export async function startWarm(services: EarlyServices, launch: Launch, signal: AbortSignal): Promise<EarlyHarness> {
+  const folders = await services.folders.beginEarly();
+  let early: EarlyHarness | null = null;
+  try {
+    await makeFolders(
+      services,
+      () => Promise.resolve(folders),
+      (idle) => makeWarmUpFolders(idle, services, signal),
+    );
+    early = await startEarly(services, launch, folders, { signal, isWarm: true });
+    const over = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    });
+    signal.throwIfAborted();
+    await Promise.race([warmUp(early), over]);
+    return early;
+  } catch (error) {
+    await early?.stop();
+    await services.folders.removeEarly(folders);
+    throw error;
+  }
 }

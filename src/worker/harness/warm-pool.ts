@@ -8,7 +8,7 @@ import {
   takeWarmSandbox,
 } from "../../store/queue/warm-sandboxes.ts";
 import type { AttemptServices } from "../attempt/attempt.ts";
-import { startEarly, warmUp, type EarlyHarness, type EarlyServices } from "./early-harness.ts";
+import { startWarm, type EarlyHarness, type EarlyServices } from "./early-harness.ts";
 import { launchKey, type Launch } from "./launch.ts";
 
 const roundMs = 2_000;
@@ -110,12 +110,8 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
 
   async function make(next: Wanted, stopping: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(warmUpLimitMs)]);
-    const early = await startEarly(services, next.launch, { signal, isWarm: true });
+    const early = await startWarm(services, next.launch, signal);
     try {
-      const over = new Promise<never>((_, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-      });
-      await Promise.race([warmUp(early), over]);
       await addWarmSandbox(database, { id: early.id, worker: workerId, key: early.key });
       ready.add({ early, readyAt: performance.now() });
     } catch (error) {

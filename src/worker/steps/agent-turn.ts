@@ -120,7 +120,10 @@ async function takeEarly(
   request: Omit<TurnRequest, "launch" | "start">,
 ): Promise<TurnResult | null> {
   const { workspace, home, disk, readOnly } = paths;
-  const own = [workspace, home].map((folder) => ({ folder, place: folder, isReadOnly: false }));
+  // It has its home already, if it was started in the session's own.
+  const own = [workspace, home]
+    .filter((folder) => folder !== early.folders.home)
+    .map((folder) => ({ folder, place: folder, isReadOnly: false }));
   const mirrors = readOnly.flatMap((folder) =>
     [...new Set([folder, realpathSync(folder)])].map((place) => ({ folder, place, isReadOnly: true })),
   );
