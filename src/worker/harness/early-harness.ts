@@ -82,6 +82,7 @@ export async function makeFolders(
  * Starts a harness in a sandbox with an empty home. It can reach nothing but the gateway's own answers.
  * @param launch without registries: their certificates would have to be there
  * @param folders as `makeFolders` makes them
+ * @param options.signal ends its start, and not what was started
  * @param options.isWarm whether it is to be warmed up: sessions go first then where both want the processor, until it is a session's
  * @throws Error if it can't be started
  */
@@ -118,7 +119,8 @@ export async function startEarly(
           ...place,
           standsBack: isWarm,
           gateway: opened.socket,
-          signal: AbortSignal.any([signal, over]),
+          // Not the caller's signal, which bounds its start: it ends when it is stopped.
+          signal: over,
         });
         return child;
       },
