@@ -120,7 +120,7 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
     const { rows } = await store.query("select id from warm_sandbox where id = $1", [id]);
     expect(rows).toEqual([]);
 
-    await current.client.session.message(session.id, { message: "shell cat a.txt; echo home $HOME" });
+    await current.client.session.message(session.id, { message: "shell cat a.txt; echo; echo home $HOME" });
     const followed = await untilOver(current.client, session.id);
     expect(followed.status).toBe("completed");
     const later = (await current.client.session.events(session.id, { limit: 1_000 })).events.slice(events.length);
@@ -254,7 +254,7 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
     expect(rows).toHaveLength(1);
     await one.kill("SIGKILL");
     await fleet.startWorker("two");
-    await client.session.message(created.id, { message: "shell cat a.txt; ls -d $HOME" });
+    await client.session.message(created.id, { message: "shell cat a.txt; echo; ls -d $HOME" });
     expect(await untilOver(client, created.id)).toMatchObject({ status: "completed" });
     const { events } = await client.session.events(created.id, { limit: 1_000 });
     const started = events.filter((event) => event.type === "agent.started");
