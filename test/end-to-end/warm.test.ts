@@ -9,6 +9,7 @@ import type { SessionEvent } from "../../src/domain/sessions/event.ts";
 import { familyOf } from "../../src/sandboxes/process/process-table.ts";
 import { callApi } from "../call.ts";
 import { startFleet, type Fleet } from "../fleet.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { readScrape } from "../observability/scrape.ts";
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
@@ -70,7 +71,9 @@ async function waiting(): Promise<string[]> {
 /** Waits until a sandbox waits for a session, which a first session has asked for. */
 async function untilReady(current: ServerProcess, prompt = "say ready?"): Promise<string> {
   await run(current, prompt);
-  return waitFor(async () => (await waiting())[0], "a sandbox is ready").catch((cause: unknown) => {
+  // It is made beside all else, and after it: where other sandboxes want the processor, it gets a quarter of what they do.
+  const patienceMs = 2 * hangTimeoutMs;
+  return waitFor(async () => (await waiting())[0], "a sandbox is ready", patienceMs).catch((cause: unknown) => {
     throw new Error(`no sandbox became ready: ${current.output()}`, { cause });
   });
 }
