@@ -8,6 +8,7 @@ const sourceSuites = [
   "test/conversations/rest.test.ts",
   "test/dashboards.test.ts",
   "test/deployment.test.ts",
+  "test/docstrings.test.ts",
   "test/documentation.test.ts",
   "test/inbound/**/*.test.ts",
   "test/programs/*.test.ts",

@@ -88,6 +88,7 @@ export const functionCases: readonly FunctionCase[] = [
   perRow("this_month", "a row, of 10,000", "this_month()", "generate_series(1, 10000)"),
   perRow("lane", "a row, of 10,000", "lane(x.s)", "(select session as s from session limit 10000) as x"),
   perRow("claimable", "a row, of 10,000", "claimable(x.s)", "(select session as s from session limit 10000) as x"),
+  perRow("claimable_job", "a row, of 10,000", "claimable_job(x.j)", "(select job as j from job limit 10000) as x"),
   perRow(
     "with_remedy",
     "a failure without `mend`, of 10,000",
@@ -205,6 +206,13 @@ export const functionCases: readonly FunctionCase[] = [
     definition: "count_run",
     usual: "a completed run, and none failed before",
     call: `select count_run('${automation}', 'completed', gen_random_uuid(), null, null)`,
+  },
+  {
+    definition: "move_job",
+    usual: "a job that ran is completed, nobody has a webhook",
+    before: newJob({ status: "'running'", worker: "'moving'", attempt: "1" }),
+    call: `select move_job(id, 'running', 'completed', of_attempt => 1)
+      from job where worker = 'moving' and status = 'running'`,
   },
   {
     definition: "fail_job",

@@ -8,6 +8,7 @@ import {
   readImports,
   shelfGraph,
   shelves,
+  unusedArrows,
   type Import,
   type ImportGraph,
 } from "./architecture.ts";
@@ -25,6 +26,10 @@ function madeUp(imports: Record<string, (string | Import)[]>): ImportGraph {
 describe("the source", () => {
   it("imports only along the arrows of docs/architecture.md", async () => {
     expect(forbiddenImports(await readImports(src))).toEqual([]);
+  });
+
+  it("uses each arrow of the tables", async () => {
+    expect(unusedArrows(await readImports(src))).toEqual([]);
   });
 
   it("has no import cycle of files", async () => {
@@ -96,7 +101,7 @@ describe("the check itself", () => {
   it("names an arrow that points up", () => {
     const graph = madeUp({ "store/cursor.ts": ["api/app.ts"], "api/app.ts": [] });
     expect(forbiddenImports(graph)).toEqual([
-      "src/store/cursor.ts imports src/api/app.ts, but store may import only objects, atomic-file, database, domain, observability",
+      "src/store/cursor.ts imports src/api/app.ts, but store may import only objects, atomic-file, database, domain",
     ]);
   });
 
@@ -113,6 +118,23 @@ describe("the check itself", () => {
     ]);
   });
 
+  it("names a part that is in no row, and lets only the two first files stand above all", () => {
+    const graph = madeUp({ "utils/text.ts": [], "misc.ts": ["main.ts"], "main.ts": ["command-line.ts"] });
+    expect(forbiddenImports(graph)).toEqual([
+      "src/utils/text.ts is in utils, which is not in the table of parts",
+      "src/misc.ts is in misc, which is not in the table of parts",
+    ]);
+  });
+
+  it("names an arrow that nobody uses, of parts and of folders", () => {
+    const unused = unusedArrows(
+      madeUp({ "cli/sessions/list.ts": ["client.ts", "cli/remote/remote.ts"], "client.ts": [] }),
+    );
+    expect(unused).toContain("cli → domain");
+    expect(unused).toContain("cli: sessions → terminal");
+    expect(unused).not.toContain("cli → client");
+  });
+
   it("names a folder that is in no row", () => {
     expect(forbiddenImports(madeUp({ "worker/misc/thing.ts": [] }))).toEqual([
       "src/worker/misc/thing.ts is in the folder misc of worker, which is not in the table of shelves",
@@ -125,8 +147,8 @@ describe("the check itself", () => {
   });
 
   it("lets config be named by its types only", () => {
-    const types = madeUp({ "agents/providers.ts": [{ to: "config.ts", typeOnly: true }], "config.ts": [] });
-    const values = madeUp({ "agents/providers.ts": ["config.ts"], "config.ts": [] });
+    const types = madeUp({ "worker/worker.ts": [{ to: "config/config.ts", typeOnly: true }], "config/config.ts": [] });
+    const values = madeUp({ "worker/worker.ts": ["config/config.ts"], "config/config.ts": [] });
     expect(forbiddenImports(types)).toEqual([]);
     expect(forbiddenImports(values)[0]).toContain("(types of it only)");
   });

@@ -83,6 +83,7 @@ export interface TurnRequest {
     readonly lastError: string | null;
     readonly lastErrorPasses: boolean;
     readonly retryAfterMs: number | null;
+    readonly unanswered: number;
   }>;
   readonly signal: AbortSignal;
 }

@@ -2,7 +2,15 @@ import { answerStatus, statusPaths } from "../metrics/status.ts";
 import type { ApiOptions, App } from "./http/context.ts";
 
 /** Adds what probes and Prometheus ask. The metrics have Prometheus's text format. */
-export function addStatus(app: App, { metrics, metricsToken: token, publicUrl, ready }: ApiOptions): void {
+export function addStatus(
+  app: App,
+  {
+    metrics,
+    metricsToken: token,
+    publicUrl,
+    ready,
+  }: Pick<ApiOptions, "metrics" | "metricsToken" | "publicUrl" | "ready">,
+): void {
   for (const path of statusPaths) {
     app.get(path, { schema: { hide: true } }, async ({ headers: requestHeaders, socket }, reply) => {
       const request = { remoteAddress: socket.remoteAddress, headers: requestHeaders };

@@ -13,35 +13,36 @@ export interface Template extends Omit<AutomationTemplate, "samples"> {
 }
 
 const folder = new URL("templates/", import.meta.url);
-let texts: ReadonlyMap<string, string> | null = null;
-let known: Promise<readonly Template[]> | null = null;
+
+/** The automations that come with Offstage for people to start from, each a file in `templates/`, by their ids. */
+export interface AutomationTemplates {
+  list(): Promise<readonly Template[]>;
+}
 
 /**
  * Keeps the files of the templates as they are now, to be called at the start: a new version that is installed later must not mix with
  * this one. They are short, and what reads them is loaded when somebody asks for them.
  */
-export function keepTemplates(): ReadonlyMap<string, string> {
-  texts ??= new Map(
-    readdirSync(folder)
-      .filter((file) => file.endsWith(".yaml"))
-      .toSorted()
-      .map((file) => [file, readFileSync(new URL(file, folder), "utf8")]),
-  );
-  return texts;
+export function openAutomationTemplates(): AutomationTemplates {
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith(".yaml"))
+    .toSorted()
+    .map((file) => [file, readFileSync(new URL(file, folder), "utf8")] as const);
+  let known: Promise<readonly Template[]> | null = null;
+  return {
+    list() {
+      known ??= readAll(files).catch((error: unknown) => {
+        known = null;
+        throw error;
+      });
+      return known;
+    },
+  };
 }
 
-/** The automations that come with Offstage for people to start from, each a file in `templates/`, by their ids. */
-export function readTemplates(): Promise<readonly Template[]> {
-  known ??= readAll(keepTemplates()).catch((error: unknown) => {
-    known = null;
-    throw error;
-  });
-  return known;
-}
-
-async function readAll(files: ReadonlyMap<string, string>): Promise<readonly Template[]> {
+async function readAll(files: readonly (readonly [string, string])[]): Promise<readonly Template[]> {
   const { readYaml } = await import("./read-yaml.ts");
-  return [...files].map(([file, content]) => readTemplate(readYaml, file, content));
+  return files.map(([file, content]) => readTemplate(readYaml, file, content));
 }
 
 function readTemplate(readYaml: (content: string) => unknown, file: string, content: string): Template {

@@ -128,6 +128,8 @@ function configOf(variables: Variables) {
       auditDays: variables.OFFSTAGE_AUDIT_DAYS,
       deliveryDays: variables.OFFSTAGE_DELIVERY_DAYS,
       eventDays: variables.OFFSTAGE_EVENT_DAYS,
+      diffDays: variables.OFFSTAGE_DIFF_DAYS,
+      sessionDays: variables.OFFSTAGE_SESSION_DAYS,
       jobDays: variables.OFFSTAGE_JOB_DAYS,
       /** Limits of what is kept of sessions and jobs that have ended; 0: no limit. */
       eventsBytes: variables.OFFSTAGE_EVENTS_MB * 1024 * 1024,

@@ -131,6 +131,8 @@ export const variablesSchema = z.object({
   OFFSTAGE_CONFLICT_ROUNDS: integer(0, 100, 3),
   OFFSTAGE_AUDIT_DAYS: integer(1, 36_500, 365),
   OFFSTAGE_EVENT_DAYS: integer(0, 36_500, 365),
+  OFFSTAGE_DIFF_DAYS: integer(0, 36_500, 365),
+  OFFSTAGE_SESSION_DAYS: integer(0, 36_500, 0),
   OFFSTAGE_EVENTS_MB: integer(0, 1_000_000_000, 20_480),
   OFFSTAGE_SESSION_EVENTS_MB: integer(0, 1_000_000, 512),
   OFFSTAGE_JOBS_MB: integer(0, 1_000_000_000, 4_096),

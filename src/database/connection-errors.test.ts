@@ -9,6 +9,9 @@ const withProperties = (message: string, properties: object): Error => Object.as
 test.each([
   [withProperties("terminating connection due to administrator command", { code: "57P01" })],
   [withProperties("the database system is starting up", { code: "57P03" })],
+  [withProperties('could not extend file "base/1": No space left on device', { code: "53100" })],
+  [withProperties("out of memory", { code: "53200" })],
+  [withProperties("cannot execute UPDATE in a read-only transaction", { code: "25006" })],
   [new Error("Connection terminated unexpectedly")],
   [withProperties("connect ECONNREFUSED /tmp/.s.PGSQL.5432", { code: "ECONNREFUSED", syscall: "connect" })],
   [withProperties("read ECONNRESET", { code: "ECONNRESET", syscall: "read" })],

@@ -3,9 +3,10 @@ import { OffstageError, UnavailableError } from "../domain/errors/errors.ts";
 
 /**
  * SQLSTATE codes that report a problem of the connection or the server, not of the query
- * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html): among them that its disk or memory is used up, and that it takes
+ * reads alone, as one that was the first until a failover.
  */
-const states = /^(?:08...|57P0[1-3]|53300)$/u;
+const states = /^(?:08...|57P0[1-3]|53[123]00|25006)$/u;
 /** Messages of the driver. They are compared as a whole, because other messages may contain the same words. */
 const sentences: ReadonlySet<string> = new Set([
   "Connection terminated",
@@ -54,7 +55,7 @@ export function createDatabaseSocket(): Socket {
   return socket.on("error", (error) => Object.assign(error, { [ofSocket]: true }));
 }
 
-/** Whether an error only says that the database could not be reached: a later attempt may succeed. */
+/** Whether an error only says that the database could not be reached, or can't serve anybody now: a later attempt may succeed. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof OffstageError) return false;
   // A host name with several addresses, none of which answered.

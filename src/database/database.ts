@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import pg from "pg";
 import type { Logger } from "../observability.ts";
-import { createDatabaseSocket, openError } from "./connection-errors.ts";
+import { createDatabaseSocket, isConnectionError, openError } from "./connection-errors.ts";
 import { startEmbeddedServer } from "./embedded/embedded.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { migrate } from "./migrate.ts";
@@ -29,7 +29,7 @@ const idleLimitMs = 60_000;
 
 /**
  * Opens PostgreSQL, the embedded one if `url` is null, and migrates its schema.
- * @param options.beside for a short command that shares the embedded server of a running process
+ * @param options.attach for a short command that shares the embedded server of a running process
  * @param options.migrated false: leaves the schema as it is, to back it up or to restore into it
  * @throws ConflictError if another process uses the embedded database, or a newer Offstage has migrated the schema
  * @throws InvalidInputError if the embedded database's folder can't be used, or a pooler shares connections at `url`
@@ -103,6 +103,8 @@ async function inTransaction<T>(client: pg.PoolClient, work: (transaction: Query
     return result;
   } catch (error) {
     await client.query("rollback").catch((rollbackError: Error) => (broken = rollbackError));
+    // A server that takes reads alone is another one than before: the next connection may lead to the right one.
+    if (isConnectionError(error)) broken ??= error as Error;
     throw error;
   } finally {
     client.release(broken);

@@ -1,7 +1,9 @@
+import type { Socket } from "node:net";
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { backoffMs } from "../domain/time/backoff.ts";
 import type { Logger } from "../observability.ts";
+import { createDatabaseSocket } from "./connection-errors.ts";
 import { keepAlive } from "./keep-alive.ts";
 
 /** A listener that can be removed. */
@@ -13,7 +15,7 @@ export interface Subscription {
 /** Notifications between the processes that share a database. */
 export interface Notifications {
   /**
-   * Calls `heard` for each notification on a channel. After a lost connection every listener is called with "",
+   * Calls `listener` for each notification on a channel. After a lost connection every listener is called with "",
    * because notifications may have been missed: it must query the database itself.
    */
   listen(channel: string, listener: (payload: string) => void): Promise<Subscription>;
@@ -41,11 +43,17 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
   let sending: Promise<void> | null = null;
   let client: pg.Client | null = null;
   let connecting: Promise<void> | null = null;
+  /** That of the last connection that was begun. */
+  let socket: Socket | null = null;
   const closing = new AbortController();
 
   async function connect(): Promise<void> {
     for (let attempt = 0; !closing.signal.aborted; attempt += 1) {
-      const fresh = new pg.Client({ connectionString: url, ...keepAlive });
+      const fresh = new pg.Client({
+        connectionString: url,
+        ...keepAlive,
+        stream: () => (socket = createDatabaseSocket()),
+      });
       try {
         await fresh.connect();
         const { rows } = await fresh.query<{ own: number }>("select pg_backend_pid() as own");
@@ -133,6 +141,9 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
     },
     async close() {
       closing.abort();
+      // A server that does not answer would keep it waiting.
+      if (client === null) socket?.destroy();
+      await connecting;
       await sending;
       await client?.end().catch(() => undefined);
     },

@@ -264,8 +264,12 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "registry.registryAddress": (exported, text) =>
     first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
+  "registry.besideRegistry": (exported, text) => {
+    for (const kind of ["pypi", "npm"]) withArguments(kind, `https://registry.example/${text}`)(exported, text);
+  },
   "registry.registryFolder": (exported, text) =>
     first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
+  "sandbox-lost.sandboxLost": (exported, text) => withArguments({ why: text, passes: true }, text)(exported, text),
   "reply-target.replyTargetOf": (exported, text) => {
     withArguments({ replyTo: text })(exported, text);
     withArguments({ [text]: text })(exported, text);
@@ -279,6 +283,7 @@ const calls: Readonly<Record<string, Call>> = {
     ])
       withArguments(patterns, address)(exported, text);
   },
+  "retry-after.boundedRetryAfterMs": first,
   "retry-after.retryAfterMs": first,
   "rounds.checked": (exported, text) => {
     const checks = { sha: "a", since: 0, dueAt: 0, failed: [failedCheck(text), failedCheck(`${text}b`)] };
@@ -414,6 +419,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "child-environment.childEnvironment": "variables of the server's own",
   "token-bucket.createTokenBucket": "numbers and a clock",
   "backoff.backoffMs": "numbers and chance",
+  "backoff.shortened": "numbers and chance",
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.pageOf": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",

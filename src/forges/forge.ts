@@ -16,7 +16,7 @@ export type RepositoryCall = (
   method: ForgeRequest["method"],
   path: string,
   signal: AbortSignal,
-  options?: { readonly body?: unknown; readonly onceWithinMs?: number },
+  options?: Pick<ForgeRequest, "body" | "onceWithinMs" | "takesPage">,
 ) => Promise<ForgeAnswer>;
 
 /** A person's own account at a forge, with its credential. */
@@ -138,6 +138,8 @@ export interface Forge {
   readonly opensPullRequests: boolean;
   /** Full name of the ref of the repository that has a pull request's newest commit, a fork's too. Null: the forge has none. */
   readonly pullRequestRef: ((number: number) => string) | null;
+  /** What is between a repository's address and the commit in the address of a file's page. Null: its addresses have another form. */
+  readonly filePages: string | null;
   /** Sends one request about a repository with the forge's own credential. Null: it has no API. */
   readonly call: RepositoryCall | null;
   /**
@@ -178,16 +180,16 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * What the forge tells of the rights on a repository, with at most two requests.
+   * What the forge tells of the rights on a repository, with two requests, or three if its answer is about the user and not about the token.
    * @param branch the work branch
-   * @param isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
+   * @param options.isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API
    */
   readAccess(
     address: RepositoryAddress,
     branch: string,
     signal: AbortSignal,
-    isNeeded?: boolean,
+    options?: { readonly isNeeded?: boolean },
   ): Promise<RepositoryAccess | null>;
   /**
    * What the forge tells of who may approve pull requests into a branch, with at most two requests, each asked once.

@@ -32,7 +32,19 @@ export interface ForgeRequest {
   readonly signal: AbortSignal;
   /** For a request that is not worth waiting for: it is sent once, and given up after this time, in ms. */
   readonly onceWithinMs?: number | undefined;
+  /**
+   * Whether a successful answer is taken that is no JSON, as a page or nothing; omitted: only nothing is, after a DELETE or with status
+   * 204 or 205. Any other comes of something between us and the forge, or of a forge in trouble, and counts as no answer.
+   * @param status 200 to 299
+   */
+  readonly takesPage?: ((status: number, text: string) => boolean) | undefined;
 }
+
+/** Of a check of an address and a credential, which says what is wrong with whatever answers there. */
+export const anyAnswer = { takesPage: () => true };
+
+/** Of a request whose answer is not read, and may be empty. */
+export const emptyAnswer = { takesPage: (_status: number, text: string) => text === "" };
 
 /** Of a look at a repository's rights that need not be answered: work begins all the same. */
 export const onlyALook = { onceWithinMs: 5_000 };
@@ -95,8 +107,9 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
       signal: AbortSignal.any([request.signal, AbortSignal.timeout(limitMs)]),
       ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
     });
-    const body = await readBody(response);
-    const problem = problemOf(response, body);
+    const text = await response.text();
+    const body = parsed(text);
+    const problem = problemOf(response, body) ?? pageProblem(response.status, text, body, request);
     if (problem === null && (response.status === 401 || response.status === 403)) reach?.refused();
     return problem ?? { status: response.status, headers: response.headers, body };
   } catch (error) {
@@ -111,20 +124,23 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
 
 /**
  * What is wrong with an answer that a retry may change; null if it is the forge's last word. GitHub reports rate limits with 403
- * too: the primary one by the remaining requests, others by Retry-After or the message only
+ * too: the primary one by the remaining requests, others by Retry-After or the message only, which may have status 422
  * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
 function problemOf({ status, headers }: Response, body: unknown): Problem | null {
   const askedMs = askedMsOf(headers);
-  if (status >= 500) {
+  // 408: the request may have arrived in part, or whole.
+  if (status >= 500 || status === 408) {
     return { words: `it answered ${status}`, askedMs, waitMs: askedMs, isOpen: true };
   }
   const isPrimary = headers.get("x-ratelimit-remaining") === "0";
+  const said = wordsOf(body);
   const isLimit =
     status === 429 ||
-    (status === 403 && (headers.has("retry-after") || isPrimary || /rate limit/iu.test(wordsOf(body))));
+    (status === 403 && (headers.has("retry-after") || isPrimary || /rate limit|abuse detection/iu.test(said))) ||
+    (status === 422 && /submitted too quickly/iu.test(said));
   if (!isLimit) return null;
-  const words = `it answered ${status}, with words on its rate limit: ${wordsOf(body)}`;
+  const words = `it answered ${status}, with words on its rate limit: ${said}`;
   return { words, askedMs, waitMs: askedMs ?? secondaryLimitMs, isOpen: false };
 }
 
@@ -139,11 +155,23 @@ function askedMsOf(headers: Headers): number | null {
   return Number.isNaN(reset) ? null : Math.max(0, reset * 1_000 - Date.now());
 }
 
-async function readBody(response: Response): Promise<unknown> {
-  const text = await response.text();
+/** Null if it is no JSON. */
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return null;
   }
+}
+
+/** Statuses of success that say that there is no body. */
+const withoutBody: ReadonlySet<number> = new Set([204, 205]);
+
+/** What is wrong with a successful answer whose body is not the API's; null if it is. */
+function pageProblem(status: number, text: string, body: unknown, { method, takesPage }: ForgeRequest): Problem | null {
+  if (status < 200 || status >= 300 || body !== null || withoutBody.has(status)) return null;
+  const isTaken = takesPage?.(status, text) ?? (method === "DELETE" && text === "");
+  if (isTaken || text.trim() === "null") return null;
+  const what = text.trim() === "" ? "an empty body" : `what is no JSON (${text.trim().slice(0, 100)})`;
+  return { words: `it answered ${status} with ${what}`, askedMs: null, waitMs: null, isOpen: true };
 }

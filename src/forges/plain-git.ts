@@ -25,6 +25,7 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     webUrl: settings?.webUrl ?? null,
     opensPullRequests: false,
     pullRequestRef: null,
+    filePages: null,
     serves: (address) => settings === null || servesAddress(settings.webUrl, address),
     credentials: () =>
       Promise.resolve(

@@ -10,7 +10,7 @@ import { bundleWith } from "../outbound/process-wide.ts";
 import type { Proxies } from "../outbound/proxies.ts";
 import type { publicAddressOf } from "./egress/addresses.ts";
 import { createEgressProxy, type Refusal } from "./egress/egress.ts";
-import type { RegistryRoute } from "./egress/registries.ts";
+import type { RegistryRoute } from "./egress/registry-places.ts";
 import { admitAll } from "./models/admission.ts";
 import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from "./models/model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./models/routes.ts";

@@ -14,6 +14,8 @@ export interface ModelTraffic {
   readonly lastErrorPasses: boolean;
   /** How long, in ms, the provider asked with that error to be left alone; null if it did not say. */
   readonly retryAfterMs: number | null;
+  /** Requests that a model has and that it has not answered to the end. */
+  readonly unanswered: number;
 }
 
 /** What an error says of later requests. */
@@ -31,7 +33,12 @@ export interface TrafficCounter {
   touch(): void;
   /** Records that nothing will be sent for so long. */
   waits(delayMs: number): void;
+  /** Records that a model has a request. @returns to be called when it is answered, or nobody waits for the answer any more */
+  asked(): () => void;
+  /** An answer that is not an error begins. */
   answered(): void;
+  /** An answer that had begun became an error. */
+  broke(message: string, outlook: ErrorOutlook): void;
   failed(message: string, outlook: ErrorOutlook): void;
   /** Sets the message of the error that was counted last. */
   says(message: string): void;
@@ -40,7 +47,7 @@ export interface TrafficCounter {
 /** The traffic of a turn that begins now. */
 export function idleTraffic(): ModelTraffic {
   const now = performance.now();
-  return { lastActivity: now, lastAnswer: now, answered: 0, failed: 0, lastError: null, ...finalError };
+  return { lastActivity: now, lastAnswer: now, answered: 0, failed: 0, unanswered: 0, lastError: null, ...finalError };
 }
 
 /** Creates a counter that begins now. */
@@ -51,6 +58,16 @@ export function createTrafficCounter(): TrafficCounter {
     read: () => traffic,
     touch: () => change({ lastActivity: performance.now() }),
     waits: (delayMs) => change({ lastActivity: performance.now() + delayMs }),
+    asked() {
+      change({ unanswered: traffic.unanswered + 1 });
+      let isOver = false;
+      return () => {
+        if (!isOver) change({ unanswered: traffic.unanswered - 1 });
+        isOver = true;
+      };
+    },
+    broke: (message, outlook) =>
+      change({ answered: traffic.answered - 1, failed: traffic.failed + 1, lastError: message, ...outlook }),
     answered: () =>
       change({ answered: traffic.answered + 1, lastAnswer: performance.now(), lastError: null, ...finalError }),
     failed: (message, outlook) => change({ failed: traffic.failed + 1, lastError: message, ...outlook }),

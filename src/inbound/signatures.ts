@@ -26,6 +26,14 @@ export function hasHmac(
   return matchesOne(keys, (secret) => isSame(createHmac(algorithm, secret).update(body).digest(), signature));
 }
 
+/**
+ * Whether `X-Hub-Signature`, or its like, holds the HMAC-SHA256 of a body as `sha256=` and hexadecimal digits
+ * (https://www.w3.org/TR/websub/#signing-content).
+ */
+export function hasHubSignature(given: string | undefined, body: Buffer, secrets: readonly string[]): boolean {
+  return hasHmac(given, body, secrets, { algorithm: "sha256", encoding: "hex", prefix: "sha256=" });
+}
+
 /** Whether a header holds one of the secrets itself. The comparison takes the same time whatever the bytes. */
 export function hasToken(given: string | undefined, secrets: readonly string[]): boolean {
   if (given === undefined) return false;

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from "vitest";
-import { createPeriodic, type Periodic, type PeriodicOptions } from "./periodic.ts";
+import { createPeriodic, withListener, type Periodic, type PeriodicOptions } from "./periodic.ts";
 
 const made: Periodic[] = [];
 
@@ -124,4 +124,34 @@ it("does nothing before its start, nor if it was stopped before", async () => {
   task.now();
   await turns();
   expect(begun).toHaveLength(0);
+});
+
+it("comes round when it is told to, from its start until it is stopped", async () => {
+  let rounds = 0;
+  const { task } = heldRounds({ round: () => Promise.resolve(void (rounds += 1)) });
+  let tell: (() => void) | null = null;
+  const listening = withListener(task, (now) => {
+    tell = now;
+    return Promise.resolve({ close: () => Promise.resolve(void (tell = null)) });
+  });
+  expect(tell).toBeNull();
+  await listening.start();
+  await turns();
+  expect(rounds).toBe(1);
+  (tell as (() => void) | null)?.();
+  await turns();
+  expect(rounds).toBe(2);
+  await listening.stop();
+  expect(tell).toBeNull();
+  task.now();
+  await turns();
+  expect(rounds).toBe(2);
+});
+
+it("does not come round if it can't be told to, and stops all the same", async () => {
+  const { task, begun } = heldRounds();
+  const listening = withListener(task, () => Promise.reject(new Error("the database is away")));
+  await expect(listening.start()).rejects.toThrow("the database is away");
+  await listening.stop();
+  expect(begun).toEqual([]);
 });

@@ -68,3 +68,24 @@ export function createPeriodic({ round, everyMs, firstAfterMs = 0, onFailure }: 
     },
   };
 }
+
+/**
+ * Makes a service of a background task that also comes round at once when something is told.
+ * @param listen begins to listen, and calls `now` for what concerns the task; what it returns ends that
+ */
+export function withListener(
+  task: Periodic,
+  listen: (now: () => void) => Promise<{ close(): Promise<void> }>,
+): Service {
+  let listening: { close(): Promise<void> } | null = null;
+  return createService({
+    async start() {
+      listening = await listen(() => task.now());
+      await task.start();
+    },
+    async stop() {
+      await listening?.close();
+      await task.stop();
+    },
+  });
+}

@@ -1,4 +1,7 @@
-/** Something that runs beside the rest of the process from its start until it is stopped. */
+/**
+ * Something that runs beside the rest of the process from its start until it is stopped. What is there from its making on, such as a pool, a
+ * file or a subscription, has `close` instead, which can be called twice, too.
+ */
 export interface Service {
   /**
    * Starts it, and settles when it has started. A second call returns the promise of the first. After `stop` it does

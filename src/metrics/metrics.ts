@@ -48,7 +48,7 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics, WarmStartMe
   streamClosed(): void;
   /** @param seconds from queueing to the claim */
   sessionClaimed(seconds: number): void;
-  /** @param seconds from the claim to the first step */
+  /** @param seconds from the claim until the secrets are opened and the work begins */
   attemptStarted(seconds: number): void;
   /** @param seconds the step's duration */
   stepEnded(step: StepName, outcome: StepOutcome, seconds: number): void;
@@ -159,7 +159,7 @@ function createOwn(registry: Registry) {
     }),
     claimToStart: new Histogram({
       name: "offstage_claim_to_start_seconds",
-      help: "Time from this worker's claim of a session to its first step",
+      help: "Time from this worker's claim of a session until its secrets are opened and its work begins",
       buckets: waitSeconds,
       registers,
     }),

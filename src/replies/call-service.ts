@@ -1,13 +1,12 @@
 import { wasNeverSent } from "../domain/errors/never-sent.ts";
 import { storable } from "../domain/fields/text.ts";
-import { retryAfterMs } from "../domain/time/retry-after.ts";
+import { boundedRetryAfterMs } from "../domain/time/retry-after.ts";
 import { ReplyUnavailable } from "./reply.ts";
 
 const timeLimitMs = 20_000;
 /** Longest answer that is read, in bytes: a page of 200 messages of a thread takes less. */
 const largestAnswer = 8 * 1024 * 1024;
 const longestWords = 500;
-const longestRetryAfterMs = 60 * 60 * 1_000;
 
 /** A service's answer, parsed; `body` is null if it is no JSON. */
 export interface ServiceAnswer {
@@ -33,11 +32,12 @@ export async function callService(service: string, url: string, request: Service
   request.signal.throwIfAborted();
   const answer = await ask(service, url, request);
   const { status, headers } = answer;
+  const wait = boundedRetryAfterMs(headers.get("retry-after"));
   if (status === 429) {
-    throw new ReplyUnavailable(service, "too many requests", { isOpen: false, retryAfterMs: askedMsOf(headers) });
+    throw new ReplyUnavailable(service, "too many requests", { isOpen: false, retryAfterMs: wait });
   }
   if (status >= 500) {
-    throw new ReplyUnavailable(service, `it answered ${status}`, { isOpen: true, retryAfterMs: askedMsOf(headers) });
+    throw new ReplyUnavailable(service, `it answered ${status}`, { isOpen: true, retryAfterMs: wait });
   }
   return answer;
 }
@@ -62,12 +62,6 @@ async function ask(service: string, url: string, request: ServiceRequest): Promi
     const problem = isTimeout ? `it did not answer within ${timeLimitMs / 1_000} s` : "it could not be reached";
     throw new ReplyUnavailable(service, problem, { isOpen: isTimeout || !wasNeverSent(error) });
   }
-}
-
-/** The wait that an answer asks for, at most an hour; null if it asks for none. */
-function askedMsOf(headers: Headers): number | null {
-  const asked = retryAfterMs(headers.get("retry-after"));
-  return asked === null ? null : Math.min(asked, longestRetryAfterMs);
 }
 
 async function readBody(response: Response): Promise<unknown> {

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import type { SandboxFault } from "../domain/errors/sandbox-lost.ts";
 import type { Service } from "../lifecycle/service.ts";
 
 /** Limits on what all processes of one sandbox may use together. */
@@ -76,6 +77,8 @@ export interface SandboxedProcess {
    * The limit that was exceeded, so that every process inside was ended; null if the sandbox ended for another reason.
    */
   exceeded(): Exceeded | null;
+  /** Why the sandbox did not start the command, or lost it; null if the command ended by itself or was ended, or has not yet. */
+  fault(): SandboxFault | null;
   /**
    * Makes further folders visible inside, as if they had been there from the start. Omitted if the sandbox can't.
    * @throws Error with the reason; what is visible then is unknown
@@ -95,6 +98,7 @@ export interface Sandbox {
   /**
    * Resolves an image's name to its content id, by which the image can be named too; null if this machine has no image
    * of that name, or the sandbox has no images.
+   * @throws SessionError sandbox_unavailable if the engine does not say
    */
   imageId(image: string): Promise<string | null>;
   start(request: SandboxRequest): SandboxedProcess;

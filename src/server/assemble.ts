@@ -35,7 +35,7 @@ export interface FirstSignIn {
 export async function assemble(
   { config, logger, traces, isWorker }: { config: Config; logger: Logger; traces: Traces; isWorker: boolean },
   database: Database,
-  stops: Shutdown,
+  shutdown: Shutdown,
 ): Promise<Assembled> {
   // A worker that starts first does not create the organization: the API node does, because it prints the admin key
   // and has the sign-in page.
@@ -44,9 +44,9 @@ export async function assemble(
   const forgeReach = createForgeReach(config);
   const forges = openForges(config, { database, vault, logger, reach: forgeReach });
   const changes = await database.listen(connectionsChannel, (organizationId) => forges.forget(organizationId));
-  stops.add(() => changes.close());
+  shutdown.add(() => changes.close());
   const templates = createTemplates();
-  stops.add(() => templates.close());
+  shutdown.add(() => templates.close());
   const dependencies: Dependencies = {
     config,
     logger,

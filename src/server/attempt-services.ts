@@ -81,6 +81,9 @@ export function createAttemptServices(
 ): AttemptServices {
   const { workerId, database, logger, metrics, traces, vault, sandbox, providers, forges, publicUrl } = parts;
   const operators = createForges(config.forges);
+  const disks =
+    config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks;
+  const folders = createSessionFolders(config.data, disks, sandbox);
   return {
     workerId,
     database,
@@ -94,11 +97,7 @@ export function createAttemptServices(
     devcontainerImages: config.devcontainerImages,
     providers,
     publicUrl,
-    folders: createSessionFolders(
-      config.data,
-      config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
-      sandbox,
-    ),
+    folders,
     mirrors: createMirrors({
       dataDirectory: config.data,
       allowLocalRepositories: config.allowLocalRepositories,
@@ -138,7 +137,7 @@ export function createAttemptServices(
     limits: config.limits,
     checkpointBytes: config.checkpointBytes,
     diskIsFull: async () => !(await hasFreeSpace(config.data, leastRoomBytes)),
-    ownDisks: config.sessionDisks === "image",
+    ownDiskIsFull: (sessionId) => disks.isFull(folders.diskOf(sessionId)),
     socketDirectory: socketDirectory(config),
     permissions: config.permissions,
   };

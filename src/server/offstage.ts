@@ -57,47 +57,47 @@ function requireShared({ databaseUrl, masterKey, publicUrl }: Config, role: Serv
   if (missing !== undefined) throw new InvalidInputError(missing);
 }
 
-async function start(config: Config, logger: Logger, role: ServerRole, stops: Shutdown): Promise<Offstage> {
-  stops.add(reachOutside(config));
+async function start(config: Config, logger: Logger, role: ServerRole, shutdown: Shutdown): Promise<Offstage> {
+  shutdown.add(reachOutside(config));
   const traces = await createTraces(config.traces, (error) => logger.warn({ err: error }, "could not send spans"));
-  stops.add(() => traces.close());
+  shutdown.add(() => traces.close());
   // The database starts, and its schema is migrated, while this process loads its own code.
   const opening = openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
-  stops.add(async () => (await opening.catch(() => null))?.close());
+  shutdown.add(async () => (await opening.catch(() => null))?.close());
   const [database, { assemble, firstSignIn }, apiNode] = await Promise.all([
     opening,
     import("./assemble.ts"),
     role === "worker" ? null : import("./start-api-node.ts"),
   ]);
   const isWorker = role === "worker";
-  const { dependencies, organization } = await assemble({ config, logger, traces, isWorker }, database, stops);
+  const { dependencies, organization } = await assemble({ config, logger, traces, isWorker }, database, shutdown);
   const url =
     apiNode === null
       ? (config.publicUrl ?? "")
-      : await apiNode.startApiNode(dependencies, stops, { alone: role === "all" });
+      : await apiNode.startApiNode(dependencies, shutdown, { alone: role === "all" });
   if (role !== "api") {
     const { startWorkerNode } = await import("./start-worker-node.ts");
-    await startWorkerNode(dependencies, url, stops);
+    await startWorkerNode(dependencies, url, shutdown);
   }
-  if (isWorker && config.metricsPort !== null) await startStatusServer(dependencies, config.metricsPort, stops);
+  if (isWorker && config.metricsPort !== null) await startStatusServer(dependencies, config.metricsPort, shutdown);
   let stopped: Promise<void> | null = null;
   return {
     url,
     database,
     first: await firstSignIn(database, organization, url),
-    stop: () => (stopped ??= stops.run()),
+    stop: () => (stopped ??= shutdown.run()),
   };
 }
 
 async function startStatusServer(
   { config, logger, metrics, ready }: Dependencies,
   port: number,
-  stops: Shutdown,
+  shutdown: Shutdown,
 ): Promise<void> {
   const { createStatusServer } = await import("../worker/background/status-server.ts");
   const { host, metricsToken: token } = config;
   const status = createStatusServer({ host, port, token, metrics, logger, ready, publicUrl: () => null });
-  await stops.start(status).catch((error: unknown) => {
+  await shutdown.start(status).catch((error: unknown) => {
     throw listenError(error, { host, port }, "OFFSTAGE_METRICS_PORT");
   });
   logger.info({ port: status.port }, "serving health and metrics over HTTP");

@@ -4,32 +4,32 @@ import { createShutdown } from "./shutdown.ts";
 
 test("what was started last stops first, each once", async () => {
   const stopped: string[] = [];
-  const stops = createShutdown();
-  for (const name of ["database", "api", "worker"]) stops.add(() => void stopped.push(name));
-  await stops.run();
-  await stops.run();
+  const shutdown = createShutdown();
+  for (const name of ["database", "api", "worker"]) shutdown.add(() => void stopped.push(name));
+  await shutdown.run();
+  await shutdown.run();
   expect(stopped).toEqual(["worker", "api", "database"]);
 });
 
 test("one that fails keeps none of the others from stopping, and is told", async () => {
   const stopped: string[] = [];
-  const stops = createShutdown();
-  stops.add(() => void stopped.push("database"));
-  stops.add(() => Promise.reject(new Error("no answer")));
-  stops.add(() => void stopped.push("worker"));
-  await expect(stops.run()).rejects.toThrow("no answer");
+  const shutdown = createShutdown();
+  shutdown.add(() => void stopped.push("database"));
+  shutdown.add(() => Promise.reject(new Error("no answer")));
+  shutdown.add(() => void stopped.push("worker"));
+  await expect(shutdown.run()).rejects.toThrow("no answer");
   expect(stopped).toEqual(["worker", "database"]);
 });
 
 test("a service whose start fails halfway stops with the others", async () => {
   const stopped: string[] = [];
-  const stops = createShutdown();
-  stops.add(() => void stopped.push("database"));
+  const shutdown = createShutdown();
+  shutdown.add(() => void stopped.push("database"));
   const api = createService({
     start: () => Promise.reject(new Error("the port is taken")),
     stop: () => Promise.resolve(void stopped.push("api")),
   });
-  await expect(stops.start(api)).rejects.toThrow("the port is taken");
-  await stops.run();
+  await expect(shutdown.start(api)).rejects.toThrow("the port is taken");
+  await shutdown.run();
   expect(stopped).toEqual(["api", "database"]);
 });

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { EventContext } from "../domain/automations/automation.ts";
+import type { TriggerInput } from "../domain/automations/trigger.ts";
 import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
 import { promptLimit } from "../domain/sessions/session.ts";
 import { createFairQueue, type Requester } from "./fair-queue.ts";
@@ -31,11 +32,10 @@ export interface Templates {
    */
   check(instructions: string, asker: Requester): Promise<void>;
   /**
-   * Checks that a trigger's condition, or the key of its runs, can be evaluated.
-   * @param field named in the error
-   * @throws the same errors
+   * Checks that triggers' conditions, and the keys of their runs, can be evaluated.
+   * @throws the same errors; they name the trigger by its index, as in `triggers[0].condition`
    */
-  checkExpression(field: string, expression: string, gives: "bool" | "string", asker: Requester): Promise<void>;
+  checkTriggers(triggers: readonly Pick<TriggerInput, "condition" | "concurrency">[], asker: Requester): Promise<void>;
   /**
    * Reads YAML that others wrote, as an automation's file has it.
    * @throws the same errors
@@ -203,6 +203,17 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
     return [...first, ...(await evaluate(expressions.slice(half), variables, asker))];
   }
 
+  async function checkExpression(
+    field: string,
+    expression: string,
+    gives: "bool" | "string",
+    asker: Requester,
+  ): Promise<void> {
+    const done = await ask({ expression, gives }, asker);
+    if ("problem" in done) throw new InvalidInputError(`${field}: ${done.problem}`);
+    if (!("prompt" in done)) throw errorOf(done, field);
+  }
+
   async function evaluateAll(
     expressions: readonly Expression[],
     variables: ConditionVariables,
@@ -223,10 +234,12 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
       const done = await ask({ instructions, event: null, longest: promptLimit }, asker);
       if (!("prompt" in done)) throw errorOf(done, "instructions");
     },
-    async checkExpression(field, expression, gives, asker) {
-      const done = await ask({ expression, gives }, asker);
-      if ("problem" in done) throw new InvalidInputError(`${field}: ${done.problem}`);
-      if (!("prompt" in done)) throw errorOf(done, field);
+    async checkTriggers(triggers, asker) {
+      for (const [index, { condition, concurrency }] of triggers.entries()) {
+        const field = `triggers[${index}]`;
+        if (condition !== "") await checkExpression(`${field}.condition`, condition, "bool", asker);
+        if (concurrency !== null) await checkExpression(`${field}.concurrency.key`, concurrency.key, "string", asker);
+      }
     },
     async readYaml(yaml, asker) {
       const done = await ask({ yaml }, asker);

@@ -11,13 +11,13 @@ import { withOwnForges } from "./attempt/own-forges.ts";
 import { cloneSource } from "./attempt/session-repositories.ts";
 import type { Clone } from "./clones/clone.ts";
 import { makeClonesAgain, removeSession } from "./clones/clones.ts";
+import { requireSandbox } from "./sandboxed/require-sandbox.ts";
 import { readEnvironments } from "./setup/repository-environment.ts";
 import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent-turn.ts";
 import { chooseAgent } from "./steps/choose-agent.ts";
 import { exportClones } from "./steps/export-work.ts";
 import { firstPrompt, transcriptText } from "./steps/prompt.ts";
 import { setUp, withoutSetup } from "./steps/set-up.ts";
-import { requireSandbox } from "./steps/take-turns.ts";
 import { offeredTools, toolServer } from "./tools/session-tools.ts";
 
 /** What a replay found; both parts are empty or 0 if it repeated the session exactly. */
@@ -114,8 +114,15 @@ async function replay(
     await gateway.close();
   }
   const exported = await exportClones({ session, signal }, services, clones, { coAuthored: false });
-  const different = exported.filter(({ work }, index) => mask.text(work.patch) !== (original.patches[index] ?? ""));
+  const different = exported.filter(({ clone, work }) => mask.text(work.patch) !== patchOf(original, clone));
   return { different: different.map(({ clone }) => clone.repository.name), unused: answers.left() };
+}
+
+/** @throws Error if the session has no such repository */
+function patchOf({ patches }: Pick<RecordedSession, "patches">, { repository }: Clone): string {
+  const patch = patches.get(repository.position);
+  if (patch === undefined) throw new Error(`there is no repository ${repository.position} in the recorded session`);
+  return patch;
 }
 
 async function replayTurns(

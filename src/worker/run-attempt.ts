@@ -30,8 +30,9 @@ import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
 import type { AttemptSignals } from "./worker.ts";
 
-/** How long saving the diff may take after the attempt is over. */
-const salvageMs = 60_000;
+/** How long saving the diff may take after the attempt is over, and from when on its worker shuts down. */
+const salvageMs = 10 * 60_000;
+const lastSalvageMs = 60_000;
 /** How long a cancel waits for that before the session is cancelled; the rest of it follows. */
 const cancelPatienceMs = 3_000;
 
@@ -66,7 +67,7 @@ export async function runAttempt(
       logger.info("an attempt begins");
       try {
         const attempt = beginAttempt({ session, signal, logger }, services);
-        const { outcome, code } = await runToEnd(attempt, services, safePoints, pool);
+        const { outcome, code } = await runToEnd(attempt, services, { safePoints, draining, pool });
         metrics.attemptEnded(outcome, code);
         logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
         span?.set({ "offstage.outcome": outcome });
@@ -86,44 +87,62 @@ interface Outcome {
   readonly code?: FailureCode;
 }
 
+/** An attempt with its secrets, and the worker's services with the forges of its organization. */
+interface Opened {
+  readonly attempt: Attempt;
+  readonly services: AttemptServices;
+}
+
 async function runToEnd(
   begun: Attempt,
   shared: AttemptServices,
-  safePoints: SafePoints,
-  pool: WarmPool,
+  {
+    safePoints,
+    draining,
+    pool,
+  }: { readonly safePoints: SafePoints; readonly draining: AbortSignal; readonly pool: WarmPool },
 ): Promise<Outcome> {
   const claimedAt = performance.now();
-  let attempt = begun;
-  let services = shared;
+  let opened: Opened = { attempt: begun, services: shared };
+  let early: EarlyStart | null = null;
+  const step = namedSteps(() => opened.attempt, shared);
+  // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
+  shared.gateways.prepare();
   try {
-    services = await withOwnForges(shared, begun.session);
-    attempt = await withSecrets(begun, services);
-    services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
-    const summary = await runSteps(attempt, services, safePoints, pool);
+    const workspace = await step("prepare", async () => {
+      const services = await withOwnForges(shared, begun.session);
+      const attempt = await withSecrets(begun, services);
+      opened = { attempt, services };
+      services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
+      early = await startAgentEarly(attempt, services, pool);
+      return prepareWorkspace(attempt, services, early?.begin);
+    });
+    const { attempt, services } = opened;
+    const summary = await runSteps(attempt, services, step, { workspace, safePoints, early });
     await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
     await untilStored(attempt, () => finishSession(services.database, attempt.session, completed));
     return { outcome: "completed" };
   } catch (error) {
-    return endAttempt(attempt, services, error);
+    await (early as EarlyStart | null)?.end();
+    return endAttempt(opened.attempt, opened.services, error, draining);
   }
 }
 
-/** The attempt itself, step by step. @returns the session's summary */
+/** The steps of an attempt from its workspace on. @returns the session's summary */
 async function runSteps(
   attempt: Attempt,
   services: AttemptServices,
-  safePoints: SafePoints,
-  pool: WarmPool,
+  step: RunStep,
+  {
+    workspace,
+    safePoints,
+    early,
+  }: { readonly workspace: Workspace; readonly safePoints: SafePoints; readonly early: EarlyStart | null },
 ): Promise<string> {
-  const step = namedSteps(attempt, services);
   const checkpointer = createCheckpointer(attempt, services);
-  const early = await startAgentEarly(attempt, services, pool);
-  // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
-  if (early === null) services.gateways.prepare();
+  const { clones, missingSetups, checkpoint } = workspace;
   try {
-    const workspace = await step("prepare", () => prepareWorkspace(attempt, services, early?.begin));
-    const { clones, missingSetups, checkpoint } = workspace;
     if (missingSetups.length > 0) await step("setup", () => setUp(attempt, services, missingSetups));
     const origin =
       checkpoint === null
@@ -206,7 +225,12 @@ async function reportNoChange(
 }
 
 /** Records how an attempt ended that did not complete. @throws LeaseLostError */
-async function endAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
+async function endAttempt(
+  attempt: Attempt,
+  services: AttemptServices,
+  error: unknown,
+  draining: AbortSignal,
+): Promise<Outcome> {
   const { session, signal, logger } = attempt;
   const { database } = services;
   const end = await knownEnd(error, attempt, database);
@@ -226,14 +250,14 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
       await untilStored(attempt, () => releaseClaim(database, session, "no database"));
       return { outcome: "released" };
     case "cancelled":
-      return cancelAttempt(attempt, services);
+      return cancelAttempt(attempt, services, draining);
     case "budget":
       await salvage(attempt, services, signal);
       await closeFolders(attempt, services);
       await untilStored(attempt, () => parkSession(database, session, end.shortage.message, end.shortage.neededUsd));
       return { outcome: "waiting" };
     case "failed":
-      return failAttempt(attempt, services, error);
+      return failAttempt(attempt, services, error, draining);
   }
 }
 
@@ -242,8 +266,8 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
  * first. A follow-up that arrives meanwhile is safe: this worker begins no attempt at a session while an earlier one has not
  * settled, and what is saved is refused once another worker has claimed the session.
  */
-async function cancelAttempt(attempt: Attempt, services: AttemptServices): Promise<Outcome> {
-  const saved = salvage(attempt, services, AbortSignal.timeout(salvageMs)).then(() => closeFolders(attempt, services));
+async function cancelAttempt(attempt: Attempt, services: AttemptServices, draining: AbortSignal): Promise<Outcome> {
+  const saved = saveDiff(attempt, services, draining).then(() => closeFolders(attempt, services));
   const patience = new AbortController();
   const over = pause(cancelPatienceMs, undefined, { signal: patience.signal }).catch(() => undefined);
   await Promise.race([saved, over]);
@@ -257,12 +281,32 @@ async function cancelAttempt(attempt: Attempt, services: AttemptServices): Promi
   return { outcome: "cancelled" };
 }
 
+/** Saves the diff of what there is, within bounds that the attempt's own end does not move. */
+async function saveDiff(attempt: Attempt, services: AttemptServices, draining: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const timers = [setTimeout(() => over.abort(), salvageMs)];
+  const hurry = (): void => void timers.push(setTimeout(() => over.abort(), lastSalvageMs));
+  if (draining.aborted) hurry();
+  else draining.addEventListener("abort", hurry, { once: true });
+  try {
+    await salvage(attempt, services, over.signal);
+  } finally {
+    draining.removeEventListener("abort", hurry);
+    for (const timer of timers) clearTimeout(timer);
+  }
+}
+
 /** Ends a failed attempt: the session is tried again if the failure passes by itself. */
-async function failAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
+async function failAttempt(
+  attempt: Attempt,
+  services: AttemptServices,
+  error: unknown,
+  draining: AbortSignal,
+): Promise<Outcome> {
   const failure = await failureOf(error, attempt, services);
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && !holdsFailure(error, "token_in_work"))
-    await salvage(attempt, services, AbortSignal.timeout(salvageMs));
+    await saveDiff(attempt, services, draining);
   await closeFolders(attempt, services);
   const { database, retryForMs } = services;
   const retryAfterMs = error instanceof SessionError ? error.retryAfterMs : undefined;

@@ -126,6 +126,26 @@ describe("a turn", () => {
     expect(sleepers(mark)).toEqual([]);
   });
 
+  it("whose sandbox is lost waits for it", async () => {
+    const sandbox = createUnsandboxed();
+    const { result } = await turn([], {
+      launch: shellProgram("sleep 1; exit 127"),
+      start: ({ command, arguments: parameters }, signal) => ({
+        ...sandbox.start({
+          command,
+          arguments: parameters,
+          environment: {},
+          workspace: folder,
+          home: folder,
+          readOnly: [],
+          signal,
+        }),
+        fault: () => ({ why: "the engine went away", passes: true }),
+      }),
+    });
+    await expect(result).rejects.toMatchObject({ code: "sandbox_unavailable", passing: true });
+  });
+
   it("that can't be told to the store fails with the store's error", async () => {
     const lost = new Error("the lease was lost");
     const { result } = await turn([{ say: "hello" }], { emit: () => Promise.reject(lost) });
@@ -208,6 +228,7 @@ it("ends a turn whose model answers nothing but errors, however busily it is ask
       lastError: "overloaded (HTTP 529)",
       lastErrorPasses: true,
       retryAfterMs: 7_000,
+      unanswered: 0,
     });
   const { result } = await turn([{ hang: true }], { stallMs: 1_000, traffic });
   await expect(result).rejects.toMatchObject({
@@ -216,6 +237,21 @@ it("ends a turn whose model answers nothing but errors, however busily it is ask
     retryAfterMs: 7_000,
     message: expect.stringContaining("overloaded") as string,
   });
+});
+
+it("ends a turn whose model has a request and says nothing, for a while", async () => {
+  const traffic = () =>
+    Promise.resolve({
+      lastActivity: 0,
+      lastAnswer: 0,
+      answered: 0,
+      lastError: null,
+      lastErrorPasses: false,
+      retryAfterMs: null,
+      unanswered: 1,
+    });
+  const { result } = await turn([{ hang: true }], { stallMs: 1_000, traffic });
+  await expect(result).rejects.toMatchObject({ code: "model_error", passing: true });
 });
 
 /** What starts a shell script in the place of a harness. */

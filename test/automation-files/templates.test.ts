@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readTemplates, type Template } from "../../src/automation-files/templates.ts";
+import { openAutomationTemplates, type Template } from "../../src/automation-files/templates.ts";
 import { inputOf } from "../../src/automation-files/read-automation.ts";
 import type { EventContext } from "../../src/domain/automations/automation.ts";
 import { listsEvent } from "../../src/domain/automations/listening.ts";
@@ -21,7 +21,8 @@ import { gitlabSamples } from "../inbound/samples/gitlab.ts";
 import { signDelivery } from "../inbound/sign-delivery.ts";
 
 const blocks = /^<(untrusted-[0-9a-f]{20})>\n([^]*?)\n<\/\1>$/gmu;
-const templates = await readTemplates();
+const files = openAutomationTemplates();
+const templates = await files.list();
 /** A sign that an event's texts get, to find them again. */
 const mark = "§";
 
@@ -64,7 +65,7 @@ function starts({ automation: { triggers } }: Template, name: string | null, eve
 
 describe.each(templates.map((template) => [template.id, template] as const))("%s", (id, template) => {
   test.each(template.samples.map(({ name }) => name))("starts a run by its sample %s", async (sample) => {
-    const { event, name } = await eventOfSample(`${id}/${sample}`);
+    const { event, name } = await eventOfSample(`${id}/${sample}`, files);
     expect(starts(template, name, event)).toBe(true);
     const prompt = render(template, event);
     expect(prompt.replace(blocks, "")).not.toContain("undefined");

@@ -1,4 +1,6 @@
-import { chmod, chown, mkdtemp, open, readFile, rename, rm, stat, type FileHandle } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, mkdtemp, open, readFile, rename, rm, stat, writeFile, type FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -90,6 +92,33 @@ test("a server that still shuts down is waited for, and another one started", as
   await server.stop();
   expect(lines).toEqual([]);
 });
+
+test("a server that no longer answers, and has not ended yet, is waited for", async () => {
+  const { logger } = recordingLogger();
+  const first = await startEmbeddedServer({ directory, logger });
+  await first.stop();
+  // What is left of such a server: its process, and its id in the folder, which keeps another server from starting.
+  const ending = spawn("sh", ["-c", 'read line; rm "$0"', join(directory, "postmaster.pid")], { cwd: directory });
+  await writeFile(join(directory, "postmaster.pid"), `${ending.pid}\n`);
+  let isUp = false;
+  const starting = startEmbeddedServer({ directory, logger }).then((server) => {
+    isUp = true;
+    return server;
+  });
+  // Another server would have been sent away by then, as the control shows.
+  await expect(startUnwarned()).rejects.toThrow(/postmaster.pid/u);
+  expect(isUp).toBe(false);
+  ending.stdin.end("\n");
+  await (await starting).stop();
+});
+
+/** A server that is started without a look at who is there. */
+async function startUnwarned(): Promise<void> {
+  const place = await prepareEmbeddedPaths(directory);
+  const child = launch(await findProgram(place), place, log.fd);
+  await once(child, "exit");
+  throw new Error(await readFile(`${directory}.log`, "utf8"));
+}
 
 test("a server that ends by itself is started again at once, and with growing pauses while it does not come up", async () => {
   const { logger, lines } = recordingLogger();

@@ -231,3 +231,30 @@ test("no migration from 0050 on holds two of the tables that other nodes write, 
   }
   expect(several).toEqual([]);
 });
+
+/** Indexes that a migration makes while nobody may write to their table, which is there and may be large. */
+function blockingIndexes(sql: string): string[] {
+  const code = sql.replaceAll(/--[^\n]*/gu, "");
+  const made = new Set([...code.matchAll(/create table (?:if not exists )?(\w+)/giu)].map(([, table]) => table));
+  return [...code.matchAll(/create (?:unique )?index (?!concurrently)(?:if not exists )?(\w+)\s+on\s+(\w+)/giu)]
+    .filter(([, , table]) => !made.has(table) && !small.has(table ?? ""))
+    .map(([, index, table]) => `${index} on ${table}`);
+}
+
+/** Tables of a few rows for each person. */
+const small: ReadonlySet<string> = new Set(["forge_account"]);
+/** The first migration that builds its indexes while others write. */
+const firstWithoutBlocking = 41;
+
+test("no migration builds an index on a table that may be large while nobody can write to it", async () => {
+  const control =
+    "create table made (a int);\ncreate index a on made (a);\ncreate unique index b\n  on session (id);\n-- create index c on job (id);";
+  expect(blockingIndexes(control)).toEqual(["b on session"]);
+  const names = (await readdir(migrations)).filter((name) => name.endsWith(".sql"));
+  const checked = names.filter((name) => Number(name.slice(0, 4)) >= firstWithoutBlocking || name.startsWith("0022"));
+  expect(checked.length).toBeGreaterThan(30);
+  for (const name of checked) {
+    const found = blockingIndexes(await readFile(join(migrations, name), "utf8"));
+    expect({ name, found }).toEqual({ name, found: [] });
+  }
+});

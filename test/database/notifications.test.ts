@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
@@ -65,7 +66,14 @@ async function overTcp(heard: (text: string, socket: Socket) => void = () => und
     own.url.replace("postgres://offstage@/", "postgres://offstage@host/"),
   );
   const socketPath = `${searchParams.get("host") ?? host}/.s.PGSQL.5432`;
+  /** Connections that the relay accepted and never answers. */
+  const ignored: Socket[] = [];
+  const relayed = { ignores: false };
   const relay = createServer((node) => {
+    if (relayed.ignores) {
+      ignored.push(node.on("error", () => undefined).resume());
+      return;
+    }
     const server = connect(socketPath);
     node.on("data", (chunk: Buffer) => heard(chunk.toString("latin1"), node));
     for (const [from, to] of [
@@ -81,7 +89,7 @@ async function overTcp(heard: (text: string, socket: Socket) => void = () => und
   const url = `postgres://offstage@127.0.0.1:${port}${pathname}`;
   const database = await openDatabase({ url, directory: "", logger: createLogger("error") });
   closing.push(own.close, () => new Promise((resolve) => relay.close(() => resolve())), database.close);
-  return { database, port };
+  return { database, port, relayed, ignored };
 }
 
 test("a connection that is lost while it begins to listen is replaced by one, and no word is heard twice", async () => {
@@ -128,4 +136,15 @@ test("a node that closes while it begins to listen leaves no connection behind",
     );
     return rows.length === 0;
   }, "its connections are gone");
+});
+
+test("a node that closes while a database does not answer it waits for its own connection alone", async () => {
+  const { database, relayed, ignored } = await overTcp();
+  relayed.ignores = true;
+  const listening = database.listen("channel", () => undefined);
+  await waitFor(() => ignored.length === 1, "it begins to listen");
+  const closed = once(ignored[0] as Socket, "close");
+  await database.close();
+  await Promise.all([listening, closed]);
+  expect(ignored).toHaveLength(1);
 });

@@ -43,3 +43,18 @@ test("a write into a connection that is gone counts as a lost one", async () => 
   // Of others it is no sign.
   expect(isConnectionError(broken)).toBe(false);
 });
+
+test("a connection to a server that takes reads alone is not used again", async () => {
+  const { database } = testDatabase;
+  const pidOf = async (): Promise<unknown> => (await database.pool.query("select pg_backend_pid() as pid")).rows[0];
+  const before = await pidOf();
+  expect(await pidOf()).toEqual(before);
+  const error = await errorOf(
+    database.transaction(async (transaction) => {
+      await transaction.query("set transaction read only");
+      await transaction.query("create table after_failover ()");
+    }),
+  );
+  expect({ error: String(error), isLost: isConnectionError(error) }).toMatchObject({ isLost: true });
+  expect(await pidOf()).not.toEqual(before);
+});

@@ -216,6 +216,16 @@ test("what was stored under a master key is read after a restore with that key, 
   const without = await start(elsewhere);
   const lost = await without.client.session.create({ prompt: "say hello" });
   expect((await untilOver(without.client, lost.id)).failure?.code).toBe("secret_unavailable");
+  const { events } = await without.client.session.events(lost.id);
+  expect(events).toContainEqual(
+    expect.objectContaining({
+      type: "step.failed",
+      data: expect.objectContaining({
+        step: "prepare",
+        failure: expect.objectContaining({ code: "secret_unavailable" }),
+      }),
+    }),
+  );
   await without.kill("SIGTERM");
   const withKey = await start({ ...elsewhere, OFFSTAGE_MASTER_KEY: key });
   const { id } = await withKey.client.session.create({ prompt: "say hello" });

@@ -314,3 +314,48 @@ test("a branch that was deleted after its merge is not made again, until there i
   expect(await session.lines("more.txt")).toEqual(["more"]);
   expect(await world.forge.pullRequests("acme", session.name)).toHaveLength(2);
 });
+
+describe("a target that is another one between two turns", () => {
+  const targetOf = async ({ id }: Begun): Promise<string[]> =>
+    (await client.session.get(id)).pullRequests.map(({ number, target }) => `${number} ${target}`);
+
+  test("since the default branch was renamed: the pull request is for its new name, and conflicts with it are resolved", async () => {
+    const session = await begin();
+    await world.forge.renameBranch("acme", session.name, "main", "trunk");
+    await say(session, "write d.txt: d");
+    expect(await world.forge.pullRequests("acme", session.name)).toMatchObject([{ number: 1, base: "trunk" }]);
+    expect(await targetOf(session)).toEqual(["1 trunk"]);
+    await inOtherClone(
+      world,
+      session.url,
+      "sed -i s/5/cinq/ a.txt && git commit -qam T && git push -q origin HEAD:trunk",
+    );
+    told.length = 0;
+    await client.session.resolveConflicts(session.id);
+    expect(await untilOver(client, session.id)).toMatchObject({ status: "completed", failure: null });
+    expect(await session.lines("a.txt")).toEqual(["1", "2", "3", "4", "five", "cinq"]);
+  });
+
+  test("since a reviewer chose it", async () => {
+    const session = await begin();
+    await world.forge.commit("acme", session.name, "release", { "r.txt": "r\n" });
+    world.forge.retarget("acme", session.name, 1, "release");
+    await say(session, "write d.txt: d");
+    expect(await world.forge.pullRequests("acme", session.name)).toMatchObject([{ number: 1, base: "release" }]);
+    expect(await targetOf(session)).toEqual(["1 release"]);
+  });
+
+  test("since the default branch was renamed before there was a pull request", async () => {
+    const name = `moving-${(count += 1)}`;
+    const { url } = await world.forge.createRepository("acme", name, { "a.txt": "1\n" });
+    const { id } = await client.session.create({ prompt: "say hello", repositories: [url] });
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
+    await world.forge.renameBranch("acme", name, "main", "trunk");
+    await client.session.message(id, { message: "write d.txt: d" });
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+    expect(await world.forge.pullRequests("acme", name)).toMatchObject([{ number: 1, base: "trunk" }]);
+    expect((await noticesOf(client, id)).join("\n")).toContain(
+      `for the branch trunk from here on, in the place of main`,
+    );
+  });
+});

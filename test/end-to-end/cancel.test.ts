@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { StepName } from "../../src/domain/sessions/step.ts";
@@ -30,8 +32,8 @@ const processes = (): string[] =>
     (line) => line.includes(world.data) || line.includes(world.forge.url) || line.includes(`sleep ${mark}`),
   );
 
-/** Checkpoints, which have an index of their own, pass it; the commit does not. */
-const slowFilter = `[ -n "$GIT_INDEX_FILE" ] || sleep ${mark}; cat`;
+/** Checkpoints, which have an index of their own, pass it; the commit waits in it until it is let go. */
+const slowFilter = `[ -n "$GIT_INDEX_FILE" ] || { sleep ${mark} & until [ -e .git/go ]; do sleep 0.1; done; kill $!; }; cat`;
 
 /** Each step, and what makes it last. */
 const steps: readonly [StepName, hang: Failure | null, prompt: string][] = [
@@ -57,6 +59,8 @@ test.each(steps)(
     else await waitFor(() => world.forge.pendingFailures() === 0, "the step hangs");
     await client.session.cancel(id);
     expect((await untilOver(client, id)).status).toBe("cancelled");
+    // The diff is saved in its own time.
+    if (step === "commit") await writeFile(join(world.data, "sessions", id, "workspace", name, ".git/go"), "");
     await waitFor(() => processes().length === 0, "everything that worked on it is gone");
     expect(await world.forge.pullRequests("acme", name)).toEqual([]);
   },

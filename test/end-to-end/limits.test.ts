@@ -104,6 +104,48 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
   });
 });
 
+describe.skipIf(!canLimit())("a turn that takes too much memory", () => {
+  beforeAll(async () => {
+    world = await createWorld(script);
+    ({ offstage, client } = await startInProcess(world, {
+      OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+      OFFSTAGE_SANDBOX_MEMORY_MB: "512",
+    }));
+  });
+
+  afterAll(async () => {
+    await offstage?.stop();
+    await world?.close();
+  });
+
+  const hog = `node -e "const all=[];for(;;)all.push(Buffer.alloc(1e7,1))"`;
+
+  async function retriesOf(id: string): Promise<string[]> {
+    const { events } = await client.session.events(id, { limit: 1_000 });
+    return events.flatMap(({ type, data }) =>
+      type === "session.status" && data.retry !== undefined ? [data.retry.code] : [],
+    );
+  }
+
+  test("is resumed three times, and then fails for good", async () => {
+    const { id } = await client.session.create({ prompt: `shell ${hog}` });
+    expect(await untilOver(client, id)).toMatchObject({
+      status: "failed",
+      failure: { code: "resources_exhausted", passing: true },
+    });
+    expect(await retriesOf(id)).toEqual(Array.from({ length: 3 }, () => "resources_exhausted"));
+  });
+
+  test("once goes on with what it had made", async () => {
+    const { url } = await world.forge.createRepository("acme", "hungry-once", { "a.txt": "a\n" });
+    const prompt = `write made.txt: before it, then shell test -e $HOME/again || { touch $HOME/again; ${hog}; }, then write more.txt: after it`;
+    const { id } = await client.session.create({ prompt, repositories: [url] });
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+    expect(await retriesOf(id)).toEqual(["resources_exhausted"]);
+    expect((await client.session.diff(id)).repositories[0]?.patch).toMatch(/made\.txt[^]*more\.txt/u);
+  });
+});
+
 /** With a disk of each session's own, which needs root and loop devices. */
 describe.skipIf(!canLimit() || noImages !== null)("a session with a disk of its own", () => {
   beforeAll(async () => {

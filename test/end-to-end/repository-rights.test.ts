@@ -1,8 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
+import type { TestForge } from "../forge/server.ts";
 import type { RepositoryFacts } from "../forge/state.ts";
+import { makeKey, sshServerProblem, startSshServer, type SshServer } from "../worker/ssh-server.ts";
 import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
@@ -91,4 +96,88 @@ test("a change of workflows without the scope for it is told before the push, an
   } finally {
     world.forge.setScopes(null);
   }
+});
+
+describe("a server without an API, on which the right to push is asked of git", () => {
+  interface Started {
+    readonly client: Client;
+    readonly world: World;
+  }
+
+  /** @param more further settings, made once the forge is there */
+  async function onPlainGit(
+    work: (started: Started) => Promise<void>,
+    more: (forge: TestForge) => Promise<Record<string, string>> = () => Promise.resolve({}),
+  ): Promise<void> {
+    const own = await createWorld(script);
+    const { url, token } = own.forge;
+    const started = await startInProcess(own, {
+      OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+      OFFSTAGE_FORGES: JSON.stringify([{ kind: "git", webUrl: url, token }]),
+      ...(await more(own.forge)),
+    });
+    try {
+      await work({ client: started.client, world: own });
+    } finally {
+      await started.offstage.stop();
+      await own.close();
+    }
+  }
+
+  /** A session that would change something, and how many requests to a model it took. */
+  async function workOn({ client: asked, world: { model } }: Started, url: string) {
+    const before = model.requests.length;
+    const { id } = await asked.session.create({ prompt: "write a.txt: a", repositories: [url] });
+    const done = await untilOver(asked, id);
+    return { done, requests: model.requests.length - before };
+  }
+
+  const denied = { status: "failed", failure: { code: "repository_access_denied", passing: false } };
+
+  test("over HTTP", () =>
+    onPlainGit(async (started) => {
+      const { forge } = started.world;
+      const { url } = await forge.createRepository("acme", "app", { "README.md": "# Before\n" });
+      forge.describe("acme", "app", { gitPush: false });
+      const refused = await workOn(started, url);
+      expect(refused).toMatchObject({ done: denied, requests: 0 });
+      expect(refused.done.failure?.reason).toContain("Permission denied to the token's user");
+      // The control: the same credential, which may.
+      forge.describe("acme", "app", {});
+      const allowed = await workOn(started, url);
+      expect(allowed.done).toMatchObject({ status: "completed", failure: null });
+      expect(allowed.requests).toBeGreaterThan(0);
+    }));
+
+  const problem = sshServerProblem();
+
+  test.skipIf(problem !== null)(`by ssh${problem === null ? "" : ` (not tried: ${problem})`}`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "offstage-rights-"));
+    let server: SshServer | undefined;
+    async function startSsh(forge: TestForge): Promise<Record<string, string>> {
+      server = await startSshServer(join(folder, "sshd"), dirname(dirname(forge.pathOf("acme", "app"))));
+      const key = await makeKey(join(folder, "key"));
+      const known = join(folder, "known");
+      await server.authorize(await readFile(`${key}.pub`, "utf8"));
+      await writeFile(known, server.knownHost);
+      return { OFFSTAGE_SSH_KEYS: JSON.stringify({ "127.0.0.1": key }), OFFSTAGE_SSH_KNOWN_HOSTS: known };
+    }
+    try {
+      await onPlainGit(async (started) => {
+        await started.world.forge.createRepository("acme", "app", { "README.md": "# Before\n" });
+        const url = `${server?.url ?? ""}/acme/app`;
+        await server?.readOnly(true);
+        const refused = await workOn(started, url);
+        expect(refused).toMatchObject({ done: denied, requests: 0 });
+        expect(refused.done.failure?.reason).toContain("marked as read only");
+        await server?.readOnly(false);
+        const allowed = await workOn(started, url);
+        expect(allowed.done).toMatchObject({ status: "completed", failure: null });
+        expect(allowed.requests).toBeGreaterThan(0);
+      }, startSsh);
+    } finally {
+      await server?.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
 });

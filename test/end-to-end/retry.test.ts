@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
+import type { Action } from "../model/server.ts";
 import { descendantsOf } from "../chaos/processes.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -12,12 +13,13 @@ import { obey } from "./script.ts";
 let world: World;
 let offstage: Offstage;
 let client: Client;
-let isModelAway = false;
+/** What the model does instead of answering whoever is patient; null: it is well. */
+let trouble: Action | null = null;
 
 beforeAll(async () => {
   world = await createWorld((message) => {
-    const isAsked = message.includes("be patient");
-    return isAsked && isModelAway ? [{ fail: { status: 503, message: "overloaded for a while" } }] : obey(message);
+    const answers = obey(message);
+    return message.includes("be patient") && trouble !== null ? [[...answers.slice(0, 1), trouble]] : answers;
   });
   ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
 });
@@ -35,10 +37,11 @@ async function repository(): Promise<{ name: string; url: string }> {
   return { name, url };
 }
 
-const untilRetried = (id: string): Promise<SessionDetail> =>
+/** The session once it is queued for a retry, or has failed. */
+const untilRetried = (id: string, of = client): Promise<SessionDetail> =>
   waitFor(async () => {
-    const session = await client.session.get(id);
-    return session.retry === null ? null : session;
+    const session = await of.session.get(id);
+    return session.retry === null && session.failure === null ? null : session;
   }, "the session was queued for a retry");
 
 /** How often the session went back to the queue for a retry, by code, and how many turns ended. */
@@ -64,14 +67,45 @@ test("a forge that is away for a while fails nothing: one turn, one pull request
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
 });
 
-test("a model that is overloaded for a while is asked again", async () => {
-  isModelAway = true;
-  const { id } = await client.session.create({ prompt: "be patient\nsay done" });
+const overloaded = "overloaded for a while";
+test.each<[string, Action, string]>([
+  ["is overloaded for a while", { fail: { status: 503, message: overloaded } }, overloaded],
+  ["is away behind a proxy with a status of its own", { fail: { status: 522, message: overloaded } }, overloaded],
+  ["breaks its answer off", { cut: true }, ""],
+  [
+    "says in the midst of its answer that it is overloaded",
+    { failMidway: { status: 529, message: overloaded } },
+    overloaded,
+  ],
+])("a model that %s is asked again", async (_, how, words) => {
+  trouble = how;
+  const { id } = await client.session.create({ prompt: "be patient\nsay all of this is done, at last" });
   expect(await untilRetried(id)).toMatchObject({
-    retry: { code: "model_error", reason: expect.stringContaining("overloaded for a while") as string },
+    retry: { code: "model_error", reason: expect.stringContaining(words) as string },
   });
-  isModelAway = false;
+  trouble = null;
   expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+});
+
+test("a model that takes a request and never answers is asked again", async () => {
+  let isSilent = true;
+  const silent = await createWorld((message) => (isSilent ? [{ hang: true }] : obey(message)));
+  const started = await startInProcess(silent, {
+    OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+    OFFSTAGE_STALL_SECONDS: "10",
+  });
+  try {
+    const { id } = await started.client.session.create({ prompt: "say done" });
+    expect(await untilRetried(id, started.client)).toMatchObject({
+      failure: null,
+      retry: { code: "model_error", reason: expect.stringMatching(/has not answered for \d+ s/u) as string },
+    });
+    isSilent = false;
+    expect(await untilOver(started.client, id)).toMatchObject({ status: "completed", failure: null });
+  } finally {
+    await started.offstage.stop();
+    await silent.close();
+  }
 });
 
 test("a harness that is killed resumes its turn, with what it had made", async () => {

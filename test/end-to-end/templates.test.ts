@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readTemplates } from "../../src/automation-files/templates.ts";
+import { openAutomationTemplates } from "../../src/automation-files/templates.ts";
 import type { Client } from "../../src/client.ts";
 import type { AutomationTemplate, TemplateSample } from "../../src/domain/automations/automation-file.ts";
 import { sampleDelivery } from "../../src/inbound/sources/source.ts";
@@ -222,7 +222,7 @@ const outcomes: Readonly<Record<string, (run: Run) => Promise<void>>> = {
   },
 };
 
-const all = (await readTemplates()).flatMap(({ automation, samples }) =>
+const all = (await openAutomationTemplates().list()).flatMap(({ automation, samples }) =>
   samples.map((sample) => ({ automation, sample })),
 );
 

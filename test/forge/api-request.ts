@@ -141,6 +141,17 @@ export function endPullRequest(
   return ended;
 }
 
+/** Gives each open pull request the target that is said of it. */
+export function changeTargets(
+  state: ForgeState,
+  { owner, name }: Pick<Place, "owner" | "name">,
+  targetOf: (pull: KeptPullRequest) => string,
+): void {
+  const pulls = state.pulls.get(`${owner}/${name}`) ?? [];
+  for (const [index, pull] of pulls.entries())
+    if (pull.state === "open") pulls[index] = { ...pull, base: targetOf(pull) };
+}
+
 /** Changes what a PATCH says: the text of a pull request, or that it is closed. */
 export function patchPullRequest(
   state: ForgeState,

@@ -188,10 +188,9 @@ function answerAzure(state: ForgeState, pathname: string, request: ApiRequest, i
       ? unknown
       : answerAsAzure(state, request, pulls)
     : (answerAsCollection(state, pathname, request) ?? unknown);
-  if (request.method !== "POST" || state.failures[0]?.kind !== "loseAnswer" || isAboutRights(request.path))
-    return answer;
-  state.failures.shift();
-  return { status: null };
+  return request.method !== "POST" || isAboutRights(request.path)
+    ? answer
+    : (lostAnswer(state, request.path) ?? answer);
 }
 
 function repositoryIn(below: string): { owner: string; name: string; path: string } | null {
@@ -226,17 +225,17 @@ function answerOf(state: ForgeState, dialect: Dialect | undefined, request: ApiR
   const refusal = refusalOfPerson(state, request);
   if (refusal !== null) return dialect.refused(state, refusal.status, refusal.words);
   const answer = dialect.answer(state, request, pulls);
-  return method === "POST" && losesAnswer(state, path) ? { status: null } : answer;
+  return method === "POST" ? (lostAnswer(state, path) ?? answer) : answer;
 }
 
-/** Whether the next failure is that the answer to what was made is lost. */
-function losesAnswer(state: ForgeState, path: string): boolean {
+/** What is answered if the next failure is that the answer to what was made is lost; null if it is not. */
+function lostAnswer(state: ForgeState, path: string): Answer | null {
   const [failure] = state.failures;
   const isComment = /\/(?:comments|replies)$/u.test(path);
-  if (failure?.kind !== "loseAnswer" || (failure.at === "comment" && !isComment)) return false;
+  if (failure?.kind !== "loseAnswer" || (failure.at === "comment" && !isComment)) return null;
   state.failures.shift();
   if (isComment) state.lostComments += 1;
-  return true;
+  return failure.as === undefined ? { status: null } : { status: 201, text: failure.as };
 }
 
 /** The next failure as an answer, if it is for this request; null if not. */
@@ -256,7 +255,11 @@ function failureAnswer(failure: ApiFailure, path: string): Answer | null {
   if (!isMeant) return null;
   switch (failure.kind) {
     case "status":
-      return refusedByGitHub(failure.status, "Server Error");
+      return failure.body === undefined
+        ? refusedByGitHub(failure.status, "Server Error")
+        : { status: failure.status, body: failure.body };
+    case "page":
+      return { status: 200, headers: { "Content-Type": "text/html" }, text: failure.text };
     case "primaryLimit": {
       const reset = Math.ceil(Date.now() / 1_000) + failure.resetInSeconds;
       const refusal = refusedByGitHub(failure.status ?? 403, "API rate limit exceeded for user ID 1.");
@@ -280,9 +283,13 @@ function failureAnswer(failure: ApiFailure, path: string): Answer | null {
 /** A GitHub App's two calls, with its own token: which installation is it, and a token of that one. */
 function answerApp(state: ForgeState, { place, path, token }: ApiRequest): Answer {
   if (state.app === null || !isAppToken(token, state.app))
-    return refusedByGitHub(401, "A JSON web token could not be decoded");
+    return {
+      ...refusedByGitHub(401, "'Expiration time' claim ('exp') is too far in the future"),
+      headers: { Date: new Date(Date.now() + (state.app?.clockAheadMs ?? 0)).toUTCString() },
+    };
   if (path === "/installation") return { status: 200, body: installationShape(place, state.app.id) };
   const given = newInstallationToken();
-  state.tokens.add(given.token);
+  if (state.app.knowsTokensAfterMs === undefined) state.tokens.add(given.token);
+  else setTimeout(() => state.tokens.add(given.token), state.app.knowsTokensAfterMs);
   return { status: 201, body: given };
 }

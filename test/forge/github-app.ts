@@ -4,6 +4,10 @@ import { createSign, createVerify, generateKeyPairSync, randomBytes } from "node
 export interface RegisteredApp {
   readonly id: number;
   readonly publicKey: string;
+  /** How far the forge's clock is ahead of this machine's. */
+  readonly clockAheadMs?: number;
+  /** How long the forge does not know a token that it gave. */
+  readonly knowsTokensAfterMs?: number;
   /** What it was registered with. */
   readonly permissions?: Readonly<Record<string, string>>;
   readonly events?: readonly string[];
@@ -27,8 +31,8 @@ export function isAppToken(token: string, app: RegisteredApp): boolean {
     iat: number;
     exp: number;
   };
-  const now = Date.now() / 1_000;
-  return Number(iss) === app.id && iat <= now && exp > now && exp - iat <= longestMinutes * 60;
+  const now = (Date.now() + (app.clockAheadMs ?? 0)) / 1_000;
+  return Number(iss) === app.id && iat <= now && exp > now && exp - now <= longestMinutes * 60;
 }
 
 export function newInstallationToken(): { token: string; expires_at: string; permissions: Record<string, string> } {

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isAboutRights, isApi, serveApi } from "./api.ts";
-import { endPullRequest, proposePullRequest, showPullRequests, type Proposal } from "./api-request.ts";
+import { changeTargets, endPullRequest, proposePullRequest, showPullRequests, type Proposal } from "./api-request.ts";
 import { azureGitPlace, azurePathIn } from "./azure-places.ts";
 import { runCi } from "./ci.ts";
 import { tipOf } from "./commits.ts";
@@ -86,6 +86,10 @@ export interface TestForge {
   quickActions(): readonly string[];
   /** Opens a pull request of a branch that is there, as a person on the forge would. */
   propose(owner: string, name: string, proposal: Proposal): void;
+  /** Gives an open pull request another target, as a reviewer on the forge would. */
+  retarget(owner: string, name: string, number: number, target: string): void;
+  /** Renames a branch as a person on the forge would: open pull requests into it are for its new name, as the default branch is. */
+  renameBranch(owner: string, name: string, branch: string, newName: string): Promise<void>;
   /** Closes a pull request, as a person on the forge would. */
   endPullRequest(owner: string, name: string, number: number, state: "closed" | "merged"): void;
   /**
@@ -105,6 +109,8 @@ export interface TestForge {
   readonly lfs: LfsState & { pathOf(owner: string, name: string, oid: string): string };
   /** From here on the forge also takes tokens that it gave to this App. */
   registerApp(app: RegisteredApp): void;
+  /** From here on the forge takes none of the tokens that it gave to an App so far. */
+  forgetAppTokens(): void;
   failNext(failure: Failure): Promise<void>;
   /** Failures that nothing has met yet. */
   pendingFailures(): number;
@@ -189,6 +195,15 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     pathOf: (owner, name) => join(root, owner, `${name}.git`),
     pullRequests: (owner, name) => Promise.resolve(pulls.get(`${owner}/${name}`) ?? []),
     propose: (owner, name, proposal) => proposePullRequest(state, { owner, name }, proposal),
+    retarget: (owner, name, number, target) =>
+      changeTargets(state, { owner, name }, (pull) => (pull.number === number ? target : pull.base)),
+    async renameBranch(owner, name, branch, newName) {
+      const bare = join(root, owner, `${name}.git`);
+      // git moves HEAD with it.
+      await run("git", ["-C", bare, "branch", "--move", branch, newName], { env: gitEnvironment });
+      refs.changed(bare);
+      changeTargets(state, { owner, name }, ({ base }) => (base === branch ? newName : base));
+    },
     endPullRequest: (owner, name, number, ending) => void endPullRequest(state, { owner, name }, number, ending),
     lag: (longestMs, shortestMs = longestMs) => {
       // What is there already is known.
@@ -248,6 +263,9 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
       pathOf: (owner: string, name: string, oid: string) => contentPath(root, `${owner}/${name}`, oid),
     }),
     registerApp: (app) => void (state.app = app),
+    forgetAppTokens: () => {
+      for (const given of state.tokens) if (given.startsWith("ghs_")) state.tokens.delete(given);
+    },
     failNext: async (failure) => {
       if (failure.kind === "rejectPush") await rejectPushes(root, failure);
       else failures.push(failure);
@@ -382,8 +400,9 @@ async function handle(
     return;
   }
   const isPush = `${pathname}${search}`.includes("git-receive-pack");
-  if (isPush && state.facts.get(`${git[1]}/${git[2]}`)?.push === false) {
-    response.writeHead(403).end("Permission denied to the token's user");
+  const { push: mayPush, gitPush } = state.facts.get(`${git[1]}/${git[2]}`) ?? {};
+  if (isPush && (mayPush === false || gitPush === false)) {
+    response.writeHead(403, { "Content-Type": "text/plain" }).end("Permission denied to the token's user");
     return;
   }
   const bare = join(state.root, git[1] ?? "", `${git[2]}.git`);

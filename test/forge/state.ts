@@ -69,11 +69,23 @@ export type Failure =
    * An answer with this status, of the API for pull requests; `repository`: of that for a repository's rights. To a question about the
    * named repository, or about any.
    */
-  | { readonly kind: "status"; readonly status: number; readonly at?: "repository"; readonly name?: string }
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      readonly at?: "repository";
+      readonly name?: string;
+      /** Its body, if not that of an error of the server. */
+      readonly body?: unknown;
+    }
+  /** Another's page, or nothing, in the place of an answer of the API, with status 200. */
+  | { readonly kind: "page"; readonly text: string }
   /** A request is taken and never answered; `api`: one of the API for pull requests. */
   | { readonly kind: "hang"; readonly at: "fetch" | "push" | "lfs" | "api" | "repository" }
-  /** Something is made, such as a pull request, and the connection cut before the answer; `comment`: a comment or a reply. */
-  | { readonly kind: "loseAnswer"; readonly at?: "comment" }
+  /**
+   * Something is made, such as a pull request, and the connection cut before the answer; `comment`: a comment or a reply. With `as` this
+   * text is answered in its place, with status 201.
+   */
+  | { readonly kind: "loseAnswer"; readonly at?: "comment"; readonly as?: string }
   /** The limit of requests in an hour is used up (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). */
   | { readonly kind: "primaryLimit"; readonly resetInSeconds: number; readonly status?: 403 | 429 }
   /** Too much at once; without a time, as GitHub often is. */
@@ -89,6 +101,8 @@ export interface RepositoryFacts {
   readonly mirror?: boolean;
   readonly hasPullRequests?: boolean;
   readonly push?: boolean;
+  /** False: git takes no push, whatever the API says of the token's user. */
+  readonly gitPush?: boolean;
   readonly allowForking?: boolean;
   /** Owner of the repository that this is a fork of. */
   readonly forkOf?: string;

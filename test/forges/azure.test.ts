@@ -127,7 +127,7 @@ describe("odd answers of Azure DevOps", () => {
 
   it.each<[string, Answer]>([
     ["203 with a page", { status: 203, headers: html, body: "<html>Sign in" }],
-    ["200 with a page", { status: 200, headers: html, body: "<html>Sign in" }],
+    ["200 with a page to sign in", { status: 200, headers: html, body: "<html>Sign in" }],
     ["a way to sign in", { status: 302, headers: { location: "https://spsprodeus.vssps.visualstudio.com/_signin" } }],
     ["401 without words", { status: 401, body: "" }],
     ["403 in its words", { status: 403, body: { message: "TF401027: You need the Git 'GenericRead' permission." } }],
@@ -138,6 +138,11 @@ describe("odd answers of Azure DevOps", () => {
       remedy: expect.stringContaining("token") as string,
     });
     expect(asked).toHaveLength(1);
+  });
+
+  it("a page of something else than its sign-in is no answer, and no word on the token", async () => {
+    answer = () => ({ status: 200, headers: html, body: "<html>Down for maintenance</html>" });
+    await expect(find()).rejects.toMatchObject({ code: "forge_unavailable", passing: true });
   });
 
   it("a redirect elsewhere is a repository that was moved", async () => {

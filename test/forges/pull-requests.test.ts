@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import Markdown from "react-markdown";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { SessionError } from "../../src/domain/errors/errors.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge } from "../../src/forges/forge.ts";
 import { createForges } from "../../src/forges/forges.ts";
@@ -121,11 +122,51 @@ describe.each(adapters)("%s", (kind, create, noDifference, owner = "acme", forge
     expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
   });
 
+  it("reads one whose target was changed, and of which the branches say nothing, by its number", async () => {
+    const { name, forge, address, signal } = await setting();
+    await forgeOf().commit(owner, name, "release", { "c.txt": "c\n" });
+    await forge.openPullRequest(address, request, signal);
+    forgeOf().retarget(owner, name, 1, "release");
+    expect(await forge.findPullRequest(address, "work", "main", signal)).toBeNull();
+    expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({
+      state: "open",
+      head: "work",
+      target: "release",
+    });
+    await forgeOf().renameBranch(owner, name, "release", "stable");
+    expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({ state: "open", target: "stable" });
+  });
+
+  it("is told that a target is not there", async () => {
+    const { name, forge, address, signal } = await setting();
+    const answer = await forge.openPullRequest(address, { ...request, target: "gone" }, signal).then(
+      () => "opened",
+      (error: SessionError) => error.code,
+    );
+    // GitLab opens it all the same, as it shows one whose target was removed later: who opens it has to look.
+    expect(answer).toMatch(
+      kind.startsWith("GitLab") ? /^opened$/u : /^(?:pull_request_refused|repository_not_found)$/u,
+    );
+    expect(await forgeOf().pullRequests(owner, name)).toHaveLength(answer === "opened" ? 1 : 0);
+  });
+
   it("opens one and no more where the answer was lost", async () => {
     const { name, forge, address, signal } = await setting();
     await forgeOf().failNext({ kind: "loseAnswer" });
     expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, state: "open" });
     expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
+  });
+
+  it("takes another's page, and nothing at all, for no answer", async () => {
+    const { name, forge, address, signal } = await setting();
+    await forgeOf().failNext({ kind: "loseAnswer", as: "<html>The site is being updated.</html>" });
+    expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, state: "open" });
+    expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
+    for (const text of ["", "<html>The site is being updated.</html>"]) {
+      await forgeOf().failNext({ kind: "page", text });
+      expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({ number: 1 });
+    }
+    expect(forgeOf().pendingFailures()).toBe(0);
   });
 
   it("opens one and no more where twenty ask at once, and tells each its number", async () => {
@@ -372,6 +413,89 @@ describe("a forge that does not let us in", () => {
       app: { id: "7", privateKey },
     });
     await expect(github.credentials(address(), signal())).rejects.toMatchObject({ code: "repository_access_denied" });
+  });
+});
+
+describe("a GitHub App", () => {
+  async function setting(registered: Partial<Parameters<TestForge["registerApp"]>[0]>) {
+    const forge = await startForge();
+    forge.registerApp({ ...app, ...registered });
+    const { url } = await forge.createRepository("acme", "shop", { "a.txt": "a\n" });
+    const settings = { kind: "github", webUrl: forge.url, apiUrl: forge.apiUrl } as const;
+    const github = createGitHub({ ...settings, app: { id: "7", privateKey: app.privateKey } });
+    return { forge, github, address: parseRepositoryUrl(url) as RepositoryAddress };
+  }
+  const signal = (): AbortSignal => AbortSignal.timeout(hangTimeoutMs);
+
+  it.each([3_600_000, -3_600_000])(
+    "signs by the forge's clock if this machine's is off by %d ms",
+    async (clockAheadMs) => {
+      const { forge, github, address } = await setting({ clockAheadMs });
+      expect(await github.credentials(address, signal())).toMatchObject({ username: "x-access-token" });
+      // It was told once, and knows from there on.
+      expect(forge.asked()).toHaveLength(3);
+      await forge.close();
+    },
+  );
+
+  it("waits until the forge knows a token that it has just given", async () => {
+    const { forge, github, address } = await setting({ knowsTokensAfterMs: 1_500 });
+    expect(await github.findPullRequest(address, "work", "main", signal())).toBeNull();
+    await forge.close();
+  });
+
+  it("gets another token in the place of one that the forge does not take any more", async () => {
+    const { forge, github, address } = await setting({});
+    const find = () => github.findPullRequest(address, "work", "main", signal());
+    expect(await find()).toBeNull();
+    forge.forgetAppTokens();
+    // It is none that the forge may only not know yet.
+    const now = performance.now();
+    vi.spyOn(performance, "now").mockReturnValue(now + 60_000);
+    expect(await find()).toBeNull();
+    vi.restoreAllMocks();
+    await forge.close();
+  });
+});
+
+describe("a forge that asks to be left alone", () => {
+  it.each([
+    [
+      "since it was asked too quickly",
+      422,
+      {
+        message: "Validation Failed",
+        errors: [{ resource: "PullRequest", code: "custom", message: "was submitted too quickly" }],
+      },
+    ],
+    [
+      "by its detection of abuse",
+      403,
+      { message: "You have triggered an abuse detection mechanism. Please wait a few minutes before you try again." },
+    ],
+  ])("%s, without a time, is left alone for a minute", async (_, status, body) => {
+    const { url } = await server.createRepository("acme", `limited-${(count += 1)}`, { "a.txt": "a\n" });
+    const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
+    await server.failNext({ kind: "status", status, body });
+    const asking = github.readPullRequest(
+      parseRepositoryUrl(url) as RepositoryAddress,
+      1,
+      AbortSignal.timeout(hangTimeoutMs),
+    );
+    await expect(asking).rejects.toMatchObject({
+      code: "forge_unavailable",
+      passing: true,
+      retryAfterMs: 60_000,
+      isOpen: false,
+    });
+  });
+
+  it("with 408 is asked again", async () => {
+    const { url } = await server.createRepository("acme", `limited-${(count += 1)}`, { "a.txt": "a\n" });
+    const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
+    await server.failNext({ kind: "status", status: 408 });
+    const address = parseRepositoryUrl(url) as RepositoryAddress;
+    expect(await github.findPullRequest(address, "work", "main", AbortSignal.timeout(hangTimeoutMs))).toBeNull();
   });
 });
 

@@ -108,6 +108,7 @@ describe("what a provider calls worth trying again", () => {
     ["the same in milliseconds", say(429, "slow down", { "retry-after-ms": "5" })],
     ["overload", say(529, "overloaded")],
     ["a gateway's error", say(502, "bad gateway")],
+    ["a status of a proxy's own", say(522, "connection timed out")],
     ["a connection that is cut", (response: ServerResponse) => void response.destroy()],
   ])("is tried again: %s", async (_, trouble) => {
     answers = [trouble, say(200, '{"ok":true}')];
@@ -129,6 +130,7 @@ describe("what a provider calls worth trying again", () => {
   it.each([
     ["what the request itself is to blame for", say(400, "bad")],
     ["a key that is wrong", say(401, "bad key")],
+    ["what the server can't do", say(501, "not implemented")],
     ["what says that it should not be", say(500, "no", { "x-should-retry": "false" })],
     ["what asks for more patience than a harness has", say(429, "tomorrow", { "retry-after": "86400" })],
   ])("is not tried again: %s", async (_, trouble) => {
@@ -162,6 +164,132 @@ describe("what a provider calls worth trying again", () => {
     sent.destroy();
     await gateway.close();
     expect(seen).toHaveLength(1);
+  });
+});
+
+const events = (...data: unknown[]): string => data.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
+
+describe("an answer that began well", () => {
+  const chunk = { choices: [{ delta: { content: "half of it" } }] };
+
+  it.each([
+    [
+      "Anthropic's overload",
+      events(
+        { type: "message_start", message: { model: "m" } },
+        { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
+      ),
+      "Overloaded (overloaded_error)",
+      true,
+    ],
+    [
+      "Anthropic's of a request",
+      events({ type: "error", error: { type: "invalid_request_error", message: "too long" } }),
+      "too long (invalid_request_error)",
+      false,
+    ],
+    [
+      "OpenAI's of its server",
+      events(chunk, { error: { message: "The server had an error", type: "server_error", param: null, code: null } }),
+      "The server had an error (server_error)",
+      true,
+    ],
+    [
+      "OpenAI's of the quota",
+      events(chunk, { error: { message: "no money", type: "insufficient_quota", code: "insufficient_quota" } }),
+      "no money (insufficient_quota, insufficient_quota)",
+      false,
+    ],
+    [
+      "a response that failed",
+      events({ type: "response.failed", response: { model: "m", error: { code: "server_error", message: "broke" } } }),
+      "broke (server_error)",
+      true,
+    ],
+    [
+      "an error event of responses",
+      events({ type: "error", code: "rate_limit_exceeded", message: "slower", param: null, sequence_number: 3 }),
+      "slower (rate_limit_exceeded)",
+      true,
+    ],
+    [
+      "Gemini's overload",
+      events({ candidates: [] }, { error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } }),
+      "The model is overloaded. (503, UNAVAILABLE)",
+      true,
+    ],
+    [
+      "Gemini's in a list",
+      '[{"candidates":[]},{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]',
+      "no (400, INVALID_ARGUMENT)",
+      false,
+    ],
+  ])("and ends with an error is a failure: %s", async (_, body, lastError, lastErrorPasses) => {
+    answers = [say(200, body)];
+    const told: unknown[] = [];
+    const gateway = await open({ onRequest: (...request) => told.push(request[2]) });
+    expect(await ask(gateway, { model: "m" })).toMatchObject({ status: 200, body });
+    expect(await gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastError, lastErrorPasses });
+    expect(told).toEqual(["failed"]);
+  });
+
+  it("and only speaks of errors is none", async () => {
+    const said = {
+      choices: [{ delta: { content: '{"error":{"type":"server_error"}}', error: { code: 500 } } }],
+      error: null,
+    };
+    answers = [say(200, events(said, { type: "response.completed", response: { error: null } }))];
+    const gateway = await open();
+    await ask(gateway, { model: "m" });
+    expect(await gateway.traffic()).toMatchObject({ answered: 1, failed: 0, lastError: null });
+  });
+
+  it("and breaks off is a failure that passes", async () => {
+    answers = [
+      (response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        response.write(events(chunk), () => response.destroy());
+      },
+    ];
+    const gateway = await open();
+    await expect(ask(gateway, { model: "m" })).rejects.toThrow("aborted");
+    expect(await gateway.traffic()).toMatchObject({
+      answered: 0,
+      failed: 1,
+      unanswered: 0,
+      lastError: expect.stringContaining("broke off") as string,
+      lastErrorPasses: true,
+    });
+  });
+
+  it("and whose client hangs up is no failure", async () => {
+    const unended: ServerResponse[] = [];
+    answers = [
+      (response) => {
+        unended.push(response);
+        response.writeHead(200).write(events(chunk));
+      },
+    ];
+    const gateway = await open();
+    const token = gateway.modelsAt("http://x").compatible?.apiKey ?? "";
+    const sent = httpRequest({
+      socketPath: gateway.socket,
+      path: "/model/compatible/v1/chat/completions",
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    sent.on("error", () => undefined);
+    const begun = new Promise<void>((resolve) => {
+      sent.once("response", (answer) => answer.on("error", () => undefined).once("data", () => resolve()));
+    });
+    sent.end('{"model":"m"}');
+    await begun;
+    expect(await gateway.traffic()).toMatchObject({ unanswered: 1 });
+    sent.destroy();
+    await waitFor(async () => (await gateway.traffic()).unanswered === 0, "nobody waits for the answer any more");
+    for (const response of unended) response.destroy();
+    await gateway.close();
+    expect(await gateway.traffic()).toMatchObject({ answered: 1, failed: 0, lastError: null });
   });
 });
 

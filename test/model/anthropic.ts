@@ -56,9 +56,13 @@ export const anthropic: Dialect = {
 
   error: (status, message) => ({
     type: "error",
-    error: { type: status === 401 ? "authentication_error" : "api_error", message },
+    error: { type: errorTypes[status] ?? "api_error", message },
   }),
+
+  errorEvent: (status, message) => ({ event: "error", data: anthropic.error(status, message) }),
 };
+
+const errorTypes: Readonly<Record<number, string>> = { 401: "authentication_error", 529: "overloaded_error" };
 
 function envelope(reply: Reply) {
   return {

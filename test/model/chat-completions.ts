@@ -68,6 +68,8 @@ export const chatCompletions: Dialect = {
   error: (status, message) => ({
     error: { message, type: status === 401 ? "invalid_request_error" : "server_error", code: null },
   }),
+
+  errorEvent: (status, message) => ({ data: chatCompletions.error(status, message) }),
 };
 
 function envelope(reply: Reply, object: string) {

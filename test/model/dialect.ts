@@ -22,6 +22,8 @@ export interface Dialect {
   /** The same in pieces, as server-sent events. */
   pieces(reply: Reply): Iterable<ServerSentEvent>;
   error(status: number, message: string): unknown;
+  /** The same in the midst of an answer. */
+  errorEvent(status: number, message: string): ServerSentEvent;
 }
 
 export interface ServerSentEvent {
@@ -94,10 +96,15 @@ export function chunksOf(text: string): string[] {
 }
 
 export function sendEvents(response: ServerResponse, events: Iterable<ServerSentEvent>): void {
+  beginEvents(response, events);
+  response.end();
+}
+
+/** Sends the events, and leaves the answer open. */
+export function beginEvents(response: ServerResponse, events: Iterable<ServerSentEvent>): void {
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
   for (const { event, data } of events) {
     if (event !== undefined) response.write(`event: ${event}\n`);
     response.write(`data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`);
   }
-  response.end();
 }

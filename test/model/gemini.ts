@@ -52,6 +52,8 @@ export const gemini: Dialect = {
   error: (status, message) => ({
     error: { code: status, message, status: status === 401 ? "UNAUTHENTICATED" : "INTERNAL" },
   }),
+
+  errorEvent: (status, message) => ({ data: gemini.error(status, message) }),
 };
 
 function partsOf(reply: Reply): Json[] {

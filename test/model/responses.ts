@@ -67,6 +67,14 @@ export const responses: Dialect = {
   error: (status, message) => ({
     error: { message, type: status === 401 ? "invalid_request_error" : "server_error", code: null, param: null },
   }),
+
+  errorEvent: (status, message) => ({
+    event: "response.failed",
+    data: {
+      type: "response.failed",
+      response: { status: "failed", error: { code: status === 401 ? "invalid_api_key" : "server_error", message } },
+    },
+  }),
 };
 
 function itemsOf(reply: Reply): Json[] {

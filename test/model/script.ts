@@ -15,6 +15,10 @@ export type Action =
   /** Waits so long before the first byte. */
   | { readonly delayMs: number }
   | { readonly fail: { readonly status: number; readonly message: string; readonly retryAfterSeconds?: number } }
+  /** An event with that error ends the answer, of which half was sent with status 200. */
+  | { readonly failMidway: { readonly status: number; readonly message: string } }
+  /** Cuts the connection when half of the answer was sent. */
+  | { readonly cut: true }
   /** Takes the request and never answers. */
   | { readonly hang: true };
 

@@ -6,7 +6,7 @@ import { text as readText } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { anthropic } from "./anthropic.ts";
 import { chatCompletions } from "./chat-completions.ts";
-import { sendEvents, type Dialect, type Json, type Reply } from "./dialect.ts";
+import { beginEvents, sendEvents, type Dialect, type Json, type Reply } from "./dialect.ts";
 import { gemini } from "./gemini.ts";
 import { responses } from "./responses.ts";
 import { answerOf, type Action, type Conversation, type Script, type ToolAction } from "./script.ts";
@@ -94,6 +94,17 @@ async function serve(request: IncomingMessage, response: ServerResponse, serving
     return sendJson(response, status, dialect.error(status, message));
   }
   const reply = replyOf(actions, conversation, body);
+  const broken = actions.find((action) => "cut" in action || "failMidway" in action);
+  if (broken !== undefined) {
+    const pieces = [...dialect.pieces(reply)];
+    beginEvents(response, pieces.slice(0, Math.ceil(pieces.length / 2)));
+    if ("cut" in broken) return void response.write("\n", () => response.destroy());
+    if ("failMidway" in broken) {
+      const { event, data } = dialect.errorEvent(broken.failMidway.status, broken.failMidway.message);
+      response.end(`${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`);
+    }
+    return;
+  }
   if (stream) sendEvents(response, dialect.pieces(reply));
   else sendJson(response, 200, dialect.whole(reply));
 }

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { cp, glob, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, glob, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type * as programTexts from "../../src/programs/program-text.ts";
@@ -33,6 +33,13 @@ test("there are programs, and none that nothing starts", async () => {
   expect(programs.length).toBeGreaterThan(10);
   const started = await startedIn(src, "ts");
   expect([...new Set(started.map(({ program }) => program))].toSorted()).toEqual(programs);
+});
+
+test("are each run alone by a test of this folder", async () => {
+  const tests = (await readdir(import.meta.dirname)).filter((name) => name.endsWith(".test.ts"));
+  const texts = await Promise.all(tests.map((name) => readFile(join(import.meta.dirname, name), "utf8")));
+  const untested = programs.filter((program) => !texts.some((text) => text.includes(`${basename(program)}"`)));
+  expect(untested).toEqual([]);
 });
 
 test("are read when a server starts, so that a version that is installed under it does not mix with its own", async () => {

@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { registryFolder } from "../../src/domain/environments/registry.ts";
+import { besideRegistry, registryFolder } from "../../src/domain/environments/registry.ts";
 import { openGateway, type LocalGateway } from "../../src/gateway/gateway.ts";
 import { useProcessWide } from "../../src/outbound/process-wide.ts";
 import type { HomeFiles } from "../../src/worker/sandboxed/harness-files.ts";
@@ -69,15 +69,17 @@ async function packCrate(): Promise<Buffer> {
   return (await promisify(execFile)("tar", packing, { encoding: "buffer" })).stdout;
 }
 
+/** Where the index says that crates are: beside it, as Artifactory has them. */
+let crates = "https://packages.company.test/artifacts/crates";
+
 /** A sparse index of one crate, which asks for a token (https://doc.rust-lang.org/cargo/reference/registry-index.html). */
 function serveCrates(url: string, response: ServerResponse): void {
-  const base = "https://packages.company.test/cargo";
-  if (url === "/cargo/config.json") response.end(JSON.stringify({ dl: `${base}/dl`, "auth-required": true }));
+  if (url === "/cargo/config.json") response.end(JSON.stringify({ dl: crates, "auth-required": true }));
   else if (url === "/cargo/me/mb/members-only") {
     const cksum = createHash("sha256").update(crate).digest("hex");
     const version = { name: "members-only", vers: "1.0.0", deps: [], cksum, features: {}, yanked: false };
     response.end(`${JSON.stringify(version)}\n`);
-  } else if (url === "/cargo/dl/members-only/1.0.0/download") response.end(crate);
+  } else if (url === "/artifacts/crates/members-only/1.0.0/download") response.end(crate);
   else response.writeHead(404).end();
 }
 
@@ -96,7 +98,7 @@ beforeAll(async () => {
       return response
         .writeHead(200, { "content-type": "text/html" })
         .end('<a href="../../files/members_only-1.0-py3-none-any.whl">x</a>');
-    if (url.startsWith("/cargo/")) return serveCrates(url, response);
+    if (/^\/(?:cargo|artifacts)\//u.test(url)) return serveCrates(url, response);
     const ofNuGet = url.startsWith("/nuget/") ? nuget.get(url.slice("/nuget".length)) : undefined;
     if (ofNuGet !== undefined) return response.end(ofNuGet);
     if (url === parentPath) return response.end(parentPom);
@@ -119,18 +121,21 @@ beforeAll(async () => {
     onRefused: () => undefined,
     proxies,
     registries: [
-      ...registries.map(({ id, url: at }) => ({
+      ...registries.map(({ id, kind, url: at }) => ({
         id,
         url: registryFolder(at),
+        also: besideRegistry(kind, at),
+        namesFiles: kind === "cargo",
         authorization,
         scope: null,
         mayBePrivate: false,
       })),
       {
-        id: "files",
-        url: "https://packages.company.test/pypi/files/",
+        id: "gitlab",
+        url: "https://packages.company.test/gitlab/api/v4/packages/npm/",
+        also: besideRegistry("npm", "https://packages.company.test/gitlab/api/v4/packages/npm/"),
         authorization,
-        scope: null,
+        scope: "@c",
         mayBePrivate: false,
       },
       ...["a", "b"].map((owner) => ({
@@ -203,13 +208,48 @@ it("adds the credential below the registry's address, in the place of the sandbo
 });
 
 it("adds the credential of the scope, if registries of several have one address", async () => {
-  for (const path of ["/npm/@a%2fx", "/npm/@b%2Fx", "/npm/@b/x/-/x-1.0.0.tgz"]) await ask(path);
-  expect(seen.map(({ headers }) => headers.authorization)).toEqual(["Bearer of a", "Bearer of b", "Bearer of b"]);
+  // The last is where GitHub has its archives.
+  for (const path of ["/npm/@a%2fx", "/npm/@b%2Fx", "/npm/@b/x/-/x-1.0.0.tgz", "/npm/download/@b/x/1.0.0/0a1b"])
+    await ask(path);
+  expect(seen.map(({ headers }) => headers.authorization?.slice(-1))).toEqual(["a", "b", "b", "b"]);
+});
+
+it("adds it to the archives of GitLab's projects, which an address of the whole instance names, and to nothing else there", async () => {
+  expect(await ask("/gitlab/api/v4/projects/12/packages/npm/@c/x/-/@c/x-1.0.0.tgz")).toMatchObject({ status: 200 });
+  expect(seen.map(({ headers }) => headers.authorization)).toEqual([authorization]);
+  for (const path of [
+    "projects/12/repository/files/a",
+    "projects/1/2/packages/npm/x",
+    "projects//packages/npm/x",
+    "user",
+  ])
+    expect((await ask(`/gitlab/api/v4/${path}`)).status).toBe(403);
+  expect(seen).toHaveLength(1);
+});
+
+it("adds it where Cargo's index says that crates are, at its own host, once it has said so", async () => {
+  const path = "/artifacts/crates/members-only/1.0.0/download";
+  const config = () =>
+    ask("/cargo/config.json", { headers: { "if-none-match": '"known"', "accept-encoding": "gzip" } });
+  expect((await ask(path)).status).toBe(403);
+  expect(await config()).toMatchObject({ status: 200 });
+  expect((await ask(path)).status).toBe(200);
+  expect(seen.map(({ url }) => url)).toEqual(["/cargo/config.json", path]);
+  expect(seen[0]?.headers).not.toHaveProperty("if-none-match");
+  for (const elsewhere of ["https://cdn.company.test/crates", "http://packages.company.test/other", "../other"]) {
+    crates = elsewhere;
+    await config();
+    expect((await ask("/other/x")).status).toBe(403);
+    expect((await ask("/crates/x", { host: "cdn.company.test" })).status).toBe(403);
+  }
+  crates = "https://packages.company.test/artifacts/crates/{crate}/{version}/download";
+  await config();
+  expect((await ask(path)).status).toBe(200);
 });
 
 it.each([
   "/admin",
-  "/pypi/other",
+  "/pypiother/x",
   "/pypi/simple/../../admin",
   "/pypi/simple/%2e%2e/%2e%2e/admin",
   "/pypi/simple/%252e%252e/admin",
@@ -255,7 +295,7 @@ it("serves Maven on loopback, by the session's token alone", async () => {
   const base = new URL(gateway.registryAt("http://127.0.0.1", "java")).pathname;
   expect(await get(`${base}org/acme/a.pom`)).toBe("200 served /maven/org/acme/a.pom");
   expect(await get(base.replace(gateway.token, "another"))).toMatch(/^404/u);
-  expect(await get(`${base}../pypi/other`)).toMatch(/^40[03]/u);
+  expect(await get(`${base}../other`)).toMatch(/^40[03]/u);
 });
 
 const writeSettings = (files: HomeFiles): Promise<void> => writeHomeFiles(home, files);

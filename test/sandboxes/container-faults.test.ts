@@ -142,6 +142,42 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     });
   });
 
+  describe("that goes away", () => {
+    it("is found so at each look, although it was well at the first", async () => {
+      const sandbox = behindProxy();
+      expect(await sandbox.check()).toBeNull();
+      expect(await sandbox.check()).toBeNull();
+      proxy.meddling.refuse = () => 503;
+      expect(await sandbox.check()).toContain("503");
+      await expect(sandbox.imageId(found.image)).rejects.toMatchObject({ code: "sandbox_unavailable", passing: true });
+      proxy.repair();
+      expect(await sandbox.check()).toBeNull();
+    });
+
+    it("says of a command that it did not start whether that passes", async () => {
+      for (const [status, passes] of [
+        [503, true],
+        [404, false],
+      ] as const) {
+        proxy.meddling.refuse = (call) => (call === "POST /containers/create" ? status : null);
+        const child = begin("echo up");
+        expect((await outcome(child)).code).toBe(127);
+        expect(child.fault()).toMatchObject({ passes });
+        proxy.repair();
+      }
+      const child = begin("exit 127");
+      expect([(await outcome(child)).code, child.fault()]).toEqual([127, null]);
+    });
+
+    it("says of a command that it lost that this passes", async () => {
+      const child = begin("echo up; sleep 1000");
+      await firstLine(child.stdout);
+      proxy.drop();
+      expect((await outcome(child)).code).toBe(127);
+      expect(child.fault()).toMatchObject({ passes: true });
+    });
+  });
+
   describe("that does not do as it is told", () => {
     type Host = Record<string, unknown>;
     const asked = (change: Host) => (call: string, body: Host) =>

@@ -13,6 +13,8 @@ const run = promisify(execFile);
 export interface TestEngine {
   readonly socket: string;
   readonly image: string;
+  /** Ends the engine by a signal, or starts it again; null for one that is not the suite's own. */
+  readonly power: { off(signal: NodeJS.Signals): Promise<void>; on(): Promise<void> } | null;
   close(): Promise<void>;
 }
 
@@ -33,10 +35,35 @@ export async function startEngine(): Promise<TestEngine | string> {
   const given = process.env["OFFSTAGE_TEST_ENGINE"];
   if (given !== undefined) {
     await makeImage(given, image, folder);
-    return { socket: given, image, close: () => rm(folder, { recursive: true, force: true }) };
+    return { socket: given, image, power: null, close: () => rm(folder, { recursive: true, force: true }) };
   }
   const socket = join(folder, "docker.sock");
-  const daemon = spawn(
+  let daemon = startDaemon(folder, socket);
+  const close = () => stop(daemon, folder);
+  const isUp = () => waitFor(() => answers(socket), "the engine answers");
+  const power = {
+    async off(signal: NodeJS.Signals) {
+      const ended = new Promise((resolve) => daemon.once("exit", resolve));
+      daemon.kill(signal);
+      await ended;
+    },
+    async on() {
+      daemon = startDaemon(folder, socket);
+      await isUp();
+    },
+  };
+  try {
+    await isUp();
+    await makeImage(socket, image, folder);
+    return { socket, image, power, close };
+  } catch (error) {
+    await close();
+    return `the engine does not start here: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function startDaemon(folder: string, socket: string): ChildProcess {
+  return spawn(
     "unshare",
     [
       "--net",
@@ -53,15 +80,6 @@ export async function startEngine(): Promise<TestEngine | string> {
     ],
     { stdio: "ignore" },
   );
-  const close = () => stop(daemon, folder);
-  try {
-    await waitFor(() => answers(socket), "the engine answers");
-    await makeImage(socket, image, folder);
-    return { socket, image, close };
-  } catch (error) {
-    await close();
-    return `the engine does not start here: ${error instanceof Error ? error.message : String(error)}`;
-  }
 }
 
 /** A container as the engine lists it. */

@@ -12,6 +12,7 @@ import {
   type Checkpoint,
 } from "../../src/store/checkpoints/checkpoints.ts";
 import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
+import { failSession } from "../../src/store/queue/retry.ts";
 import { LeaseLostError, recoverSessions } from "../../src/store/queue/lease.ts";
 import { fileKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
@@ -120,6 +121,33 @@ it("counts work that was kept as progress, so that a session of many crashes is 
   }
   expect(claimed.attempt).toBe(13);
 });
+
+it.each(["agent_crashed", "resources_exhausted", "internal"] as const)(
+  "counts failures of the session's own doing anew once new work was kept: %s",
+  async (code) => {
+    const failure = { code, reason: "It broke.", retryable: true, passing: true, remedy: "Wait." };
+    const { sessionId } = claimed;
+    const fail = async (work: string): Promise<string> => {
+      await save(Buffer.from(work), claimed);
+      const reached = await failSession(test.database, claimed, failure, { forMs: 24 * 3_600_000 });
+      await test.database.pool.query("update session set retry_at = null where id = $1", [sessionId]);
+      if (reached === "queued") claimed = await requireClaim(test.database);
+      return reached;
+    };
+    for (let times = 1; times <= 6; times += 1) expect(await fail(`work ${times}`)).toBe("queued");
+    const since = async (): Promise<unknown> =>
+      (
+        await test.database.pool.query(
+          "select retry -> 'since' as since, retry -> 'counts' as counts from session where id = $1",
+          [sessionId],
+        )
+      ).rows[0];
+    expect(await since()).toMatchObject({ counts: { [code]: 1 } });
+    // The same work again is no progress.
+    for (let times = 1; times <= 2; times += 1) expect(await fail("work 6")).toBe("queued");
+    expect(await fail("work 6")).toBe("failed");
+  },
+);
 
 it("counts no memory of the harness as progress: a session that kills its worker each time is given up", async () => {
   const { sessionId } = claimed;

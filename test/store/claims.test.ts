@@ -643,7 +643,7 @@ describe("follow-up messages", () => {
       text: "This instead",
       from: null,
     });
-    await expect(refused).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 1 });
+    await expect(refused).rejects.toMatchObject({ code: "conflict", retryAfterMs: 1_000 });
     await finishSession(database, held, { ...done, status: "cancelled" });
     expect(
       (

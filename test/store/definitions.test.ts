@@ -18,6 +18,14 @@ beforeAll(async () => {
 
 afterAll(() => testDatabase.close());
 
+/** The program's own files, by their path from the package. */
+async function sourcesOf(src: string): Promise<{ readonly path: string; readonly text: string }[]> {
+  const names = (await readdir(src, { recursive: true })).filter((name) => /(?<!\.test)\.ts$/u.test(name));
+  return Promise.all(
+    names.map(async (name) => ({ path: `src/${name}`, text: await readFile(join(src, name), "utf8") })),
+  );
+}
+
 const withoutComments = (sql: string): string => sql.replaceAll(/--.*$/gmu, "");
 
 describe("src/store/sql", () => {
@@ -47,6 +55,25 @@ describe("src/store/sql", () => {
         .map((other) => other.name)
         .filter((other) => other !== name && new RegExp(`\\b${other}\\(`, "u").test(body));
       expect([name, sql.split("\n", 1)[0]]).toEqual([name, `-- needs: ${called.sort().join(", ")}`.trimEnd()]);
+    }
+  });
+
+  test("names in each file who calls the function, and nobody else", async () => {
+    const sources = await sourcesOf(join(import.meta.dirname, "../../src"));
+    for (const { name, sql } of set.definitions) {
+      const header = sql.replaceAll(/\n-- /gu, " ");
+      const named = / Callers: (.+?)\.(?: |\n)/u.exec(header)?.[1]?.split(", ");
+      const isTrigger = /\breturns trigger\b/u.test(sql);
+      const isOverload = name.includes(".");
+      const call = new RegExp(`\\b${name}\\(`, "u");
+      const definitions = set.definitions.filter((other) => other.name !== name);
+      const functions = definitions.filter((other) => call.test(withoutComments(other.sql))).map((other) => other.name);
+      const files = sources.filter(({ text }) => call.test(text)).map(({ path }) => path);
+      const callers = [...functions.toSorted(), ...files.toSorted()];
+      expect([name, named]).toEqual([
+        name,
+        isOverload ? ["nodes of the version before"] : isTrigger ? ["the trigger below"] : callers,
+      ]);
     }
   });
 
@@ -90,6 +117,10 @@ describe("the queue's conditions", () => {
     );
     expect(lanes).toMatch(/Index (?:Only )?Scan using session_to_claim_by_lane/u);
     expect(lanes).not.toMatch(/claimable\(|lane\(|Sort/u);
+    const job = await planOf(
+      "select organization_id from job where claimable_job(job) order by organization_id, automation_id limit 1",
+    );
+    expect(job).toMatch(/Index Only Scan using job_to_claim/u);
   });
 
   test("hold on one connection for a claim with rivals and for one without", async () => {

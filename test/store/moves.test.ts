@@ -1,11 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ConflictError } from "../../src/domain/errors/errors.ts";
+import { jobStatuses, type JobStatus } from "../../src/domain/automations/job.ts";
+import { ConflictError, messageOf } from "../../src/domain/errors/errors.ts";
 import { sessionStatuses, type SessionStatus } from "../../src/domain/sessions/status.ts";
+import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
 import { moveSession } from "../../src/store/sessions/transition.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import { addOrganization, addSession } from "./fixtures.ts";
+import { addAutomation, addOrganization, addSession } from "./fixtures.ts";
 
 const src = join(import.meta.dirname, "../../src");
 let testDatabase: TestDatabase;
@@ -15,6 +17,54 @@ beforeAll(async () => {
 });
 
 afterAll(() => testDatabase.close());
+
+/** What becomes of jobs; from `completed` if the gate of the session filters the run. */
+const movesOfJobs: Readonly<Record<JobStatus, readonly JobStatus[]>> = {
+  pending: ["running", "cancelled"],
+  running: ["pending", "completed", "failed", "cancelled"],
+  completed: ["cancelled"],
+  failed: [],
+  cancelled: [],
+};
+
+/** A job of a new organization that has a status. @returns its id, and what asks for its status */
+async function addJob(status: JobStatus) {
+  const { database } = testDatabase;
+  const organizationId = await addOrganization(database);
+  const automationId = await addAutomation(database, organizationId, "moving");
+  const id = crypto.randomUUID();
+  await createJobs(database, [{ id, organizationId, automationId, priority: 5, payload: {} }]);
+  await database.pool.query("update job set status = $2 where id = $1", [id, status]);
+  return { id, statusOf: async () => (await getJob(database, organizationId, id))?.status };
+}
+
+test.each(jobStatuses)("a job that is %s makes its moves, and a refused one changes nothing", async (from) => {
+  for (const to of jobStatuses) {
+    const { id, statusOf } = await addJob(from);
+    const refusal: unknown = await testDatabase.database.pool
+      .query("select from move_job($1, $2, $3)", [id, from, to])
+      .then(() => null, messageOf);
+    const expected = movesOfJobs[from].includes(to) ? [null, to] : [`a job that is ${from} can't become ${to}`, from];
+    expect([refusal, await statusOf()]).toEqual(expected);
+  }
+});
+
+test.each([
+  ["status", "select move_job($1, 'running', 'completed') as moved"],
+  ["attempt", "select move_job($1, 'pending', 'running', of_attempt => 7) as moved"],
+])("a job that has another %s by now does not move", async (_what, move) => {
+  const { id, statusOf } = await addJob("pending");
+  const { rows } = await testDatabase.database.pool.query(move, [id]);
+  expect([rows, await statusOf()]).toEqual([[{ moved: null }], "pending"]);
+});
+
+test("nothing but move_job writes the status of a job, its fence or what came of it", async () => {
+  expect(await writersOf("job", "status|worker|attempt|error|dead|superseded")).toEqual([
+    "store/sql/move_job.sql: status,attempt,worker,superseded,error,dead",
+    // The sessions of one that has begun are cancelled by the worker.
+    "store/sql/supersede_runs.sql: superseded,error",
+  ]);
+});
 
 /** The picture in src/domain/sessions/status.ts; queued ─▶ running is a claim. */
 const moves: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
@@ -59,22 +109,28 @@ test.each(sessionStatuses)(
   },
 );
 
-/** What belongs to a move; a lease is renewed in its own place. */
-const columns = "status|worker|attempt|waiting|queued_at|started_at|finished_at|failure|retry|retry_at|interrupted_at";
-
-test("nothing but move_session writes what belongs to a move of a session", async () => {
+/** Where the source writes some of these columns of a table, separated by `|`. */
+async function writersOf(table: string, names: string): Promise<string[]> {
   const files = await readdir(src, { recursive: true });
   const writers: string[] = [];
   for (const file of files.filter((name) => /\.(?:ts|sql)$/u.test(name) && !name.includes("migrations/"))) {
     const source = (await readFile(join(src, file), "utf8")).replaceAll(/--.*$/gmu, "");
-    for (const [, assigned = ""] of source.matchAll(/update session set([^;`"]+?)(?:\bwhere id\b|[;`"])/gu)) {
-      const written = [...assigned.matchAll(new RegExp(`(?:^|,)\\s*(${columns})\\s*=`, "gu"))].map(
+    const updates = new RegExp(`update ${table} set([^;\`"]+?)(?:\\bwhere id\\b|[;\`"])`, "gu");
+    for (const [, assigned = ""] of source.matchAll(updates)) {
+      const written = [...assigned.matchAll(new RegExp(`(?:^|,)\\s*(${names})\\s*=`, "gu"))].map(
         ([, column]) => column,
       );
       if (written.length > 0) writers.push(`${file}: ${[...new Set(written)].join()}`);
     }
   }
-  expect(writers.sort()).toEqual([
+  return writers.sort();
+}
+
+/** What belongs to a move; a lease is renewed in its own place. */
+const columns = "status|worker|attempt|waiting|queued_at|started_at|finished_at|failure|retry|retry_at|interrupted_at";
+
+test("nothing but move_session writes what belongs to a move of a session", async () => {
+  expect(await writersOf("session", columns)).toEqual([
     // A worker that lost its lease outlived the attempt.
     "store/queue/lease.ts: retry",
     // A turn that ended is progress.

@@ -3,10 +3,11 @@ import type { Database } from "../../src/database/database.ts";
 import type { NewEvent } from "../../src/domain/sessions/event.ts";
 import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
 import { boundArrivals, boundEvents, boundJobs, eventBytes, jobBytes } from "../../src/store/prune-by-size.ts";
+import { pruneDiffs, pruneSessions } from "../../src/store/prune-sessions.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/prune.ts";
 import { pruneAudit } from "../../src/store/requests/audit.ts";
 import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
-import { addMessage, cancelSession, getSession } from "../../src/store/sessions/sessions.ts";
+import { addMessage, cancelSession, getDiff, getSession } from "../../src/store/sessions/sessions.ts";
 import { pruneDeliveries } from "../../src/store/webhooks/deliveries.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { checksums } from "../database/fill.ts";
@@ -347,4 +348,44 @@ test("ledger entries without a job go, the oldest first, if they take more room 
   expect(await boundArrivals(database, (sizes[0]?.bytes ?? 0) + 1_000, signal)).toBe(2);
   const { rows } = await pool.query<{ id: string }>("select id from arrival where id = any($1)", [ids]);
   expect(new Set(rows.map(({ id }) => id))).toEqual(new Set([ids[0], ids[3]]));
+});
+
+test("diffs go of sessions that were over for so many days, once for each time that they ended, and the sessions stay", async () => {
+  const [old, young] = [await overFor(31), await overFor(29)];
+  const repository = { id: crypto.randomUUID(), patch: "+a line" };
+  await database.pool.query(
+    "insert into repository (id, organization_id, url, key, name) values ($1, $2, 'https://git.example/a/b', 'git.example/a/b', 'a/b')",
+    [repository.id, organizationId],
+  );
+  const save = (id: string, patch: string) =>
+    database.pool.query(
+      `insert into session_repository (session_id, position, repository_id, directory, patch) values ($1, 1, $2, 'b', $3)
+       on conflict (session_id, position) do update set patch = excluded.patch, patch_truncated = false`,
+      [id, repository.id, patch],
+    );
+  for (const id of [old, young]) await save(id, repository.patch);
+  const diffOf = async (id: string) => (await getDiff(database, organizationId, id))?.repositories[0];
+  expect(await pruneDiffs(database, 0, signal)).toBe(0);
+  expect(await pruneDiffs(database, 30, signal)).toBe(1);
+  expect(await diffOf(old)).toMatchObject({ patch: "", truncated: true });
+  expect(await diffOf(young)).toMatchObject({ patch: repository.patch, truncated: false });
+  expect(await pruneDiffs(database, 30, signal)).toBe(0);
+  // It goes on, and ends again.
+  await save(old, "+another");
+  await database.pool.query("update session set diffs_removed_at = now() - interval '40 days' where id = $1", [old]);
+  expect(await pruneDiffs(database, 30, signal)).toBe(1);
+  expect(await diffOf(old)).toMatchObject({ patch: "" });
+});
+
+test("sessions that were over for so many days are deleted, if that is set, and no other", async () => {
+  const [old, young] = [await overFor(31), await overFor(29)];
+  const { id: queued } = await addSession(database, organizationId);
+  await database.pool.query("update session set created_at = now() - interval '90 days' where id = $1", [queued]);
+  const left = async () =>
+    (await database.pool.query<{ id: string }>("select id from session")).rows.map(({ id }) => id);
+  expect(await pruneSessions(database, 0, signal)).toBe(0);
+  expect(new Set(await left())).toEqual(new Set([old, young, queued]));
+  expect(await pruneSessions(database, 30, signal)).toBe(1);
+  expect(new Set(await left())).toEqual(new Set([young, queued]));
+  expect((await database.pool.query("select from event where session_id = $1", [old])).rowCount).toBe(0);
 });

@@ -5,7 +5,9 @@ import type { SessionStatus } from "../../src/domain/sessions/status.ts";
 import { mostRepliesOfSubject } from "../../src/domain/automations/reply-target.ts";
 import { noteForgeReply, noteReplyTarget, sayWhatIsDue } from "../../src/store/answers/session-replies.ts";
 import { createJobs } from "../../src/store/automations/jobs.ts";
-import { appendEvents } from "../../src/store/sessions/events.ts";
+import { recordGate } from "../../src/store/queue/gate.ts";
+import type { Claim } from "../../src/store/queue/lease.ts";
+import { nextMessage } from "../../src/store/queue/progress.ts";
 import { createSession } from "../../src/store/sessions/new-session.ts";
 import { lockSession, moveSession, type MoveDetails } from "../../src/store/sessions/transition.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -29,14 +31,17 @@ beforeEach(async () => {
 const target = { service: "slack", channel: "C1", threadId: "1.1" } as const;
 
 /** A session that a trigger of a source started. */
-async function run(trigger: { readonly source?: string; readonly hasReplyToken?: boolean } = {}): Promise<string> {
+async function run(
+  trigger: { readonly source?: string; readonly hasReplyToken?: boolean } = {},
+  gate: string | null = null,
+): Promise<string> {
   const [triggerId, jobId] = [crypto.randomUUID(), crypto.randomUUID()];
   await database.pool.query(
     "insert into trigger (id, organization_id, automation_id, type, position, settings) values ($1, $2, $3, 'source', 0, $4)",
     [triggerId, organizationId, automationId, JSON.stringify({ source: "slack", hasReplyToken: true, ...trigger })],
   );
   await createJobs(database, [{ id: jobId, organizationId, automationId, priority: 5, payload: {}, triggerId }]);
-  const session = newSession({ prompt: "Work", repositories: [], sandboxed: true, automationId, jobId });
+  const session = newSession({ prompt: "Work", repositories: [], sandboxed: true, automationId, jobId, gate });
   const { id } = await createSession(database, organizationId, session);
   await noteReplyTarget(database.pool, { jobId, sessionId: id, target });
   await noteReplyTarget(database.pool, { jobId, sessionId: id, target });
@@ -44,10 +49,8 @@ async function run(trigger: { readonly source?: string; readonly hasReplyToken?:
 }
 
 const say = () => sayWhatIsDue(database, (id) => `https://offstage.example/sessions/${id}`);
-const begin = (id: string) =>
-  database.transaction((transaction) =>
-    appendEvents(transaction, id, [{ type: "step.started", data: { step: "agent", attempt: 1 } }]),
-  );
+/** The agent of a claimed session begins. */
+const begin = (claim: Claim) => nextMessage(database, claim);
 const move = (id: string, to: SessionStatus, details?: MoveDetails) =>
   database.transaction(async (transaction) => {
     await moveSession(transaction, await lockSession(transaction, organizationId, id), to, details);
@@ -66,10 +69,10 @@ test("a run is told of when its agent begins and when it ends, once, however man
   const id = await run();
   await atOnce(4, say);
   expect(await said(id)).toEqual([]);
-  await requireClaim(database);
+  const claimed = await requireClaim(database);
   await say();
   expect(await said(id)).toEqual([]);
-  await begin(id);
+  await begin(claimed);
   await dueNow(id);
   await atOnce(4, say);
   expect(await said(id)).toEqual(["Offstage is working on it."]);
@@ -82,8 +85,7 @@ test("a run is told of when its agent begins and when it ends, once, however man
 
 test("a process that is killed while it says something leaves it to the next one", async () => {
   const id = await run();
-  await requireClaim(database);
-  await begin(id);
+  await begin(await requireClaim(database));
   await move(id, "failed", {
     failure: { code: "internal", reason: "It broke.", retryable: true, remedy: "Retry." },
   });
@@ -102,13 +104,13 @@ test("a process that is killed while it says something leaves it to the next one
 });
 
 test("a run whose gate filtered it, and one whose trigger has no token or another source, say nothing", async () => {
-  const filtered = await run();
-  await requireClaim(database);
+  const filtered = await run({}, "exit 1");
+  const decision = { outcome: "filtered", code: 1, output: "", log: "", reason: "nothing to do" } as const;
+  await recordGate(database, await requireClaim(database), decision);
   await move(filtered, "completed", { summary: "The gate filtered this run." });
   const others = [await run({ hasReplyToken: false }), await run({ source: "linear" })];
   for (const id of others) {
-    await requireClaim(database);
-    await begin(id);
+    await begin(await requireClaim(database));
     await move(id, "completed");
   }
   await say();
@@ -141,8 +143,7 @@ async function forgeRun(settings: object = { reply: "subject" }) {
     const note = { jobId: id, sessionId, target: place };
     await noteForgeReply(pool, note);
     await noteForgeReply(pool, note);
-    await requireClaim(database);
-    await begin(sessionId);
+    await begin(await requireClaim(database));
     return sessionId;
   };
   return { start, triggerId, connectionId };

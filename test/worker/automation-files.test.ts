@@ -219,7 +219,7 @@ test("an error in one file is told at the commit, leaves its last good version w
     expect.stringContaining("instructions: "),
     null,
     expect.stringContaining("unknown field: repositories"),
-    expect.stringContaining("triggers.0.condition: "),
+    expect.stringContaining("triggers[0].condition: "),
     expect.stringContaining("agent: there is no provider none"),
     expect.stringContaining(`macro: ${macroOf("b")} is that of`),
   ]);
@@ -459,6 +459,11 @@ test("what an automation of a file remembered goes with its file, and that of ot
   expect(await remembered()).toEqual([ids[1]]);
 });
 
+/** Looks at what other tests have left, which is due now and then, and would be looked at first. */
+async function lookAtAll(): Promise<void> {
+  while (await syncNext(options, signal)) continue;
+}
+
 /** The synchronisation with a forge that does not answer about one repository until the look is broken off. */
 function slowAt(name: string) {
   const reached = Promise.withResolvers<undefined>();
@@ -484,8 +489,7 @@ function slowAt(name: string) {
 
 test("a look that is broken off is taken up at once", async () => {
   await push({ [`${macroOf("broken")}.yaml`]: file() });
-  // What other tests have left is due now and then, and would be looked at first.
-  while (await syncNext(options, signal)) continue;
+  await lookAtAll();
   await switchTo(true);
   const { slow, reached } = slowAt(repository.name);
   const stopping = new AbortController();
@@ -524,6 +528,7 @@ test("a repository that is slow delays no other", async () => {
 
 test("a claim is renewed as long as the look takes, which ends if the claim is lost", async () => {
   await push({ [`${macroOf("long")}.yaml`]: file() });
+  await lookAtAll();
   await switchTo(true);
   const { slow, reached } = slowAt(repository.name);
   const looking = syncNext({ ...slow, leaseMs: 1_500 }, signal);

@@ -126,6 +126,43 @@ test("a forge that does not answer holds up nobody's pull requests, and is asked
 });
 
 test.each(["azure", "github", "gitlab", "gitea"] as const)(
+  "on %s a pull request that gets another target is recorded with it, in the place of one that was closed",
+  async (kind) => {
+    const { database } = testDatabase;
+    const real = await startForge();
+    try {
+      const { url } = await real.createRepository("acme", "app", { "a.txt": "1\n" });
+      await real.commit("acme", "app", "work", { "a.txt": "mine\n" });
+      await real.commit("acme", "app", "release", { "b.txt": "b\n" });
+      await openForWork(real);
+      const sessionId = await addOpenPullRequests(kind === "azure" ? asAzure(url) : url, 1);
+      await database.pool.query(
+        `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state)
+         select gen_random_uuid(), organization_id, session_id, repository_id, head, 'release', 7, url, 'closed'
+         from pull_request where session_id = $1`,
+        [sessionId],
+      );
+      const apiUrl = `${real.url}${{ azure: "", github: "/api/v3", gitlab: "/api/v4", gitea: "/api/v1" }[kind]}`;
+      const { forgeOf } = createForges([{ kind, webUrl: real.url, apiUrl, token: real.token }]);
+      const targets = async (): Promise<unknown> =>
+        (await database.pool.query("select number, target from pull_request where session_id = $1", [sessionId])).rows;
+      for (const target of ["release", "main"]) {
+        real.retarget("acme", "app", 1, target);
+        await database.pool.query(
+          "update pull_request set checked_at = now() - interval '1 hour' where session_id = $1",
+          [sessionId],
+        );
+        await pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal);
+        expect(await targets()).toEqual([{ number: 1, target }]);
+      }
+      await database.pool.query("update pull_request set state = 'merged' where session_id = $1", [sessionId]);
+    } finally {
+      await real.close();
+    }
+  },
+);
+
+test.each(["azure", "github", "gitlab", "gitea"] as const)(
   "on %s a pull request that collides with its target says so once, when the forge has made up its mind",
   async (kind) => {
     const { database } = testDatabase;

@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { pino } from "pino";
 import { expect, test } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
+import { erasureChannel } from "../../src/store/organization-data/erase.ts";
 import { deleteSession } from "../../src/store/sessions/delete-session.ts";
 import { createRemovalOfDeleted } from "../../src/worker/background/deleted-sessions.ts";
 import { createErasures } from "../../src/worker/background/erasures.ts";
@@ -110,6 +112,45 @@ test("so does one of an organization that was erased, and nothing of it is left"
     expect(folders.isKept(id)).toBe(false);
   } finally {
     attempt.resolve();
+    await erasures.stop();
+    await testDatabase.close();
+    await rm(data, { recursive: true, force: true });
+  }
+});
+
+test.each([
+  ["recordings", "can't be listed", "recordings"],
+  ["results of setups", "can't be listed", "environments"],
+  ["a mirror", "is broken", "mirrors/broken.git/file"],
+])("a disk on which %s %s does not count as clean after an erasure, until it is", async (_what, _how, path) => {
+  const testDatabase = await createTestDatabase();
+  const { database } = testDatabase;
+  const data = await mkdtemp(join(tmpdir(), "offstage-erased-"));
+  const markFile = join(data, "erased");
+  const lines: string[] = [];
+  const erasures = createErasures({
+    database,
+    logger: pino({ level: "warn" }, { write: (line) => void lines.push(line) }),
+    objects: null,
+    folders: createSessionFolders(data),
+    mirrors: createMirrors({ dataDirectory: data, allowLocalRepositories: false }),
+    recordingsDirectory: join(data, "recordings"),
+    environmentsDirectory: join(data, "environments"),
+    markFile,
+    untilOver: () => Promise.resolve(),
+  });
+  const failed = () => lines.some((line) => line.includes("could not erase an organization; will retry"));
+  try {
+    await mkdir(dirname(join(data, path)), { recursive: true });
+    await writeFile(join(data, path), "no folder");
+    await database.pool.query("insert into erasure (organization_id, finished_at) values (gen_random_uuid(), now())");
+    await erasures.start();
+    await waitFor(failed, "the first round has failed");
+    expect(existsSync(markFile)).toBe(false);
+    await rm(join(data, path.split("/").slice(0, 2).join("/")), { recursive: true });
+    database.notify(erasureChannel, "");
+    await waitFor(() => existsSync(markFile), "its disk is clean");
+  } finally {
     await erasures.stop();
     await testDatabase.close();
     await rm(data, { recursive: true, force: true });

@@ -50,8 +50,8 @@ async function begin(url: string, id: string = crypto.randomUUID()): Promise<{ i
   return { id, clone: clones[0]?.folder ?? "" };
 }
 
-const keep = (days: number, maximumBytes = 0): Promise<number> =>
-  maintainMirrors({ ...services, logger }, { days, maximumBytes }, signal);
+const keep = async (days: number, maximumBytes = 0): Promise<number> =>
+  (await maintainMirrors({ ...services, logger }, { days, maximumBytes }, signal)).removed;
 
 const mirrorOf = (url: string): string => services.mirrors.pathOf(url);
 

@@ -2,9 +2,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
+import { readConfig } from "../../src/config/config.ts";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox, SandboxedProcess } from "../../src/sandboxes/sandbox.ts";
+import { writeHarnessFiles } from "../../src/worker/sandboxed/harness-files.ts";
+import { runCommand } from "../../src/worker/sandboxed/run-command.ts";
 import { runInSandbox } from "../../src/worker/sandboxed/run-in-sandbox.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { firstLine, running, uniqueMark, useSandboxFolders } from "../sandboxes/sandbox-folders.ts";
@@ -89,6 +92,57 @@ describe.each(sandboxes)("a program in %s", (_, sandbox) => {
     const { printed } = await run("yes | head -n 100000 >&2; echo last >&2");
     expect(printed.length).toBeLessThanOrEqual(20_000);
     expect(printed.endsWith("last\n")).toBe(true);
+  });
+});
+
+describe("a sandbox that does not start, or breaks off", () => {
+  const sandbox = createUnsandboxed();
+  const place = useSandboxFolders(sandbox);
+  const request = (script: string) => {
+    const { signal: _unused, ...rest } = place.request(script);
+    return rest;
+  };
+  const bounds = { limitMs: hangTimeoutMs, signal: new AbortController().signal };
+
+  /** As a container's whose engine is away for a while, or refuses. */
+  function broken(passes: boolean): Sandbox {
+    return {
+      ...sandbox,
+      start: (asked) => ({
+        ...sandbox.start({ ...asked, command: "sh", arguments: ["-c", "exit 127"] }),
+        fault: () => ({ why: "the engine did not answer", passes }),
+      }),
+    };
+  }
+
+  test.each([true, false])("is the failure of whatever runs in it, which passes: %s", async (passes) => {
+    const failure = {
+      code: "sandbox_unavailable",
+      passing: passes,
+      message: expect.stringContaining("did not answer") as string,
+    };
+    const reading = (child: SandboxedProcess): void => void child.stdout.resume();
+    await expect(runInSandbox(broken(passes), request("true"), bounds, reading)).rejects.toMatchObject(failure);
+    const folders = { workspace: place.workspace, home: place.home, signal: bounds.signal };
+    await expect(writeHarnessFiles(broken(passes), folders, { "a.txt": "a" })).rejects.toMatchObject(failure);
+    await writeHarnessFiles(sandbox, folders, { "a.txt": "a" });
+    const run = { sandbox: broken(passes), limits: readConfig({}).limits, signal: bounds.signal };
+    const command = { command: "true", arguments: [] };
+    await expect(runCommand(run, { ...folders, readOnly: [] }, command, reading)).rejects.toMatchObject(failure);
+  });
+
+  test("is not what ended a program at its time", async () => {
+    const slow: Sandbox = {
+      ...sandbox,
+      start: (asked) => ({ ...sandbox.start(asked), fault: () => ({ why: "it was killed", passes: true }) }),
+    };
+    const end = await runInSandbox(
+      slow,
+      request("sleep 1000"),
+      { ...bounds, limitMs: 300 },
+      (child) => void child.stdout.resume(),
+    );
+    expect(end.timedOut).toBe(true);
   });
 });
 

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -77,6 +77,22 @@ describe.skipIf(problem !== null)("a session's own disk", () => {
     } finally {
       process.kill(Number(held), "SIGKILL");
     }
+  });
+
+  test("tells whether it has room, for bytes and for files, and nothing of the worker's disk", async () => {
+    const folders = createSessionFolders(data, disks);
+    const { workspace } = await folders.begin("room");
+    const folder = folders.diskOf("room");
+    const run = (command: string): unknown => spawnSync("sh", ["-c", command], { cwd: workspace });
+    expect(await disks.isFull(folder)).toBe(false);
+    run("cat /dev/zero > large");
+    expect(await disks.isFull(folder)).toBe(true);
+    run("rm large");
+    expect(await disks.isFull(folder)).toBe(false);
+    run(`exec perl -e 'my $n = 0; while (open(my $f, ">", "n$n")) { $n++ }'`);
+    expect(await disks.isFull(folder)).toBe(true);
+    await folders.close("room");
+    expect(await disks.isFull(folder)).toBe(false);
   });
 
   const sandbox = createBubblewrap();

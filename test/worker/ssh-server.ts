@@ -15,6 +15,8 @@ export interface SshServer {
   readonly url: string;
   /** The server's line in a file of known hosts. */
   readonly knownHost: string;
+  /** Whether its keys may only read from here on, and are told so as GitHub tells a deploy key. */
+  readOnly(isSo: boolean): Promise<void>;
   /** Lets a key in, and no other. */
   authorize(...publicKeys: string[]): Promise<void>;
   /** What the server logged. */
@@ -45,7 +47,12 @@ export async function startSshServer(folder: string, root: string): Promise<SshS
   await writeFile(allowed, "", { mode: 0o600 });
   const command = join(folder, "command");
   // The client asks for `git-upload-pack '/owner/name'`.
-  await writeFile(command, `#!/bin/sh\neval "set -- $SSH_ORIGINAL_COMMAND"\nexec "$1" "${root}/\${2%.git}.git"\n`);
+  const readOnly = join(folder, "read-only");
+  const refusal = `[ "$1" = git-receive-pack ] && [ -e "${readOnly}" ] && { echo "ERROR: The key you are authenticating with has been marked as read only." >&2; exit 1; }`;
+  await writeFile(
+    command,
+    `#!/bin/sh\neval "set -- $SSH_ORIGINAL_COMMAND"\n${refusal}\nexec "$1" "${root}/\${2%.git}.git"\n`,
+  );
   await chmod(command, 0o755);
   const [port = 0] = await freePorts(1);
   const settings = [
@@ -76,6 +83,7 @@ export async function startSshServer(folder: string, root: string): Promise<SshS
     port,
     url: `ssh://${userInfo().username}@127.0.0.1:${port}`,
     knownHost: `[127.0.0.1]:${port} ${kind} ${key}\n`,
+    readOnly: (isSo) => (isSo ? writeFile(readOnly, "") : rm(readOnly)),
     async authorize(...publicKeys) {
       await writeFile(allowed, publicKeys.join(""), { mode: 0o600 });
       await chmod(allowed, 0o600);

@@ -1,4 +1,5 @@
 import { SessionError, type Failure } from "../../domain/errors/errors.ts";
+import { sandboxLost } from "../../domain/errors/sandbox-lost.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { TurnRequest, TurnResult } from "../harness.ts";
 import { forwardOutput } from "./forward-output.ts";
@@ -9,6 +10,7 @@ import {
   exitFailure,
   modelFailure,
   refusalFailure,
+  silenceFailure,
   stallFailure,
   tooLongFailure,
 } from "./turn-failures.ts";
@@ -172,7 +174,13 @@ async function finished(request: Turn, { child, driver, life: activity, errors }
   await errors;
   const exceeded = child.exceeded();
   if (exceeded !== null) throw exceededFailure(exceeded);
-  throw exitFailure(signal ?? `exit ${code}`, activity.lastErrors());
+  throw lostOrEnded(child, signal ?? `exit ${code}`, activity);
+}
+
+/** The harness's process is gone. @param how it ended */
+function lostOrEnded(child: SandboxedProcess, how: string, activity: HarnessActivity): SessionError {
+  const fault = child.fault();
+  return fault === null ? exitFailure(how, activity.lastErrors()) : sandboxLost(fault);
 }
 
 /** A failure as the thread found it: whether a model's error passes by itself, only the gateway knows. */
@@ -207,7 +215,7 @@ const lastWordsMs = 60_000;
 async function crashed({ child, life: activity, ended }: Harness): Promise<never> {
   const { code, signal } = await child.exited;
   return new Promise((_, reject) => {
-    const timer = setTimeout(() => reject(exitFailure(signal ?? `exit ${code}`, activity.lastErrors())), lastWordsMs);
+    const timer = setTimeout(() => reject(lostOrEnded(child, signal ?? `exit ${code}`, activity)), lastWordsMs);
     ended.addEventListener("abort", () => clearTimeout(timer), { once: true });
     if (ended.aborted) clearTimeout(timer);
   });
@@ -231,7 +239,7 @@ function stalled(
     const badMs = now - Math.max(activity.lastSign(), traffic?.lastAnswer ?? 0);
     const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
     if (activity.toolRuns() || goesOn) return null;
-    if (failing === null) return stallFailure(quietMs);
+    if (failing === null) return (traffic?.unanswered ?? 0) > 0 ? silenceFailure(quietMs) : stallFailure(quietMs);
     return modelFailure(failing, outlookOf(traffic));
   }
   return new Promise((_, reject) => {

@@ -67,6 +67,17 @@ export function stallFailure(quietMs: number): SessionError {
   });
 }
 
+/** A model has a request and says nothing. @param quietMs for how long */
+export function silenceFailure(quietMs: number): SessionError {
+  return new SessionError({
+    code: "model_error",
+    reason: `The model has not answered for ${Math.round(quietMs / 1_000)} s.`,
+    retryable: true,
+    passing: true,
+    remedy: "If the model takes longer than that to answer, raise OFFSTAGE_STALL_SECONDS.",
+  });
+}
+
 /** The turn took longer than its limit. @param limitMs the limit */
 export function tooLongFailure(limitMs: number): SessionError {
   return new SessionError({

@@ -18,7 +18,7 @@ test("takes work up to the limit, and tells then when to come again", async () =
   await admit("one");
   await admit("one");
   await expect(admit("one")).rejects.toThrow(/already has 3 sessions and jobs waiting/u);
-  await expect(admit("one")).rejects.toMatchObject({ retryAfterSeconds: 30 });
+  await expect(admit("one")).rejects.toMatchObject({ retryAfterMs: 30_000 });
 });
 
 test("counts each organization by itself, and again after a second", async () => {

@@ -47,11 +47,11 @@ const statuses: Readonly<Record<string, number>> = {
 export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { status, sentence } = answerOf(error);
   if (status >= 500) request.log.error({ err: error }, "request failed with an unexpected error");
-  const retryAfter =
+  const retryAfterMs =
     error instanceof ConflictError || error instanceof UnavailableError || error instanceof TooManyRequestsError
-      ? error.retryAfterSeconds
+      ? error.retryAfterMs
       : undefined;
-  if (retryAfter !== undefined) void reply.header("Retry-After", String(retryAfter));
+  if (retryAfterMs !== undefined) void reply.header("Retry-After", String(Math.ceil(retryAfterMs / 1_000)));
   if (error instanceof MethodNotAllowedError) void reply.header("Allow", error.allow);
   if (status === 401) void reply.header("WWW-Authenticate", "Bearer");
   void reply

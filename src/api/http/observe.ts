@@ -5,7 +5,7 @@ import type { ApiOptions, App } from "./context.ts";
  * Measures each request and traces those of operations. The query of the URL is never included, because it may
  * contain a key.
  */
-export function observeRequests(app: App, { metrics, traces }: ApiOptions): void {
+export function observeRequests(app: App, { metrics, traces }: Pick<ApiOptions, "metrics" | "traces">): void {
   app.decorateRequest("span", null);
   app.decorateRequest("isStream", false);
   const ends = new WeakMap<FastifyRequest, () => void>();

@@ -25,7 +25,10 @@ const tags = ["Accounts"];
  * Adds the operations on people's own accounts at forges, with which pull requests are opened that they ask for. A token can be set, but
  * not read, and nobody but its person sees that there is one.
  */
-export function addAccountOperations(app: App, { database, vault, accounts }: ApiOptions): void {
+export function addAccountOperations(
+  app: App,
+  { database, vault, accounts }: Pick<ApiOptions, "database" | "vault" | "accounts">,
+): void {
   app.post(
     "/account/create",
     {

@@ -8,7 +8,7 @@ import { answers } from "../http/shapes.ts";
 /**
  * Adds the operations that list the agents, with the reason why one is unavailable, and that show whose key is used.
  */
-export function addAgentOperations(app: App, options: ApiOptions): void {
+export function addAgentOperations(app: App, options: Pick<ApiOptions, "agents" | "database">): void {
   app.get(
     "/agent/list",
     {

@@ -7,7 +7,7 @@ import type { ApiOptions, App } from "../http/context.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 /** Adds the operation that lists what Offstage writes on forges and in services because of a session. */
-export function addAnswerOperations(app: App, { database }: ApiOptions): void {
+export function addAnswerOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.get(
     "/session/:id/answer/list",
     {

@@ -87,7 +87,7 @@ function entryOf(request: FastifyRequest, status: number, body: unknown): NewAud
 }
 
 /** Adds the operation that lists the audit log. */
-export function addAuditOperations(app: App, { database }: ApiOptions): void {
+export function addAuditOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.get(
     "/audit/list",
     {

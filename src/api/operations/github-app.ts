@@ -56,7 +56,10 @@ interface Registration {
  * (https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest): the browser takes the manifest to
  * GitHub, a person confirms there, and GitHub sends the browser back with a code that is worth the App's private key once.
  */
-export function addGitHubAppOperations(app: App, options: ApiOptions): void {
+export function addGitHubAppOperations(
+  app: App,
+  options: Pick<ApiOptions, "database" | "vault" | "connections" | "publicUrl">,
+): void {
   const { database, vault, connections, publicUrl } = options;
   const cookie = () => ({
     path,

@@ -13,7 +13,7 @@ import { answers, idOf, idParameters } from "../http/shapes.ts";
 const tags = ["Keys"];
 
 /** Adds the operations on API keys: create, list, revoke. */
-export function addKeyOperations(app: App, { database }: ApiOptions): void {
+export function addKeyOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.post(
     "/key/create",
     {

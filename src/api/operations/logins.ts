@@ -27,7 +27,11 @@ const tags = ["Sign-in"];
  * cookie that scripts can't read.
  * @param failures limit of failed sign-ins
  */
-export function addLoginOperations(app: App, options: ApiOptions, failures: FailureLimit): void {
+export function addLoginOperations(
+  app: App,
+  options: Pick<ApiOptions, "database" | "signInDays" | "publicUrl">,
+  failures: FailureLimit,
+): void {
   const { database, signInDays } = options;
   app.post(
     "/login/create",
@@ -103,7 +107,7 @@ function mayManage(request: FastifyRequest): LoginOwner {
   return { token: request.cookies[cookieName] ?? "" };
 }
 
-function addSignInList(app: App, { database, signInDays: days }: ApiOptions): void {
+function addSignInList(app: App, { database, signInDays: days }: Pick<ApiOptions, "database" | "signInDays">): void {
   app.get(
     "/login/list",
     {

@@ -18,7 +18,7 @@ import { checkAgent } from "./resolve.ts";
 const tags = ["Organization"];
 
 /** Adds the operations on the organization's settings: models, hosts, budgets. Only an admin may change them. */
-export function addOrganizationOperations(app: App, options: ApiOptions): void {
+export function addOrganizationOperations(app: App, options: Pick<ApiOptions, "database" | "agents">): void {
   const { database } = options;
   app.get(
     "/organization",
@@ -67,7 +67,10 @@ export function addOrganizationOperations(app: App, options: ApiOptions): void {
   );
 }
 
-function addExport(app: App, { database, recordingsDirectory = null }: ApiOptions): void {
+function addExport(
+  app: App,
+  { database, recordingsDirectory = null }: Pick<ApiOptions, "database" | "recordingsDirectory">,
+): void {
   const open = new Set<Readable>();
   // A client that reads slowly must not keep the server from stopping: it gets an archive without its end.
   app.addHook("preClose", (done) => {

@@ -9,7 +9,7 @@ import { answers, idOf, idParameters } from "../http/shapes.ts";
 const tags = ["Registries"];
 
 /** Adds the operations on private package registries. Their tokens can be set, but not read. */
-export function addRegistryOperations(app: App, { database, vault }: ApiOptions): void {
+export function addRegistryOperations(app: App, { database, vault }: Pick<ApiOptions, "database" | "vault">): void {
   app.post(
     "/registry/create",
     {

@@ -23,7 +23,11 @@ export function requireOneSession({ repositories }: Pick<Automation, "repositori
  * @param field name of the request's field, for the message
  * @throws InvalidInputError if it is not a repository's URL, or is a local path and these are not allowed
  */
-export function readAddress(options: ApiOptions, field: string, url: string): RepositoryAddress {
+export function readAddress(
+  options: Pick<ApiOptions, "allowLocalRepositories">,
+  field: string,
+  url: string,
+): RepositoryAddress {
   const address = parseRepositoryUrl(url);
   if (isAddressProblem(address)) throw new InvalidInputError(`${field} ${address.problem}`);
   if (address.local && !options.allowLocalRepositories) {
@@ -40,7 +44,7 @@ export function readAddress(options: ApiOptions, field: string, url: string): Re
  * @throws InvalidInputError naming the entry
  */
 export async function resolveRepositories(
-  options: ApiOptions,
+  options: Pick<ApiOptions, "database" | "repositoryKeyOf" | "allowLocalRepositories">,
   organizationId: string,
   request: {
     /** Whether each of them gets a session of its own, so that there may be more. */
@@ -123,7 +127,7 @@ const withoutTags: ReadonlySet<string> = new Set(["claudeCode", "codex", "gemini
  * @throws InvalidInputError with the list of providers, or of levels
  */
 export async function checkAgent(
-  options: ApiOptions,
+  options: Pick<ApiOptions, "agents">,
   agent: string | null | undefined,
   field = "agent",
 ): Promise<void> {

@@ -10,7 +10,7 @@ import { answers, idOf, idParameters, requireUuid } from "../http/shapes.ts";
 const tags = ["Secrets"];
 
 /** Adds the operations on secrets for setup scripts and agents. Their values can be set, but not read. */
-export function addSecretOperations(app: App, { database, vault }: ApiOptions): void {
+export function addSecretOperations(app: App, { database, vault }: Pick<ApiOptions, "database" | "vault">): void {
   app.post(
     "/secret/create",
     {

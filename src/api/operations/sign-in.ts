@@ -112,7 +112,7 @@ class SignInRefused extends OffstageError {
 }
 
 async function finish(
-  options: ApiOptions,
+  options: Pick<ApiOptions, "database" | "publicUrl" | "signInPolicy" | "signInDays">,
   method: SignInMethod,
   redirectUrl: (method: SignInMethod) => string,
   request: FastifyRequest,

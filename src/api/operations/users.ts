@@ -8,7 +8,7 @@ import { answers, idOf, idParameters } from "../http/shapes.ts";
 const tags = ["Users"];
 
 /** Adds the operations on users who signed in by an identity provider, and on their roles. */
-export function addUserOperations(app: App, { database }: ApiOptions): void {
+export function addUserOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.get(
     "/user/list",
     {

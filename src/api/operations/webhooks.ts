@@ -29,7 +29,7 @@ const tags = ["Webhooks"];
 const config = { operation: { scope: "admin" } } as const;
 
 /** Adds the operations on webhooks, which follow Standard Webhooks (https://www.standardwebhooks.com). */
-export function addWebhookOperations(app: App, { database, vault }: ApiOptions): void {
+export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOptions, "database" | "vault">): void {
   app.post(
     "/webhook/create",
     {
@@ -143,7 +143,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
 }
 
 /** Adds the operations on webhook deliveries: list, show with all attempts, send again. */
-export function addDeliveryOperations(app: App, { database }: ApiOptions): void {
+export function addDeliveryOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.get(
     "/delivery/list",
     {

@@ -1,4 +1,4 @@
-import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { InvalidInputError, messageOf } from "../../domain/errors/errors.ts";
 import type { Terminal } from "../terminal/commands.ts";
 
 /**
@@ -15,7 +15,7 @@ export function parseObject(text: string): Record<string, unknown> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new InvalidInputError(`this is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new InvalidInputError(`this is no JSON: ${messageOf(error)}`);
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw new InvalidInputError('this must be a JSON object, such as {"title": "…"}');

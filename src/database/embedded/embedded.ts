@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
@@ -66,14 +66,26 @@ async function findServer(paths: EmbeddedPaths): Promise<"none" | "owned" | "lef
   for (;;) {
     const pid = await runningPid(paths);
     if (pid === null) return "none";
-    const state = await askServer(paths);
-    // The process id may have been reused by another program: only an answer on the socket counts.
+    const state = (await askServer(paths)) ?? ((await worksIn(pid, paths)) ? "unsettled" : null);
+    // The process id was reused by another program.
     if (state === null) return "none";
     if (state !== "unsettled") return state;
     if (Date.now() > until) {
       throw new ConflictError(`the database process ${pid} neither starts nor stops: end it by hand`);
     }
     await pause(20);
+  }
+}
+
+/**
+ * Whether a process works in the database's folder, as its server does: one that has just begun, or has nearly ended, does not
+ * answer, and keeps another from starting. Without `/proc` nobody can tell: false.
+ */
+async function worksIn(pid: number, { directory }: EmbeddedPaths): Promise<boolean> {
+  try {
+    return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(directory));
+  } catch {
+    return false;
   }
 }
 

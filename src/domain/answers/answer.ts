@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What is talked about. */
+/** The issue or pull request that a comment, an answer or a run is about. */
 export interface Subject {
   readonly kind: "issue" | "pullRequest";
   readonly number: number;
@@ -33,12 +33,13 @@ export interface CommitStatus {
 }
 
 /**
- * Among which comments of a repository an id stands for one, if not among all: GitHub counts those on lines of a change apart from
- * those of the conversation, Bitbucket those of issues and of pull requests, Azure DevOps those of each thread.
+ * The set of comments within which a comment's id is unique, on forges where it is not unique among all of a repository: GitHub numbers
+ * comments on lines of a change apart from the others, Bitbucket those of issues apart from those of pull requests, and Azure DevOps those
+ * of each thread.
  */
 export type IdScope = "lines" | "conversation" | Subject["kind"] | `thread ${string}`;
 
-/** The scopes that the id of a comment may be counted in. @param comment as events have it */
+/** The sets within which the id of a comment may be unique, one of which is right on each forge. @param comment as events have it */
 export function idScopesOf(
   about: Subject["kind"],
   comment: { readonly path: string | null; readonly threadId: string | null },

@@ -1,7 +1,10 @@
 import { cutAtWord } from "../fields/text.ts";
 import { quoted } from "./harmless.ts";
 
-/** What was said of a session where its event came from: nothing, the link, how it ended, or that it is done after all. */
+/**
+ * The last message about a session that was sent to where its event came from (a thread of Slack, an issue): a link to it (`started`), its
+ * result (`ended`), or that it is completed after a retry (`completed`).
+ */
 export type Said = "started" | "ended" | "completed";
 
 /** What of a session decides what is said of it. */

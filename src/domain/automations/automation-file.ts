@@ -5,9 +5,9 @@ import { fileTriggerSchema, mostTriggers } from "./trigger.ts";
 
 /** Folder of a repository that has its automations. */
 export const automationFolder = ".offstage/automations";
-/** Files of one repository. */
+/** A repository has at most so many automation files. */
 export const mostAutomationFiles = 50;
-/** Bytes of one file. */
+/** A file has at most so many bytes. */
 export const longestAutomationFile = 64 * 1024;
 /** The most urgent that an automation of a file may be: whoever may push must not get ahead of everybody else. */
 const mostUrgentOfFile = 5;

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { storable } from "../fields/text.ts";
 import { bytesWrittenOut } from "../fields/written-numbers.ts";
 
-/** Keys of one automation's state. */
+/** An automation's state has at most so many keys. */
 export const mostKeys = 100;
-/** Bytes of one value, and of all of an automation's together, as compact JSON in UTF-8, numbers without exponents. */
+/** Most bytes of one value, and of all of an automation's together, as compact JSON in UTF-8, numbers without exponents. */
 export const longestValue = 16 * 1024;
 /** See `longestValue`. */
 export const longestState = 256 * 1024;

@@ -24,7 +24,7 @@ export const ownEventNames = [
   "pullRequest.conflicted",
 ] as const;
 
-/** Triggers of one automation. */
+/** An automation has at most so many triggers. */
 export const mostTriggers = 50;
 /** Characters of a condition. */
 const longestCondition = 2_000;

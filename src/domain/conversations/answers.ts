@@ -34,7 +34,7 @@ export function answerOf({ pushedSha: before, kind }: Run, end: RunEnd): string 
   return `Done in ${commit}${opened}${link}.${words}`;
 }
 
-/** Whether a run that nobody asked for has something to say: what it pushed speaks for itself. */
+/** Whether a run is answered with a comment when it ends. One that red checks or a conflict started is not if it pushed: the commit says it. */
 export function isWorthTelling({ kind, pushedSha: before }: Run, end: RunEnd): boolean {
   const isByItself = kind === "checks" || kind === "conflict";
   if (!isByItself) return true;
@@ -46,8 +46,8 @@ export function isWorthTelling({ kind, pushedSha: before }: Run, end: RunEnd): b
 }
 
 /**
- * Whether a run did with a commit what its threads asked for: theirs is no run of an automation, whose commit is elsewhere, and none
- * whose work is not delivered.
+ * Whether a run pushed a commit to the pull request itself, so that the threads of the review that asked for it can be marked as
+ * resolved. False of a run of an automation, which pushes to a branch of its own, and of one whose work is not delivered.
  */
 export function isDoneByCommit({ kind, pushedSha: before }: Run, { status, pushedSha }: RunEnd): boolean {
   return kind === "followUp" && status === "completed" && pushedSha !== null && pushedSha !== before;

@@ -3,16 +3,23 @@ import type { Conversation, ConversationLimits, Run } from "./conversation.ts";
 import type { Decided, Effect, Facts } from "./facts.ts";
 import type { Said } from "./happening.ts";
 
-/** What ends a conversation, or a part of it. */
+/** A limit at which a conversation, or a part of it, starts no more runs. `notices` in answers.ts has what is said at each. */
 export type Bound = keyof typeof notices;
 
-/** What bounds whatever starts a run. Reviews that are gathered count already. */
+/**
+ * The limit that keeps a conversation from starting another run, whatever asks for it: its number of turns, or its costs. Reviews that are
+ * gathered for a coming turn count as turns already.
+ * @returns null if it may start one
+ */
 export function sharedBound(conversation: Conversation, { spentUsd }: Facts, limits: ConversationLimits): Bound | null {
   if (conversation.turns + conversation.asked.length >= limits.turns) return "turns";
   return spentUsd >= limits.usd ? "usd" : null;
 }
 
-/** Says a bound once. */
+/**
+ * Decides to start nothing because a limit is reached, and to answer so, unless the conversation has said it before.
+ * @param saying the comment that asked; omitted: nobody did
+ */
 export function told(conversation: Conversation, bound: Bound, limits: ConversationLimits, saying?: Said): Decided {
   const reason = `bound: ${bound}`;
   const takes = saying?.key ?? null;
@@ -39,12 +46,12 @@ export function told(conversation: Conversation, bound: Bound, limits: Conversat
   return { conversation: { ...conversation, told: [...conversation.told, bound] }, effects: [answer], takes, reason };
 }
 
-/** Counts a run that is started. */
+/** The conversation with one more run and one more turn. @param more what else changes in it */
 export function begun(conversation: Conversation, run: Run, more: Partial<Conversation> = {}): Conversation {
   return { ...conversation, turns: conversation.turns + 1, runs: [...conversation.runs, run], ...more };
 }
 
-/** Nothing is done, for the reason. */
+/** Decides to do nothing. @param reason why, for the ledger */
 export function left(conversation: Conversation, reason: string): Decided {
   return { conversation, effects: [], takes: null, reason };
 }

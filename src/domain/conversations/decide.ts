@@ -34,7 +34,10 @@ export function decide(
   }
 }
 
-/** What tells a happening from all others of its conversation; null: it leaves nothing that could be taken twice. */
+/**
+ * A key that is equal for each delivery of one happening, and for no other happening of the conversation, so that it is acted on once.
+ * @returns null if acting on it again changes nothing
+ */
 export function keyOf(happening: Happening, session: Facts["session"]): string | null {
   switch (happening.type) {
     case "said":

@@ -48,7 +48,10 @@ export type Happening =
   /** Time passed, or a run ended. */
   | { readonly type: "tick" };
 
-/** Which conversation an event belongs to; `commit` and `branch`: that of the pull request that has it. */
+/**
+ * Which conversation an event belongs to: that of an issue or a pull request, that of the pull requests that a check names or whose head its
+ * commit is (`checks`), or that of the pull request of a branch (`branch`).
+ */
 export type Where =
   | ConversationSubject
   | {
@@ -108,7 +111,10 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
   }
 }
 
-/** What tells cheaply, when an event arrives, that it may steer: see sql/steers.sql. */
+/**
+ * What src/store/sql/steers.sql looks up when an event arrives, to tell at little cost whether it may give a session more work: whether it
+ * calls Offstage by name, and the pull requests, the branch and the commit that it is about.
+ */
 export interface SteeringHint {
   readonly isCalled: boolean;
   readonly numbers: readonly number[];

@@ -7,8 +7,8 @@ import { findMention, instructionOf } from "./mention.ts";
 import { reviewPrompt, sayingPrompt } from "./prompts.ts";
 
 /**
- * Whether somebody's rights have to be known to decide. Nobody is asked of for what starts nothing anyway, so that a stranger's comments
- * cost no request.
+ * Whether the forge has to be asked if the author of a comment may write to the repository, before it can be decided what comes of it. It is
+ * not asked about comments that start nothing anyway, so that a stranger's comments cost no request.
  */
 export function needsRights(
   saying: Said,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createRegistrySchema, registryFolder } from "./registry.ts";
+import { besideRegistry, createRegistrySchema, registryFolder } from "./registry.ts";
 
 const valid = { kind: "npm", url: "https://npm.example.com/a", token: "t" };
 const parse = (changes: Record<string, unknown>) => createRegistrySchema.safeParse({ ...valid, ...changes });
@@ -37,4 +37,28 @@ it.each([
   expect(registryFolder(made.url)).toBe(folder);
   // As rows of earlier versions have it.
   expect(registryFolder("https://nuget.example.com/v3/index.json/")).toBe("https://nuget.example.com/v3/");
+});
+
+it.each([
+  ["pypi", "https://nexus.example.com/repository/py/simple/", ["https://nexus.example.com/repository/py/"]],
+  [
+    "pypi",
+    "https://gitlab.example.com/api/v4/projects/7/packages/pypi/simple/",
+    ["https://gitlab.example.com/api/v4/projects/7/packages/pypi/"],
+  ],
+  ["pypi", "https://devpi.example.com/acme/main/+simple/", ["https://devpi.example.com/acme/main/"]],
+  ["pypi", "https://pypi.example.com/all/", []],
+  [
+    "npm",
+    "https://gitlab.example.com/api/v4/packages/npm/",
+    ["https://gitlab.example.com/api/v4/projects/*/packages/npm/"],
+  ],
+  [
+    "npm",
+    "https://example.com/gitlab/api/v4/groups/12/-/packages/npm/",
+    ["https://example.com/gitlab/api/v4/projects/*/packages/npm/"],
+  ],
+  ["npm", "https://npm.example.com/simple/", []],
+] as const)("knows where the files of %s at %s are beside it", (kind, url, beside) => {
+  expect(besideRegistry(kind, url)).toEqual(beside);
 });

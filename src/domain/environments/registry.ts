@@ -38,6 +38,23 @@ export function registryFolder(url: string): string {
   return url.replace(/\/index\.json\/?$/u, "/");
 }
 
+/**
+ * Where else at a registry's host its files are, which get its credential too. Each address ends with `/`, and a part `*` of its path
+ * stands for any one.
+ * - pypi: the address is that of the index, which ends in `/simple/` (PEP 503); Nexus, Artifactory, GitLab and devpi (`/+simple/`) have
+ *   the files beside it
+ * - npm: GitLab's address for all of an instance or a group names the files of each project
+ *   (https://docs.gitlab.com/user/packages/npm_registry/)
+ */
+export function besideRegistry(kind: RegistryKind, url: string): string[] {
+  if (kind === "pypi") {
+    const index = /\/\+?simple\/?$/u.exec(url);
+    return index === null ? [] : [url.slice(0, index.index + 1)];
+  }
+  const gitLab = kind === "npm" ? /\/api\/v4\/(?:groups\/[^/]+\/-\/)?packages\/npm\/?$/u.exec(url) : null;
+  return gitLab === null ? [] : [`${url.slice(0, gitLab.index)}/api/v4/projects/*/packages/npm/`];
+}
+
 function urlProblem(value: string): string | null {
   // What the parser would encode or leave out could change the tools' settings that the address is written into.
   const url = URL.parse(value);
@@ -54,7 +71,7 @@ export const createRegistrySchema = z
     kind: z.enum(registryKinds),
     url: urlSchema.meta({
       description:
-        "Address that its tool is configured with; everything below it gets the credential. nuget: its index.json, and everything beside that.",
+        "Address that its tool is configured with; everything below it gets the credential. nuget: its index.json, and everything beside that. pypi: everything beside its `/simple/` too. npm: for GitLab's address of an instance or group, the packages of its projects too. cargo: also where its config.json says that its crates are, at the same host.",
     }),
     scope: scopeSchema.nullish().meta({
       description:

@@ -33,37 +33,41 @@ export class NotFoundError extends OffstageError {
 /** The object's present state does not allow the request. */
 export class ConflictError extends OffstageError {
   readonly code = "conflict";
-  /** Seconds after which a retry may succeed; undefined if unknown. */
-  readonly retryAfterSeconds: number | undefined;
+  /** Milliseconds after which a retry may succeed; undefined if unknown. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(message: string, retryAfterSeconds?: number, options?: ErrorOptions) {
     super(message, options);
-    this.retryAfterSeconds = retryAfterSeconds;
+    this.retryAfterMs = inMs(retryAfterSeconds);
   }
 }
 
 /** The caller sends too many requests; a later one may succeed. */
 export class TooManyRequestsError extends OffstageError {
   readonly code = "too_many_requests";
-  /** Seconds after which a retry may succeed; undefined if unknown. */
-  readonly retryAfterSeconds: number | undefined;
+  /** Milliseconds after which a retry may succeed; undefined if unknown. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(message: string, retryAfterSeconds?: number) {
     super(message);
-    this.retryAfterSeconds = retryAfterSeconds;
+    this.retryAfterMs = inMs(retryAfterSeconds);
   }
 }
 
 /** The service, or one that it needs, can't do this now; a later request may succeed. */
 export class UnavailableError extends OffstageError {
   readonly code = "unavailable";
-  /** Seconds after which a retry may succeed. */
-  readonly retryAfterSeconds: number;
+  /** Milliseconds after which a retry may succeed. */
+  readonly retryAfterMs: number;
 
   constructor(message: string, retryAfterSeconds = 5, options?: ErrorOptions) {
     super(message, options);
-    this.retryAfterSeconds = retryAfterSeconds;
+    this.retryAfterMs = retryAfterSeconds * 1_000;
   }
+}
+
+function inMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1_000;
 }
 
 /** The object store failed; the message has the remedy. */
@@ -105,7 +109,6 @@ export const failureCodes = [
   "push_rejected",
   "pull_request_refused",
   "forge_unavailable",
-  "invalid_template",
   "object_store_unavailable",
   "worker_lost",
   "too_many_attempts",

@@ -17,7 +17,10 @@ export const allowedBotsSchema = z
   .max(100)
   .transform((logins) => [...new Set(logins)]);
 
-/** Who calls Offstage by what, where a connection's events come from; null: as the server is set. */
+/**
+ * Settings of one forge connection: the word that calls Offstage in comments there, and the bots that may. Null: what the operator
+ * configured (OFFSTAGE_MENTION, OFFSTAGE_ALLOWED_BOTS).
+ */
 export interface Calling {
   readonly mention: string | null;
   readonly allowedBots: readonly string[] | null;

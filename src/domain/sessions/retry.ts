@@ -42,7 +42,7 @@ interface OwnDoing {
 
 /**
  * Failures that may be the session's own doing, such as a prompt that makes its harness use too much memory. Each attempt costs
- * money, so these are resumed a few times, and not for hours. A worker mostly dies for reasons of its own, and its sessions
+ * money, so these are resumed a few times without progress between, and not for hours. A worker mostly dies for reasons of its own, and its sessions
  * should not wait; the longer the pauses, the fewer workers does a session harm that kills each.
  */
 const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
@@ -51,6 +51,9 @@ const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
   internal: { retries: 3, atOnce: 0 },
   worker_lost: { retries: 9, atOnce: 3 },
 };
+
+/** Codes of failures that may be the session's own doing: they are counted only as long as it makes no progress. */
+export const ownDoingCodes: readonly FailureCode[] = Object.keys(ownDoing) as FailureCode[];
 
 /** What is taken off the count of dead workers for a death that was probably not the session's doing. */
 export const unlikelyItsDoing = 0.75;
@@ -69,7 +72,8 @@ export function withSharedBlame(record: RetryRecord): RetryRecord {
  * Plans the retry of a session whose attempt failed.
  * @param before what is remembered of earlier failures; null if there were none
  * @param now in ms since 1970, by the database's clock
- * @param retryAfterMs how long the service that failed asks to be left alone
+ * @param retryAfterMs how long the service that failed asks to be left alone; if that is longer than the time that is left, the
+ *   session is tried a last time when that is over
  * @param random from 0 inclusive to 1 exclusive
  * @returns null if the failure is final: it does not pass by itself, or has not passed in time
  */
@@ -88,7 +92,8 @@ export function planRetry(
   if (count > retries) return null;
   const since = before?.since ?? now;
   const pauseMs = attempt <= atOnce ? 0 : backoffMs(attempt - atOnce, backoff, random);
-  const delayMs = Math.max(pauseMs, retryAfterMs);
-  if (now + delayMs >= since + forMs) return null;
+  const leftMs = since + forMs - now;
+  if (leftMs <= 0) return null;
+  const delayMs = Math.min(Math.max(pauseMs, retryAfterMs), leftMs);
   return { ...before, code, reason, attempt, counts: { ...before?.counts, [code]: count }, since, delayMs };
 }

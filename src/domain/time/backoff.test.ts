@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs, shortened } from "./backoff.ts";
 
 const bounds = { fromMs: 1_000, toMs: 600_000 };
 /** The longest pauses, as chance never makes them longer. */
@@ -24,4 +24,8 @@ it("spreads what failed together", () => {
   expect(new Set(pauses).size).toBeGreaterThan(900);
   expect(Math.min(...pauses)).toBeGreaterThan(0);
   expect(Math.max(...pauses)).toBeLessThanOrEqual(16_000);
+});
+
+it("shortens a pause by no more than the share that is left to chance", () => {
+  expect([0, 0.5, 1].map((chance) => shortened(1_000, 0.1, () => chance))).toEqual([1_000, 950, 900]);
 });

@@ -23,6 +23,15 @@ export function backoffMs(
   { fromMs, toMs, jitter = 1 }: Backoff,
   random: () => number = Math.random,
 ): number {
-  const longest = Math.min(toMs, fromMs * 2 ** (failures - 1));
-  return longest * (1 - jitter * random());
+  return shortened(Math.min(toMs, fromMs * 2 ** (failures - 1)), jitter, random);
+}
+
+/**
+ * Leaves a share of a pause to chance, so that many that failed together do not try again together.
+ * @param jitter that share, 0 to 1
+ * @param random from 0 inclusive to 1 exclusive
+ * @returns ms, at most `pauseMs`
+ */
+export function shortened(pauseMs: number, jitter: number, random: () => number = Math.random): number {
+  return pauseMs * (1 - jitter * random());
 }

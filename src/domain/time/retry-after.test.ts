@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { retryAfterMs } from "./retry-after.ts";
+import { boundedRetryAfterMs, retryAfterMs } from "./retry-after.ts";
 
 const now = Date.parse("Sun, 22 Nov 2026 12:00:00 GMT");
 
@@ -18,4 +18,13 @@ it.each([
   [null, null],
 ])("Retry-After %j is %j ms", (value, ms) => {
   expect(retryAfterMs(value, now)).toBe(ms);
+});
+
+it.each([
+  ["120", 120_000],
+  ["86400", 3_600_000],
+  ["Mon, 23 Nov 2026 12:00:00 GMT", 3_600_000],
+  ["soon", null],
+])("Retry-After %j is %j ms where an hour is the most", (value, ms) => {
+  expect(boundedRetryAfterMs(value, now)).toBe(ms);
 });

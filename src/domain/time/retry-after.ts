@@ -14,5 +14,14 @@ export function retryAfterMs(value: string | null | undefined, now: number = Dat
   return Number.isNaN(at) ? null : Math.max(0, at - now);
 }
 
+/** Longest wait of a job that is tried again by itself: a server that asks for more is asked again in an hour all the same. */
+const longestWaitMs = 60 * 60_000;
+
+/** As `retryAfterMs`, and at most an hour. */
+export function boundedRetryAfterMs(value: string | null | undefined, now: number = Date.now()): number | null {
+  const asked = retryAfterMs(value, now);
+  return asked === null ? null : Math.min(asked, longestWaitMs);
+}
+
 /** A date of RFC 9110 has 29 characters; the longest of its older forms has 33. */
 const longestValue = 64;

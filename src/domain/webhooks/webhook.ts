@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { shortened } from "../time/backoff.ts";
 
 /** Events of which a webhook can be notified. */
 export const webhookEvents = [
@@ -121,9 +122,8 @@ const pausesMs = [
 /**
  * How long to wait before the next attempt, in ms; null if the attempt was the last.
  * @param attempts attempts made, from 1
- * @param chance 0 to 1: spreads the pause by ±10 %, so that deliveries that failed together are not retried together
  */
-export function retryPauseMs(attempts: number, chance: number): number | null {
+export function retryPauseMs(attempts: number): number | null {
   const pause = pausesMs[attempts - 1];
-  return pause === undefined ? null : Math.round(pause * (0.9 + 0.2 * chance));
+  return pause === undefined ? null : Math.round(shortened(pause, 0.1));
 }

@@ -22,7 +22,7 @@ export interface AzureRepository {
 }
 
 /** Options of a call; `version` for what is a preview still, as `7.0-preview.3`. */
-export type CallOptions = Pick<ForgeRequest, "body" | "onceWithinMs"> & { readonly version?: string };
+export type CallOptions = Pick<ForgeRequest, "body" | "onceWithinMs" | "takesPage"> & { readonly version?: string };
 
 /** The API of one server. */
 export interface AzureApi {
@@ -78,7 +78,15 @@ export function createAzureApi({ webUrl, apiUrl, token }: AzureSettings): AzureA
         `/${encodeURIComponent(project)}/_apis/git/repositories/${encodeURIComponent(repository)}${path}`,
       ),
     call: async (url, method, signal, options = {}) =>
-      asForge(await callForge(url, { method, headers, signal, ...options })),
+      asForge(
+        await callForge(url, {
+          method,
+          headers,
+          signal,
+          ...options,
+          takesPage: (status, text) => wantsSignIn(status, text) || options.takesPage?.(status, text) === true,
+        }),
+      ),
   };
 }
 
@@ -92,8 +100,8 @@ export function identitiesUrl({ apiUrl }: Pick<AzureSettings, "apiUrl">, collect
 function asForge(answer: ForgeAnswer): ForgeAnswer {
   const { status, headers, body } = answer;
   const isPage = headers.get("content-type")?.startsWith("text/html") === true;
-  const wantsSignIn = status === 203 || (status === 302 && isSignIn(headers)) || (status === 200 && isPage);
-  if (wantsSignIn) {
+  // `callForge` takes no other page.
+  if (status === 203 || (status === 302 && isSignIn(headers)) || (status === 200 && isPage && body === null)) {
     const message =
       "it shows its page to sign in instead of an answer, as it does for a token that is wrong or has ended";
     return { ...answer, status: 401, body: { message } };
@@ -109,8 +117,15 @@ function asForge(answer: ForgeAnswer): ForgeAnswer {
   return typeof count === "number" && Array.isArray(value) ? { ...answer, body: value } : answer;
 }
 
+const signIn = /_signin|login\.(?:live|microsoftonline)\.com|spsprod/iu;
+
 function isSignIn(headers: Headers): boolean {
-  return /_signin|login\.(?:live|microsoftonline)\.com|spsprod/iu.test(headers.get("location") ?? "");
+  return signIn.test(headers.get("location") ?? "");
+}
+
+/** Whether a page in the place of an answer is that for people who are not signed in: status 203, or its words and addresses. */
+function wantsSignIn(status: number, text: string): boolean {
+  return status === 203 || signIn.test(text) || /\bsign in\b/iu.test(text);
 }
 
 function hasMessage(body: unknown): boolean {

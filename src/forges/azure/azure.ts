@@ -63,6 +63,7 @@ export function createAzure(settings: AzureSettings): Forge {
     opensPullRequests: true,
     // Its refs/pull/<number>/merge has a merge that it made, and none if that collides.
     pullRequestRef: null,
+    filePages: null,
     feedback: createAzureFeedback(api, settings, call),
     serves: (address) => servesAddress(webUrl, address, true),
     credentials: () => Promise.resolve(token === undefined ? null : { username: "offstage", password: token }),
@@ -78,7 +79,7 @@ export function createAzure(settings: AzureSettings): Forge {
       keepsClosedHead: true,
       harmless: withinLimit,
     }),
-    readAccess: (address, branch, signal, isNeeded = false) =>
+    readAccess: (address, branch, signal, { isNeeded = false } = {}) =>
       readAccess(api, address, { branch, hasToken: token !== undefined, isNeeded }, signal),
     fork: (address, signal) => forkOnAzure(api, webUrl, address, signal),
   };

@@ -3,7 +3,7 @@ import type { Reaction, Thread as NamedThread } from "../../domain/answers/answe
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { expectStatus, postOnce, type Feedback, type ForgeComment, type NewComment } from "../feedback.ts";
-import type { ForgeAnswer } from "../http.ts";
+import { emptyAnswer, type ForgeAnswer } from "../http.ts";
 import { readLogEnd } from "../logs.ts";
 import { refusedBy } from "../refusal.ts";
 import type { AzureApi, AzureSettings } from "./api.ts";
@@ -57,7 +57,7 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
       const [, thread, id] = /^(\d+)\.(\d+)$/u.exec(commentId) ?? [];
       if (thread === undefined || id === undefined || !likes.has(reaction)) return;
       const path = `/pullRequests/${subject.number}/threads/${thread}/comments/${id}/likes`;
-      expectStatus(host, await call(address, "POST", path, signal), [200, 201, 204], "reaction");
+      expectStatus(host, await call(address, "POST", path, signal, emptyAnswer), [200, 201, 204], "reaction");
     },
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const body = {

@@ -36,7 +36,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     url: string,
     method: ForgeRequest["method"],
     signal: AbortSignal,
-    options: { readonly body?: unknown; readonly onceWithinMs?: number } = {},
+    options: Pick<ForgeRequest, "body" | "onceWithinMs" | "takesPage"> = {},
   ) => callForge(url, { method, headers, signal, ...options });
   const callAt =
     (root: string): RepositoryCall =>
@@ -118,7 +118,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     address: RepositoryAddress,
     _: string,
     signal: AbortSignal,
-    isNeeded = false,
+    { isNeeded = false }: { readonly isNeeded?: boolean } = {},
   ): Promise<RepositoryAccess> {
     const once = isNeeded ? {} : onlyALook;
     const answer = await call(address, "GET", "", signal, once);
@@ -160,6 +160,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull-requests/${number}/from`,
+    filePages: null,
     feedback: createDataCenterFeedback({
       host,
       webUrl,

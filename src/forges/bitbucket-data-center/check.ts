@@ -1,6 +1,6 @@
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { callForge, type ForgeAnswer } from "../http.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { notIdentified } from "../refusal.ts";
 
 /** How problems name the API. */
@@ -24,7 +24,12 @@ export async function checkBitbucketDataCenter(
 ): Promise<ConnectionCheck> {
   const headers: Record<string, string> = { Authorization: `Bearer ${settings.token ?? ""}` };
   const ask = (permission: string): Promise<ForgeAnswer> =>
-    callForge(`${settings.apiUrl}/repos?permission=${permission}&limit=1`, { method: "GET", headers, signal });
+    callForge(`${settings.apiUrl}/repos?permission=${permission}&limit=1`, {
+      method: "GET",
+      headers,
+      signal,
+      ...anyAnswer,
+    });
   const writable = await ask("REPO_WRITE");
   const user = writable.headers.get("x-ausername");
   if (!isList(writable)) return { account: null, problems: [notIdentified(writable, ownApi)] };

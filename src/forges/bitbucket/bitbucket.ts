@@ -197,7 +197,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     address: RepositoryAddress,
     _: string,
     signal: AbortSignal,
-    isNeeded = false,
+    { isNeeded = false }: { readonly isNeeded?: boolean } = {},
   ): Promise<RepositoryAccess> {
     const once = isNeeded ? {} : onlyALook;
     const path = pathOn(webUrl, address);
@@ -244,6 +244,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     opensPullRequests: true,
     // Bitbucket Cloud has no refs of pull requests.
     pullRequestRef: null,
+    filePages: "src",
     feedback: createBitbucketFeedback({ host, call, readLog, permissions }),
     serves: (address) => servesAddress(webUrl, address),
     credentials: () => Promise.resolve(gitCredentialsOf(settings)),

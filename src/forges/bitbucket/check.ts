@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { callForge, type ForgeAnswer } from "../http.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { notIdentified } from "../refusal.ts";
 import { authorizationOf } from "./authorization.ts";
 
@@ -76,7 +76,7 @@ const nowhere = "/repositories/offstage-scope-check/none/pullrequests";
 export async function checkBitbucket(settings: BitbucketSettings, signal: AbortSignal): Promise<ConnectionCheck> {
   const headers = authorizationOf(settings);
   const ask = (path: string): Promise<ForgeAnswer> =>
-    callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal });
+    callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal, ...anyAnswer });
   const user = await ask("/user");
   const { display_name: name, nickname, username } = (user.status === 200 ? (user.body ?? {}) : {}) as AccountNames;
   const account = [username, nickname, name].find((each) => typeof each === "string") ?? null;

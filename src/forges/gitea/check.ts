@@ -1,6 +1,6 @@
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { callForge, type ForgeAnswer } from "../http.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { notIdentified, wordsOf } from "../refusal.ts";
 
 /** How problems name the API. */
@@ -34,7 +34,13 @@ const nowhere = "/repos/offstage-scope-check/none";
 export async function checkGitea(settings: GiteaSettings, signal: AbortSignal): Promise<ConnectionCheck> {
   const headers: Record<string, string> = { Authorization: `token ${settings.token ?? ""}` };
   const ask = (method: "GET" | "POST", path: string): Promise<ForgeAnswer> =>
-    callForge(`${settings.apiUrl}${path}`, { method, headers, signal, ...(method === "POST" && { body: {} }) });
+    callForge(`${settings.apiUrl}${path}`, {
+      method,
+      headers,
+      signal,
+      ...anyAnswer,
+      ...(method === "POST" && { body: {} }),
+    });
   const user = await ask("GET", "/user");
   const { login } = (user.body ?? {}) as { login?: unknown };
   const isKnown = user.status === 200 && typeof login === "string";

@@ -147,7 +147,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     address: RepositoryAddress,
     branch: string,
     signal: AbortSignal,
-    isNeeded = false,
+    { isNeeded = false }: { readonly isNeeded?: boolean } = {},
   ): Promise<RepositoryAccess> {
     const once = isNeeded ? {} : onlyALook;
     const [repository, found] = await Promise.all([
@@ -194,6 +194,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     webUrl: settings.webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull/${number}/head`,
+    filePages: "src/commit",
     feedback: createGiteaFeedback({ host, call, readLog }),
     serves: (address) => servesAddress(settings.webUrl, address),
     credentials: () =>

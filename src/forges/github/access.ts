@@ -39,7 +39,7 @@ const rulesOfPushes: ReadonlySet<string> = new Set([
 /**
  * What GitHub tells of the rights on a repository.
  * @param rules the answer on the rules of the work branch, which not every server and plan has
- * @param credentials `granted`: the permissions of the App's token; null: a token is used
+ * @param granted the permissions of the App's token; null: a token is used
  */
 export function gitHubAccess(
   { headers, body }: Pick<ForgeAnswer, "headers" | "body">,

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { callForge, type ForgeAnswer } from "../http.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { wordsOf } from "../refusal.ts";
 import type { InstallationPermissions } from "./access.ts";
-import { appToken } from "./github.ts";
+import { createAppCall, UnusableKey } from "./app.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
 /** Fields used of an App (https://docs.github.com/rest/apps/apps#get-the-authenticated-app). */
@@ -129,29 +129,32 @@ const soonMs = 14 * 24 * 60 * 60_000;
 
 /** Asks GitHub whose a token or App is, and what it may. */
 export async function checkGitHub(settings: GitHubSettings, signal: AbortSignal): Promise<ConnectionCheck> {
-  const { app, token = "" } = settings;
-  let bearer: string;
+  const { app, token = "", apiUrl } = settings;
+  const request = (method: "GET" | "POST", body: unknown) => ({
+    method,
+    signal,
+    ...anyAnswer,
+    ...(body !== undefined && { body }),
+  });
+  if (app === undefined) {
+    const headers = {
+      Accept: "application/vnd.github+json",
+      "X-GitHub-Api-Version": "2022-11-28",
+      Authorization: `Bearer ${token}`,
+    };
+    return checkToken((method, path, body) => callForge(`${apiUrl}${path}`, { ...request(method, body), headers }));
+  }
+  const call = createAppCall(app, apiUrl);
   try {
-    bearer = app === undefined ? token : appToken(app);
-  } catch {
+    return await checkApp((method, path, body) => call(path, request(method, body)));
+  } catch (error) {
+    if (!(error instanceof UnusableKey)) throw error;
     return refused(
       "the App's private key",
       "It can't be used to sign.",
       "Send the .pem file that GitHub gave for the App.",
     );
   }
-  const ask: Ask = (method, path, body) =>
-    callForge(`${settings.apiUrl}${path}`, {
-      method,
-      signal,
-      headers: {
-        Accept: "application/vnd.github+json",
-        "X-GitHub-Api-Version": "2022-11-28",
-        Authorization: `Bearer ${bearer}`,
-      },
-      ...(body !== undefined && { body }),
-    });
-  return app === undefined ? checkToken(ask) : checkApp(ask);
 }
 
 function refused(missing: string, why: string, remedy: string): ConnectionCheck {

@@ -1,13 +1,13 @@
-import { createSign } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import type { components } from "@octokit/openapi-types";
-import { SessionError } from "../../domain/errors/errors.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings, RepositoryCall } from "../forge.ts";
+import { createInstallations } from "./app.ts";
 import { createGitHubFeedback } from "./feedback.ts";
 import { gitHubApprovals } from "./approvals.ts";
 import { graphqlUrlOf, resolveReviewThread } from "./review-threads.ts";
-import { gitHubAccess, type InstallationPermissions } from "./access.ts";
+import { gitHubAccess } from "./access.ts";
 import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
   createPullRequestCalls,
@@ -34,15 +34,9 @@ type PullRequest = Pick<
   // (https://docs.github.com/rest/pulls/pulls#get-a-pull-request).
   Partial<Pick<components["schemas"]["pull-request"], "mergeable" | "draft">>;
 
-interface Installation {
-  readonly token: string;
-  readonly renewAt: number;
-  readonly permissions: InstallationPermissions;
-}
-
-/** An installation's token is valid for an hour; it is renewed this long before its end. */
-const renewBeforeMs = 10 * 60_000;
 const apiVersion = "2022-11-28";
+/** Pause before a request with a token that was just made is sent again, in ms. */
+const freshPauseMs = 1_000;
 /** Pages of 100 pull requests of one branch and target that are read. */
 const pageLimit = 10;
 
@@ -52,82 +46,50 @@ const pageLimit = 10;
  */
 export function createGitHub(settings: GitHubSettings): Forge {
   const host = new URL(settings.webUrl).host;
-  const installations = new Map<string, Installation>();
-  /** Until when each token of an installation is valid, in ms since 1970. */
-  const issued = new Map<string, number>();
+  const installations = settings.app === undefined ? null : createInstallations(settings.app, settings);
 
   async function token(address: RepositoryAddress, signal: AbortSignal): Promise<string | null> {
-    if (settings.app === undefined) return settings.token ?? null;
-    return (await installationOf(address, settings.app, signal)).token;
+    return installations === null ? (settings.token ?? null) : (await installations.tokenFor(address, signal)).token;
   }
 
-  async function installationOf(
+  /**
+   * Sends a request with a token. GitHub does not know an App's new one everywhere at once: its 401 is waited out for a few seconds.
+   * One that it has forgotten is made anew once.
+   */
+  async function send(
     address: RepositoryAddress,
-    app: { id: string; privateKey: string },
     signal: AbortSignal,
-  ): Promise<Installation> {
-    const owner = ownerOf(address);
-    const known = installations.get(owner);
-    if (known !== undefined && Date.now() < known.renewAt) return known;
-    const fresh = await makeInstallationToken(address, app, signal);
-    installations.set(owner, fresh);
-    return fresh;
+    ask: (headers: Readonly<Record<string, string>>) => Promise<ForgeAnswer>,
+  ): Promise<ForgeAnswer> {
+    for (let isAnew = false; ;) {
+      const access = (await installations?.tokenFor(address, signal)) ?? null;
+      const secret = access?.token ?? settings.token ?? null;
+      const answer = await ask(secret === null ? {} : { Authorization: `Bearer ${secret}` });
+      // An App's token has the permissions of its creation: permissions granted later need a new one.
+      const isRefused = [401, 403, 404].includes(answer.status);
+      if (access === null || !isRefused) return answer;
+      if (answer.status === 401 && access.isFresh()) {
+        await pause(freshPauseMs, undefined, { signal });
+        continue;
+      }
+      installations?.forget(address);
+      if (answer.status !== 401 || isAnew) return answer;
+      isAnew = true;
+    }
   }
 
-  async function makeInstallationToken(
-    address: RepositoryAddress,
-    app: { id: string; privateKey: string },
-    signal: AbortSignal,
-  ): Promise<Installation> {
-    const headers = {
-      Authorization: `Bearer ${appToken(app)}`,
-      Accept: "application/vnd.github+json",
-      "X-GitHub-Api-Version": apiVersion,
-    };
-    const installation = await callForge(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}/installation`, {
-      method: "GET",
-      headers,
-      signal,
-    });
-    if (installation.status !== 200) throw refusedBy(host, installation);
-    const { id } = installation.body as { id: number };
-    const made = await callForge(`${settings.apiUrl}/app/installations/${id}/access_tokens`, {
-      method: "POST",
-      headers,
-      body: {},
-      signal,
-    });
-    if (made.status !== 201) throw refusedBy(host, made);
-    const given = made.body as { token: string; expires_at: string; permissions?: InstallationPermissions };
-    const endsAt = Date.parse(given.expires_at);
-    for (const [known, until] of issued) if (until < Date.now()) issued.delete(known);
-    issued.set(given.token, endsAt);
-    const renewAt = endsAt - renewBeforeMs;
-    return { token: given.token, renewAt, permissions: given.permissions ?? {} };
-  }
-
-  const call: RepositoryCall = async (address, method, path, signal, options = {}): Promise<ForgeAnswer> => {
-    const secret = await token(address, signal);
-    const answer = await callForge(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`, {
-      method,
-      signal,
-      headers: {
-        Accept: "application/vnd.github+json",
-        "X-GitHub-Api-Version": apiVersion,
-        ...(secret !== null && { Authorization: `Bearer ${secret}` }),
-      },
-      ...options,
-    });
-    // An App's token has the permissions of its creation: permissions granted later need a new one.
-    if ([401, 403, 404].includes(answer.status)) installations.delete(ownerOf(address));
-    return answer;
+  const call: RepositoryCall = (address, method, path, signal, options = {}) => {
+    const url = `${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`;
+    const common = { Accept: "application/vnd.github+json", "X-GitHub-Api-Version": apiVersion };
+    return send(address, signal, (headers) =>
+      callForge(url, { method, signal, headers: { ...common, ...headers }, ...options }),
+    );
   };
 
-  async function askGraphQL(address: RepositoryAddress, body: unknown, signal: AbortSignal): Promise<ForgeAnswer> {
-    const secret = await token(address, signal);
-    const headers = secret === null ? {} : { Authorization: `Bearer ${secret}` };
-    return callForge(graphqlUrlOf(settings.apiUrl), { method: "POST", headers, body, signal });
-  }
+  const askGraphQL = (address: RepositoryAddress, body: unknown, signal: AbortSignal): Promise<ForgeAnswer> =>
+    send(address, signal, (headers) =>
+      callForge(graphqlUrlOf(settings.apiUrl), { method: "POST", headers, body, signal }),
+    );
 
   const readLog: LogReader = async (address, path, bytes, signal) => {
     const secret = await token(address, signal);
@@ -169,6 +131,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     webUrl: settings.webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull/${number}/head`,
+    filePages: "blob",
     feedback: createGitHubFeedback({
       host,
       call,
@@ -181,7 +144,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
           signal,
         ),
     }),
-    issuedTokens: () => [...issued.keys()],
+    issuedTokens: () => installations?.issued() ?? [],
     serves: (address) => servesAddress(settings.webUrl, address),
     async credentials(address, signal) {
       const password = await token(address, signal);
@@ -197,16 +160,19 @@ export function createGitHub(settings: GitHubSettings): Forge {
       refusalOf: (_call, _address, answer) => Promise.resolve(refusalOf(answer)),
       keepsClosedHead: true,
     }),
-    async readAccess(address, branch, signal, isNeeded = false) {
+    async readAccess(address, branch, signal, { isNeeded = false } = {}) {
       const once = isNeeded ? {} : onlyALook;
       const [repository, rules] = await Promise.all([
         call(address, "GET", "", signal, once),
         call(address, "GET", `/rules/branches/${encodeURIComponent(branch)}`, signal, once),
       ]);
       if (repository.status !== 200) throw refusedBy(host, repository);
-      const { app } = settings;
-      const granted = app === undefined ? null : (await installationOf(address, app, signal)).permissions;
-      return gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
+      const granted = (await installations?.tokenFor(address, signal))?.permissions ?? null;
+      const access = gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
+      // What a fine-grained token may GitHub tells of its user. This request lacks its fields: 422 says that it might have done it.
+      const isUncertain = granted === null && access.mayPush === true && !repository.headers.has("x-oauth-scopes");
+      const trial = isUncertain ? await call(address, "POST", "/git/refs", signal, { ...once, body: {} }) : null;
+      return trial?.status === 403 ? { ...access, mayPush: false } : access;
     },
     async readApprovalRules(address, target, signal) {
       const branch = encodeURIComponent(target);
@@ -252,10 +218,6 @@ function isOf({ head, base }: PullRequest, { from, ...wanted }: Branches): boole
   return isFrom && head.ref === wanted.head && base.ref === wanted.target;
 }
 
-function ownerOf({ path }: RepositoryAddress): string {
-  return path.split("/")[0] ?? "";
-}
-
 function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
   return {
     number: pullRequest.number,
@@ -268,27 +230,4 @@ function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
     mark: readMark(pullRequest.body ?? ""),
     ...(pullRequest.draft !== undefined && { draft: pullRequest.draft }),
   };
-}
-
-/**
- * JSON Web Token of the App itself (RS256, valid for at most ten minutes):
- * https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
- */
-export function appToken({ id, privateKey }: { readonly id: string; readonly privateKey: string }): string {
-  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const now = Math.floor(Date.now() / 1_000);
-  const unsigned = `${encode({ alg: "RS256", typ: "JWT" })}.${encode({ iat: now - 60, exp: now + 540, iss: id })}`;
-  try {
-    return `${unsigned}.${createSign("RSA-SHA256").update(unsigned).sign(privateKey, "base64url")}`;
-  } catch (cause) {
-    throw new SessionError(
-      {
-        code: "repository_access_denied",
-        reason: "The GitHub App's private key can't be used to sign.",
-        retryable: false,
-        remedy: "Set OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE to the .pem file that GitHub gave for the App.",
-      },
-      { cause },
-    );
-  }
 }

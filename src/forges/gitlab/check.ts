@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { callForge, type ForgeAnswer } from "../http.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { notIdentified } from "../refusal.ts";
 
 /** How problems name the API. */
@@ -33,7 +33,7 @@ export async function checkGitLab(
 ): Promise<ConnectionCheck> {
   const headers = { Authorization: `Bearer ${settings.token ?? ""}` };
   const ask = (path: string): Promise<ForgeAnswer> =>
-    callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal });
+    callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal, ...anyAnswer });
   const user = await ask("/user");
   const { username } = (user.body ?? {}) as { username?: unknown };
   if (user.status !== 200 || typeof username !== "string")

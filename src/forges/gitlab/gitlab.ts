@@ -126,7 +126,7 @@ export function createGitLab(settings: GitLabSettings): Forge {
     address: RepositoryAddress,
     branch: string,
     signal: AbortSignal,
-    isNeeded = false,
+    { isNeeded = false }: { readonly isNeeded?: boolean } = {},
   ): Promise<RepositoryAccess> {
     const once = isNeeded ? {} : onlyALook;
     const [project, rules] = await Promise.all([
@@ -145,6 +145,7 @@ export function createGitLab(settings: GitLabSettings): Forge {
     webUrl,
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/merge-requests/${number}/head`,
+    filePages: "-/blob",
     feedback: createGitLabFeedback({
       host,
       webUrl,

@@ -25,7 +25,10 @@ const textTypes =
   /^(?:text\/.+|application\/(?:json|xml|rtf|toml|sql|graphql|yaml|(?:x-)?(?:javascript|typescript|python|sh|yaml|ndjson|sql))|application\/[\w.-]+\+(?:json|xml))$/u;
 const dataUrl = /^data:(?<type>[^;,]*)(?:;[^;,]*)*?(?<base64>;base64)?,/iu;
 
-/** Judges a media value. @param value base64, or a data URL @param declared the media type beside it, if any */
+/**
+ * Judges a media value, which is base64 or a data URL.
+ * @param declared the media type beside it; null: there is none
+ */
 export function mediaOf({ start, from, to, weight }: Scalar, declared: string | null): Media {
   const written = start.replaceAll("\\/", "/");
   const url = dataUrl.exec(written);

@@ -42,6 +42,8 @@ const holder: Fields = {
     prompt_tokens_details: details,
     completion_tokens_details: details,
   },
+  // Read along with the usage, for `models/reported-error.ts`.
+  error: leaves("type", "code", "status", "message"),
   usageMetadata: leaves(
     "promptTokenCount",
     "candidatesTokenCount",
@@ -51,11 +53,11 @@ const holder: Fields = {
   ),
 };
 /** Some events of a stream contain the answer so far. */
-const piece: Fields = { ...holder, message: holder, response: holder };
+const piece: Fields = { ...holder, ...leaves("type", "code"), message: holder, response: holder };
 const longestModel = 200;
 
 /** Values by their path, such as `response.usage.input_tokens`. */
-type Found = Map<string, number | string>;
+export type Found = Map<string, number | string>;
 
 /** Reads the usage in an answer while it passes. */
 export interface UsageReader {
@@ -67,12 +69,14 @@ export interface UsageReader {
 /**
  * Creates a reader of an answer: a stream of server-sent events, or one JSON document. It keeps a few numbers, however
  * long the answer is. Each count is the newest, not a sum.
+ * @param observe called with what each event has, or the document
  */
-export function createUsageReader(): UsageReader {
+export function createUsageReader(observe?: (found: Found) => void): UsageReader {
   let reported: ReportedUsage | null = null;
   let lines: { read(chunk: Uint8Array): void; end(): void } | null = null;
   const take = (found: Found): void => {
     for (const prefix of ["", "message.", "response."]) reported = newest(reported, found, prefix);
+    observe?.(found);
   };
   return {
     read(chunk) {
@@ -184,8 +188,10 @@ function createFinder(found: Found, take: (found: Found) => void): JsonScanner {
     },
     scalar(value) {
       const outer = open.at(-1);
-      if (outer === undefined || outer.isList || !Object.hasOwn(outer.fields, name) || outer.fields[name] !== true)
-        return;
+      if (outer === undefined || outer.isList || !Object.hasOwn(outer.fields, name)) return;
+      // An error of OpenAI's Responses has a text where Anthropic's events have an object.
+      const isText = outer.path === "" && name === "message";
+      if (outer.fields[name] !== true && !isText) return;
       const read = valueOf(value);
       if (read !== null) found.set(`${outer.path}${name}`, read);
     },

@@ -7,7 +7,8 @@ import { requestTo } from "../../outbound/connect.ts";
 import { noProxies, proxyOf, type Proxies } from "../../outbound/proxies.ts";
 import { addressesOf, isKnownPrivate, publicAddressOf } from "./addresses.ts";
 import { connectLimitMs, connectTo, end, endToEnd, framingOf, isChunkedAtMost, passOn, type Target } from "./hop.ts";
-import { createRegistries, type Registries, type RegistryRoute } from "./registries.ts";
+import type { RegistryRoute } from "./registry-places.ts";
+import { createRegistries, type Registries } from "./registries.ts";
 import { join, passTunnel, type TunnelRefusal } from "./tunnel.ts";
 
 /** A refused connection of the sandbox. */

@@ -5,20 +5,8 @@ import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { canonicalHost } from "../../domain/environments/egress.ts";
 import { createAuthority } from "./certificates.ts";
+import { below, createRegistryPlaces, hostOf, portOf, type Place, type RegistryRoute } from "./registry-places.ts";
 import { connectLimitMs, connectTo, end, endToEnd, framingOf, isChunkedAtMost, passOn, type Target } from "./hop.ts";
-
-/** A private package registry, and the credential that requests to it get. */
-export interface RegistryRoute {
-  readonly id: string;
-  /** Its address, `https:`, which ends with `/`: everything below it gets the credential. */
-  readonly url: string;
-  /** The scope of npm that comes from it, such as `@acme`: several of a host may have the same address; null for all else. */
-  readonly scope: string | null;
-  /** Content of the header `Authorization`. */
-  readonly authorization: string;
-  /** Whether the operator allows its host to be in a private network. */
-  readonly mayBePrivate: boolean;
-}
 
 /** Passes a sandbox's requests on to private registries, with their credentials. */
 export interface Registries {
@@ -58,45 +46,30 @@ const audits = /^-\/npm\/v1\/security\/(?:advisories\/bulk|audits(?:\/quick)?)$/
  * own.
  */
 export function createRegistries(routes: readonly RegistryRoute[], reach: RegistryReach): Registries {
-  const places = routes.map((route) => ({ route, url: new URL(route.url) }));
-  const authority = places.length === 0 ? null : createAuthority("Offstage, for one sandbox");
+  const places = createRegistryPlaces(routes);
+  const authority = routes.length === 0 ? null : createAuthority("Offstage, for one sandbox");
   const servers = new Map<string, Server>();
-  // Of registries at one host, the longest address that fits counts.
-  const at = (host: string, port: number) =>
-    places
-      .filter(({ url }) => hostOf(url) === host && portOf(url) === port)
-      .toSorted((a, b) => b.url.pathname.length - a.url.pathname.length);
-
-  /** The registry that an address belongs to; null if to none. */
-  function placeOf(url: URL) {
-    const fitting = at(hostOf(url), portOf(url)).filter((place) => url.pathname.startsWith(place.url.pathname));
-    const [first] = fitting;
-    if (first === undefined) return null;
-    const same = fitting.filter((place) => place.url.pathname === first.url.pathname);
-    // GitHub has one address for the packages of all owners.
-    const scope =
-      /^(@[^/%]+)(?:\/|%2f)/iu.exec(url.pathname.slice(first.url.pathname.length))?.[1]?.toLowerCase() ?? null;
-    return same.find(({ route }) => route.scope === scope) ?? same.find(({ route }) => route.scope === null) ?? first;
-  }
 
   async function pass(
     url: URL,
-    found: (typeof places)[number] | null,
+    found: Place | null,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
     const [host, port] = [hostOf(url), portOf(url)];
     if (found !== null && climbs(url.pathname))
       return end(response, 400, "a path of a registry can't have dots as a part");
-    const refusal =
-      found === null ? null : refusalOf(request.method ?? "", url.pathname.slice(found.url.pathname.length));
+    const path = found === null ? null : below(found, url);
+    const refusal = path === null ? null : refusalOf(request.method ?? "", path);
     if (refusal !== null) return end(response, 403, refusal);
     const target =
       found === null
         ? await reach.allowedTarget(host, port)
         : await reach.targetOf(host, port, found.route.mayBePrivate);
     if (target === null) return end(response, 403, `${url.host}${url.pathname} is not allowed from this sandbox`);
-    return send(target, url, found?.route.authorization ?? null, request, response);
+    const onText =
+      found !== null && places.isIndex(found, url) ? (said: string) => places.note(found, said) : undefined;
+    return send(target, url, { authorization: found?.route.authorization ?? null, onText }, request, response);
   }
 
   function serverOf(host: string, port: number): Server {
@@ -111,7 +84,7 @@ export function createRegistries(routes: readonly RegistryRoute[], reach: Regist
         const url = urlOf(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`, request.url ?? "");
         if (url === null) return end(response, 400, "a request in a tunnel needs a path");
         if (named !== host) return end(response, 421, `this connection was allowed only for ${host}`);
-        return void pass(url, placeOf(url), request, response);
+        return void pass(url, places.placeOf(url), request, response);
       },
     );
     made.requestTimeout = 0;
@@ -122,25 +95,22 @@ export function createRegistries(routes: readonly RegistryRoute[], reach: Regist
 
   return {
     authority: authority?.certificate ?? null,
-    intercepts: (host, port) => at(host, port).length > 0,
+    intercepts: (host, port) => places.has(host, port),
     intercept(host, port, client, head) {
       client.write("HTTP/1.1 200 Connection established\r\n\r\n");
       if (head.length > 0) client.unshift(head);
       serverOf(host, port).emit("connection", client);
     },
     serve(id, path, request, response) {
-      const place = places.find(({ route }) => route.id === id);
-      const url = place === undefined ? null : urlOf(place.url.origin, `${place.url.pathname}${path}`);
+      const place = places.byId(id);
+      const url = place === undefined ? null : urlOf(place.url.origin, `${place.path}${path}`);
       if (place === undefined || url === null) return end(response, 404, "there is no such registry");
       // The parser takes dots out of a path, which may lead out of the registry.
-      const isBelow = hostOf(url) === hostOf(place.url) && url.pathname.startsWith(place.url.pathname);
-      return void pass(url, isBelow ? place : placeOf(url), request, response);
+      const isBelow = hostOf(url) === hostOf(place.url) && below(place, url) !== null;
+      return void pass(url, isBelow ? place : places.placeOf(url), request, response);
     },
   };
 }
-
-const hostOf = ({ hostname }: URL): string => canonicalHost(hostname) ?? hostname;
-const portOf = ({ port }: URL): number => Number(port) || 443;
 
 /** A URL of an origin and a path as it was sent; null if that is no path. The parser takes `.` and `..` out of it. */
 function urlOf(origin: string, path: string): URL | null {
@@ -162,11 +132,23 @@ function refusalOf(method: string, path: string): string | null {
   return `a sandbox can read from this registry, and not ${method} anything there`;
 }
 
+/** Most bytes of an index that are read. */
+const indexBytes = 64 * 1024;
+/** Headers by which an answer may come without its text, or coded. */
+const shortening = ["if-none-match", "if-modified-since", "accept-encoding", "range"];
+
+/** What is done with a request beside passing it on. */
+interface Sending {
+  readonly authorization: string | null;
+  /** Called with the text of the answer, if it is a good one and short, before its end is passed on. */
+  readonly onText: ((text: string) => void) | undefined;
+}
+
 /** Forwards a request, with the credential in the place of the sandbox's own, if there is one. */
 async function send(
   target: Target,
   url: URL,
-  authorization: string | null,
+  { authorization, onText }: Sending,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -178,14 +160,17 @@ async function send(
   const socket = await openTo(target, gone.signal).catch(() => null);
   if (socket === null) return unreached();
   const headers = Object.entries({ ...endToEnd(request.headers), ...framingOf(request) });
-  const dropped = authorization === null ? [] : ownCredentials;
+  const dropped = new Set([
+    ...(authorization === null ? [] : ownCredentials),
+    ...(onText === undefined ? [] : shortening),
+  ]);
   const upstream = httpRequest({
     // One connection for each request, which is closed with it.
     createConnection: () => socket,
     method: request.method,
     path: `${url.pathname}${url.search}`,
     headers: {
-      ...Object.fromEntries(headers.filter(([name]) => !dropped.includes(name))),
+      ...Object.fromEntries(headers.filter(([name]) => !dropped.has(name))),
       host: url.host,
       ...(authorization !== null && { authorization }),
     },
@@ -198,10 +183,23 @@ async function send(
   });
   upstream.once("response", (answered) => {
     answered.once("error", () => response.destroy());
+    if (onText !== undefined && answered.statusCode === 200) readText(answered, onText);
     passOn(answered, response, authorization === null ? [] : givenCredentials);
   });
   request.pipe(upstream);
   return undefined;
+}
+
+function readText(answered: IncomingMessage, onText: (text: string) => void): void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  answered.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= indexBytes) chunks.push(chunk);
+  });
+  answered.once("end", () => {
+    if (bytes <= indexBytes) onText(Buffer.concat(chunks).toString("utf8"));
+  });
 }
 
 /** Connects, and by TLS proves who answers. @throws Error if either fails */

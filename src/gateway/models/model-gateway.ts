@@ -15,6 +15,7 @@ import { forwardAnswer } from "./exchange.ts";
 import { readBody, release, type BufferedBytes } from "./read-body.ts";
 import type { Recorder } from "./recording.ts";
 import { headersFor } from "./request-headers.ts";
+import type { ReportedError } from "./reported-error.ts";
 import { outlookOf, retryDelayMs } from "./retry.ts";
 import { routeModelRequest, type UpstreamRoute } from "./routes.ts";
 import { requireNoSearch } from "./searching-models.ts";
@@ -181,6 +182,8 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   ): Promise<number | null> {
     const { route, request, response, headers, model, hungUp } = pending;
     const lingering = lingerAfter(hungUp, options.lingerMs);
+    const landed = traffic.asked();
+    hungUp.addEventListener("abort", landed);
     try {
       const body = pending.body === null ? null : edited(pending.body, admission.outputLimit);
       const method = request.method ?? "GET";
@@ -212,27 +215,36 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       answerRefusal(response, 502, message);
       return null;
     } finally {
+      landed();
       lingering.stop();
       settle("most");
     }
   }
 
   function deliver(pending: PendingRequest, answer: IncomingMessage, settle: Settle): Promise<void> {
-    const { route, response, model } = pending;
+    const { route, response, model, hungUp } = pending;
     const status = answer.statusCode ?? 502;
-    options.onRequest(route.provider, model, status < 400 ? "answered" : "failed");
-    if (status < 400) traffic.answered();
+    let isGood = status < 400;
+    if (isGood) traffic.answered();
     else {
       traffic.failed(`HTTP ${status}`, outlookOf(answer));
       readError(answer, (text) => traffic.says(`${text} (HTTP ${status})`));
     }
     const recording = options.recorder === null ? null : record(options.recorder, pending, answer);
+    const onError = ({ message, outlook }: ReportedError): void => {
+      if (!isGood || hungUp.aborted) return;
+      isGood = false;
+      traffic.broke(message, outlook);
+    };
     return new Promise((resolve) => {
       forwardAnswer(answer, response, {
         recording,
         onData: traffic.touch,
-        onEnd({ usage: reported, isWhole }) {
-          settle(isWhole ? (reported ?? "most") : reported === null ? "most" : { ...reported, isWhole: false });
+        onError,
+        onEnd({ usage: reported, broken }) {
+          if (broken !== null) onError(broken);
+          options.onRequest(route.provider, model, isGood ? "answered" : "failed");
+          settle(broken === null ? (reported ?? "most") : reported === null ? "most" : { ...reported, isWhole: false });
           resolve();
         },
       });

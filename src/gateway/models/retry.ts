@@ -3,8 +3,8 @@ import { backoffMs } from "../../domain/time/backoff.ts";
 import { retryAfterMs } from "../../domain/time/retry-after.ts";
 import type { ErrorOutlook } from "../traffic.ts";
 
-/** Statuses of temporary errors: rate limits, overload (529 is Anthropic's), proxies. */
-const passing = new Set([408, 429, 500, 502, 503, 504, 529]);
+/** Statuses of errors of a server that pass no sooner for being asked again: it can't do what was asked, or not in this HTTP. */
+const finalOfServer = new Set([501, 505]);
 /** If the provider asks for a longer wait, its error is passed on: the harness may do something else meanwhile. */
 const longestWaitMs = 60_000;
 /** At 225 to 375 ms, and later pauses always longer: a harness waits for the answer. */
@@ -16,10 +16,18 @@ export function outlookOf(answer: Pick<IncomingMessage, "statusCode" | "headers"
   return { lastErrorPasses: isPassing(answer), retryAfterMs: requestedDelayMs(answer.headers) };
 }
 
+/**
+ * Whether a status is that of a temporary error: a rate limit, or one of the server or of a proxy before it, of which there are more
+ * than are registered (529 is Anthropic's overload, 520 to 530 are Cloudflare's).
+ */
+export function isPassingStatus(status: number): boolean {
+  return status === 408 || status === 429 || (status >= 500 && !finalOfServer.has(status));
+}
+
 /** `x-should-retry` goes before the status. */
 function isPassing({ statusCode = 0, headers }: Pick<IncomingMessage, "statusCode" | "headers">): boolean {
   const says = headers["x-should-retry"];
-  return says === "true" || (says !== "false" && passing.has(statusCode));
+  return says === "true" || (says !== "false" && isPassingStatus(statusCode));
 }
 
 /**

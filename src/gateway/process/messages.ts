@@ -3,7 +3,7 @@ import type { EgressPolicy } from "../../domain/environments/egress.ts";
 import type { Outbound } from "../../outbound/process-wide.ts";
 import type { Prices } from "../costs/prices.ts";
 import type { ModelUsage } from "../costs/usage.ts";
-import type { RegistryRoute } from "../egress/registries.ts";
+import type { RegistryRoute } from "../egress/registry-places.ts";
 import type { Refusal } from "../egress/egress.ts";
 import type { Admission, ModelRequest } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";

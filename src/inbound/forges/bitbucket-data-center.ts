@@ -1,6 +1,6 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
 import type { DeliveryReader } from "../delivery.ts";
-import { hasHmac } from "../signatures.ts";
+import { hasHubSignature } from "../signatures.ts";
 import { accountOf, branchOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
 import type { Happening } from "./event.ts";
 import { choice, identifier, integer, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
@@ -70,10 +70,7 @@ type Payload = NonNullable<
  * (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html). It tells of no builds, and has no issues.
  */
 export const bitbucketDataCenter: DeliveryReader = {
-  verify({ headers, body }, secrets) {
-    const options = { algorithm: "sha256", encoding: "hex", prefix: "sha256=" } as const;
-    return hasHmac(headers["x-hub-signature"], body, secrets, options);
-  },
+  verify: ({ headers, body }, secrets) => hasHubSignature(headers["x-hub-signature"], body, secrets),
   read(delivery) {
     const payload = readPayload(delivery);
     const told = payload as Payload;

@@ -1,6 +1,6 @@
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import type { DeliveryReader } from "../delivery.ts";
-import { hasHmac } from "../signatures.ts";
+import { hasHubSignature } from "../signatures.ts";
 import { account, closedStates, commentOf, issue, pullRequest, repository } from "./bitbucket-form.ts";
 import type { Payload, PullRequest, PushChange } from "./bitbucket-form.ts";
 import { checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
@@ -11,10 +11,7 @@ import { choice, identifier, list, present, readPayload, required, text, type Un
  * Webhooks of Bitbucket Cloud, of a repository or a workspace (https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/).
  */
 export const bitbucket: DeliveryReader = {
-  verify({ headers, body }, secrets) {
-    const options = { algorithm: "sha256", encoding: "hex", prefix: "sha256=" } as const;
-    return hasHmac(headers["x-hub-signature"], body, secrets, options);
-  },
+  verify: ({ headers, body }, secrets) => hasHubSignature(headers["x-hub-signature"], body, secrets),
   read(delivery) {
     const payload = readPayload(delivery);
     const told = payload as Payload;

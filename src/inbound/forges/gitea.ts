@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryReader } from "../delivery.ts";
-import { hasHmac } from "../signatures.ts";
+import { hasHmac, hasHubSignature } from "../signatures.ts";
 import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
 import type { Happening } from "./event.ts";
 import { actionRun, status, workflowRun } from "./gitea-checks.ts";
@@ -22,10 +22,9 @@ import { choice, identifier, list, readPayload, text, type Untrusted } from "./p
  */
 export const gitea: DeliveryReader = {
   verify({ headers, body }, secrets) {
-    const hex = { algorithm: "sha256", encoding: "hex" } as const;
     const bare = headers["x-forgejo-signature"] ?? headers["x-gitea-signature"];
-    if (bare !== undefined) return hasHmac(bare, body, secrets, hex);
-    return hasHmac(headers["x-hub-signature-256"], body, secrets, { ...hex, prefix: "sha256=" });
+    if (bare !== undefined) return hasHmac(bare, body, secrets, { algorithm: "sha256", encoding: "hex" });
+    return hasHubSignature(headers["x-hub-signature-256"], body, secrets);
   },
   read(delivery) {
     const payload = readPayload(delivery);

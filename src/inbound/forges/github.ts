@@ -16,7 +16,7 @@ import type { IsBot } from "./github-form.ts";
 import { checkSuite, status, workflowRun } from "./github-checks.ts";
 import { choice, identifier, readPayload, text, type Untrusted } from "./payload.ts";
 import type { DeliveryReader } from "../delivery.ts";
-import { hasHmac } from "../signatures.ts";
+import { hasHubSignature } from "../signatures.ts";
 
 type Schemas = components["schemas"];
 type Payload<Name extends keyof Schemas> = NonNullable<Untrusted<Schemas[Name]>>;
@@ -26,10 +26,7 @@ type Payload<Name extends keyof Schemas> = NonNullable<Untrusted<Schemas[Name]>>
  * (https://docs.github.com/webhooks/webhook-events-and-payloads).
  */
 export const github: DeliveryReader = {
-  verify({ headers, body }, secrets) {
-    const options = { algorithm: "sha256", encoding: "hex", prefix: "sha256=" } as const;
-    return hasHmac(headers["x-hub-signature-256"], body, secrets, options);
-  },
+  verify: ({ headers, body }, secrets) => hasHubSignature(headers["x-hub-signature-256"], body, secrets),
   read(delivery) {
     const payload = readPayload(delivery);
     const { repository: of, sender } = payload as Pick<Payload<"webhook-issues-opened">, "repository" | "sender">;

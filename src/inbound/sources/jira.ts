@@ -1,6 +1,6 @@
 import type { SourceAccount, SourceEvent } from "../../domain/automations/source-event.ts";
 import type { Delivery, ReadDelivery } from "../delivery.ts";
-import { hasHmac } from "../signatures.ts";
+import { hasHubSignature } from "../signatures.ts";
 import {
   at,
   contentKey,
@@ -126,8 +126,7 @@ const samples: readonly SourceSample[] = [
 export const jira: Source = {
   name: "jira",
   reader: {
-    verify: ({ headers, body }, secrets) =>
-      hasHmac(headers["x-hub-signature"], body, secrets, { algorithm: "sha256", encoding: "hex", prefix: "sha256=" }),
+    verify: ({ headers, body }, secrets) => hasHubSignature(headers["x-hub-signature"], body, secrets),
     read,
   },
   samples,

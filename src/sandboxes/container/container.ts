@@ -1,4 +1,5 @@
 import { messageOf, OffstageError } from "../../domain/errors/errors.ts";
+import { sandboxLost } from "../../domain/errors/sandbox-lost.ts";
 import { joinServices } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { giveToSandbox } from "../process/ownership.ts";
@@ -10,7 +11,7 @@ import { askEngine, type Engine } from "./engine.ts";
 import { optionsOf } from "./options.ts";
 import { createOwnerProcess } from "./owner-process.ts";
 import { createReaper, defaultRetries, type Retries } from "./reaper.ts";
-import { runContainer } from "./run.ts";
+import { mayPass, runContainer } from "./run.ts";
 import { testContainers } from "./self-test.ts";
 import type { ContainerSettings } from "./settings.ts";
 import { createWorkLimiter, type WorkLimits } from "./work-limiter.ts";
@@ -58,7 +59,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
   const starts = createWorkLimiter("make a container", turns);
   const reaper = createReaper({ engine: api, serverId, maker, removals, patience, retries, logger });
   let connecting: Promise<Engine> | null = null;
-  let known: Promise<string | null> | null = null;
+  let tested: Promise<string | null> | null = null;
 
   function start(request: SandboxRequest): SandboxedProcess {
     request.signal.throwIfAborted();
@@ -85,22 +86,42 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     }
   }
 
-  async function check(): Promise<string | null> {
+  /** @returns why the engine or its image can't be used; null if they can */
+  async function problemOf(connect: () => Promise<unknown>): Promise<string | null> {
     try {
-      await engine();
-      await reaper.sweep();
-      if ((await imageId(settings.image)) === null) {
-        return `the image ${settings.image} is not on this machine: docker pull ${settings.image}, or set OFFSTAGE_CONTAINER_IMAGE`;
-      }
+      await connect();
+      if ((await findImage(settings.image)) !== null) return null;
+      return `the image ${settings.image} is not on this machine: docker pull ${settings.image}, or set OFFSTAGE_CONTAINER_IMAGE`;
     } catch (error) {
       if (error instanceof OffstageError) return error.message;
       return `the container engine at ${settings.socket} does not answer (${messageOf(error)}): start it, or set OFFSTAGE_CONTAINER_SOCKET`;
     }
-    return testContainers({ start, makeWritable, releaseOwner: giveBack });
   }
 
-  /** @throws OffstageError or the engine's error if the engine does not answer */
-  async function imageId(image: string): Promise<string | null> {
+  async function test(): Promise<string | null> {
+    const problem = await problemOf(async () => {
+      await engine();
+      await reaper.sweep();
+    });
+    return problem ?? testContainers({ start, makeWritable, releaseOwner: giveBack });
+  }
+
+  /** Tests once for each time that the engine was away, and asks it each time whether it is there. */
+  async function check(): Promise<string | null> {
+    let problem: string | null = "not known";
+    const isNew = tested === null;
+    try {
+      problem = await (tested ??= test());
+      if (problem === null && !isNew) problem = await problemOf(() => Promise.resolve());
+    } finally {
+      // It may be another engine when it is back.
+      if (problem !== null) tested = connecting = null;
+    }
+    return problem;
+  }
+
+  /** @throws UnavailableError, EngineError or the system's error if the engine does not answer */
+  async function findImage(image: string): Promise<string | null> {
     return callEngine({ action: "say whether an image is there", limitMs: patience.answerMs }, (signal) =>
       api.imageId(image, signal),
     );
@@ -110,17 +131,11 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     kind: "container",
     isolates: true,
     enforcesLimits: "kernel",
-    check: async () => {
-      let problem: string | null = "not known";
-      try {
-        problem = await (known ??= check());
-      } finally {
-        // Check again after a failure: it may have been fixed.
-        if (problem !== null) known = null;
-      }
-      return problem;
-    },
-    imageId,
+    check,
+    imageId: (image) =>
+      findImage(image).catch((error: unknown) => {
+        throw sandboxLost({ why: messageOf(error), passes: mayPass(error) });
+      }),
     start,
     makeWritable,
     attachProblem: () => Promise.resolve("a container gets its folders when it is made"),

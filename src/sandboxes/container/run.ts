@@ -1,6 +1,7 @@
 import { PassThrough, type Duplex } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
-import { messageOf } from "../../domain/errors/errors.ts";
+import { ConflictError, messageOf } from "../../domain/errors/errors.ts";
+import type { SandboxFault } from "../../domain/errors/sandbox-lost.ts";
 import type { Logger } from "../../observability.ts";
 import { holdersOf, watched } from "../process/limited.ts";
 import { endProcess } from "../process/process-table.ts";
@@ -17,7 +18,8 @@ import { isOf, verifyContainer } from "./verify.ts";
 import type { WorkLimiter } from "./work-limiter.ts";
 
 const checkEveryMs = 1_000;
-/** Exit code of a command ended by SIGKILL. */
+/** The first exit code of a command that a signal ended, and that of SIGKILL. */
+const signalled = 129;
 const killed = 137;
 /** Time to receive the remaining output of a container that was ended. */
 const lastWordsMs = 500;
@@ -45,6 +47,7 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
   const ending = new AbortController();
   const signal = AbortSignal.any([request.signal, ending.signal]);
   let exceeded: Exceeded | null = null;
+  let fault: SandboxFault | null = null;
   let life: ReturnType<typeof live> | null = null;
   const within = (action: string, limitMs: number): Call => ({
     action,
@@ -85,6 +88,9 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
       const state = await started.state();
       const guessed = !engine.reportsMemory && request.limits !== undefined && code === killed;
       if (state?.OOMKilled === true || guessed) exceeded ??= "memory";
+      // An engine that stops ends its containers, and answers no call meanwhile.
+      if (code !== null && code >= signalled && exceeded === null && started.isLost())
+        fault = { why: `the container engine went away and ended the command (${code})`, passes: true };
       return code;
     } finally {
       await life?.remove();
@@ -95,7 +101,9 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
     .catch((error: unknown) => {
       // The caller that aborted knows the reason.
       if (signal.aborted && error === signal.reason) return null;
-      stderr.write(`${messageOf(error)}\n`);
+      const why = messageOf(error);
+      if (!signal.aborted) fault = { why, passes: mayPass(error) };
+      stderr.write(`${why}\n`);
       return 127;
     })
     .then((code) => {
@@ -104,7 +112,12 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
       stdin.destroy();
       return { code, signal: code === null ? ("SIGKILL" as const) : null };
     });
-  return { stdin, stdout, stderr, exited, kill: () => ending.abort(), exceeded: () => exceeded };
+  return { stdin, stdout, stderr, exited, kill: () => ending.abort(), exceeded: () => exceeded, fault: () => fault };
+}
+
+/** Whether what an engine could not do may work later: it was not there, hung or broke. What it or the check refused does not. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof EngineError ? error.status >= 500 : !(error instanceof ConflictError);
 }
 
 interface Streams {
@@ -138,6 +151,8 @@ function live(
   waited.catch(() => undefined);
   let inspected: Inspected | null = null;
   let isOpen = false;
+  /** Whether the engine could not be reached for the container's state. */
+  let isLost = false;
   /** Whether the engine did not answer a call to end the container: then it is asked for nothing more. */
   let hangs = false;
   let isGone = false;
@@ -203,6 +218,7 @@ function live(
     try {
       return (await callEngine(call, (abortSignal) => api.inspect(id, abortSignal))).State;
     } catch (error) {
+      isLost = !(error instanceof EngineError);
       // 404 after the end: this process has removed the container.
       if (!(isGone && error instanceof EngineError && error.status === 404))
         logger?.warn({ err: error, container: id }, "the container engine did not report a container's exit code");
@@ -268,6 +284,7 @@ function live(
     end,
     /** Whether the output ends without intervention, once all of it was read. */
     endsOutput: () => isOpen,
+    isLost: () => isLost,
     /** Null if the engine no longer answers. */
     async state(): Promise<Inspected["State"] | null> {
       return hangs ? null : showState();

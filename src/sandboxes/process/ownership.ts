@@ -2,12 +2,10 @@ import { lstatSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { runProgram } from "./run-program.ts";
-import { UidClaims, defaultUids } from "./uids.ts";
+import type { UidClaims } from "./uids.ts";
 
 /** User id used as root to check a container engine, before a session's own id is known. */
 export const sandboxUid = 64_748;
-
-let usualClaims: UidClaims | null = null;
 
 /**
  * Creates a folder and, as root, changes the owner of the folder and its contents to the user id of the session, whose
@@ -15,12 +13,12 @@ let usualClaims: UidClaims | null = null;
  * folder that already belongs to that user is left unchanged. No process of the session may run meanwhile.
  * Links are not followed (`-h`, and `-P`, the default). One `chown` takes far less than a call for each of 80,000
  * files; it changes a folder after its contents, so that an interrupted one is repeated.
- * @param claims assignment of user ids; default: one with the default range
+ * @param claims assignment of user ids
  */
-export async function giveToSandbox(directory: string, claims?: UidClaims): Promise<void> {
+export async function giveToSandbox(directory: string, claims: UidClaims): Promise<void> {
   await mkdir(directory, { recursive: true });
   if (process.getuid?.() !== 0) return;
-  const uid = await (claims ?? (usualClaims ??= new UidClaims(defaultUids()))).of(dirname(directory));
+  const uid = await claims.of(dirname(directory));
   if (ownerOf(directory) === uid) return;
   await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
 }

@@ -122,6 +122,7 @@ export function startProcess(
     exited,
     kill,
     exceeded: () => null,
+    fault: () => null,
     pids,
     first() {
       const known = first();

@@ -85,7 +85,10 @@ async function takeDue(transaction: Queryable): Promise<readonly DueReply[]> {
     name: "take_due_replies",
     text: `select due.session_id as "sessionId", due.trigger_id as "triggerId", due.target, due.said,
         session.organization_id as "organizationId", session.status, session.summary, session.failure,
-        exists (select from event where event.session_id = session.id and type = 'step.started' and data ->> 'step' = 'agent') as "hasBegun",
+        exists (select from message where message.session_id = session.id and message.status <> 'pending'
+            and not (message.position = 1 and exists (
+              select from session_gate where session_gate.session_id = session.id and session_gate.outcome = 'filtered')))
+          as "hasBegun",
         exists (select from trigger join forge_connection connection on connection.deleted_at is null
             and connection.id = (due.target ->> 'connectionId')::uuid and connection.organization_id = session.organization_id
           where trigger.id = due.trigger_id and ${repliesToSubject}) as "isWanted",

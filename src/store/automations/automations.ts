@@ -12,6 +12,7 @@ import { runSettingsColumns, saveRunSettings, type RunSettings } from "./run-set
 import { resumeExpectations } from "./silences.ts";
 import { resumeSchedules } from "./ticks.ts";
 import { saveTriggers, triggersOfAutomation, withApiTrigger, type NewSecrets, type TriggerRecord } from "./triggers.ts";
+import { one } from "../one-row.ts";
 
 /** An automation as the database has it, without the addresses of its triggers, which the API adds. */
 export type AutomationRecord = Omit<Automation, "triggers"> & { readonly triggers: readonly TriggerRecord[] };
@@ -291,9 +292,9 @@ export async function deleteAutomation(
        where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
       [id, organizationId],
     );
-    if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
+    const deleted = one(rows, "automation", id);
     await forgetAutomations(transaction, organizationId, [id]);
-    return read(rows[0]);
+    return read(deleted);
   });
 }
 

@@ -4,6 +4,7 @@ import { NotFoundError } from "../../domain/errors/errors.ts";
 import { storable } from "../../domain/fields/text.ts";
 import { isoTime } from "../cursor.ts";
 import { forgetAutomations } from "./automations.ts";
+import { one } from "../one-row.ts";
 
 /** How many of one organization's repositories are looked at at once, so that slow ones don't keep others' waiting. */
 const mostOfOrganization = 2;
@@ -26,8 +27,7 @@ export async function getAutomationFiles(
      where repository.id = $1 and repository.organization_id = $2 and deleted_at is null`,
     [repositoryId, organizationId],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`repository ${repositoryId} was not found`);
-  return rows[0];
+  return one(rows, "repository", repositoryId);
 }
 
 /**

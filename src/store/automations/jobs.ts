@@ -137,10 +137,7 @@ export async function claimJob(
 export async function completeJob(queryable: Queryable, claim: ClaimedJob, sessionId: string): Promise<void> {
   await queryable.query({
     name: "complete_job",
-    text: `with done as (
-             update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
-             where id = $1 and attempt = $2 and status = 'running' returning job as changed)
-           select enqueue_job_webhooks(changed) from done`,
+    text: "select from move_job($1, 'running', 'completed', of_attempt => $2, of_session => $3)",
     values: [claim.id, claim.attempt, sessionId],
   });
 }
@@ -161,16 +158,16 @@ export async function holdJob(transaction: Queryable, { id, attempt }: ClaimedJo
 
 /** Cancels a job that has begun nothing, because somebody asks for it. @returns false if it is not pending, or has a session */
 export async function cancelPendingJob(database: Database, organizationId: string, id: string): Promise<boolean> {
-  const { rowCount } = await database.pool.query(
-    `with cancelled as (
-       update job set status = 'cancelled', error = 'somebody cancelled it', held_until = null, held_since = null,
-         holds_key = false, updated_at = now()
+  const { rows } = await database.pool.query<{ isCancelled: boolean }>(
+    `with pending as (
+       select id from job
        where id = $1 and organization_id = $2 and status = 'pending' and not exists (select from session where job_id = $1)
-       returning job as changed)
-     select enqueue_job_webhooks(changed) from cancelled`,
+       for no key update)
+     select moved.id is not null as "isCancelled"
+     from pending, move_job(pending.id, 'pending', 'cancelled', why => 'somebody cancelled it') as moved`,
     [id, organizationId],
   );
-  return rowCount === 1;
+  return rows[0]?.isCancelled ?? false;
 }
 
 /** Ends the job as failed, for the reason `error`, which counts as a failed run. A claim that was lost changes nothing. */
@@ -180,13 +177,11 @@ export async function failJob(database: Database, claim: ClaimedJob, error: stri
 
 /** Ends the job without a session, since it turned out that there is nothing to do. A claim that was lost changes nothing. */
 export async function filterJob(database: Database, { id, attempt }: ClaimedJob, reason: string): Promise<void> {
-  await database.pool.query(
-    `with filtered as (
-       update job set status = 'cancelled', error = $3, lease_until = null, updated_at = now()
-       where id = $1 and attempt = $2 and status = 'running' returning job as changed)
-     select enqueue_job_webhooks(changed) from filtered`,
-    [id, attempt, reason],
-  );
+  await database.pool.query("select from move_job($1, 'running', 'cancelled', of_attempt => $2, why => $3)", [
+    id,
+    attempt,
+    reason,
+  ]);
 }
 
 /** A job fails for good after this many attempts that did not end. */
@@ -200,10 +195,8 @@ export async function recoverJobs(database: Database, options: { readonly worker
   const isLost = "status = 'running' and (lease_until < now() or worker = $1)";
   const values = [options.worker ?? null, attemptLimit];
   const { rowCount } = await database.pool.query(
-    `with lost as (
-       update job set status = 'pending', lease_until = null, updated_at = now()
-       where ${isLost} and attempt < $2 returning job as changed)
-     select enqueue_job_webhooks(changed) from lost`,
+    `with lost as (select id from job where ${isLost} and attempt < $2 for no key update)
+     select move_job(id, 'running', 'pending') from lost`,
     values,
   );
   const { rows } = await database.pool.query<{ id: string; attempt: number }>(

@@ -2,9 +2,10 @@ import type { Database } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { LedgerEntry, WholeLedgerEntry } from "../../domain/automations/ledger.ts";
 import type { LedgerOutcome } from "../../domain/automations/ledger-outcome.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { isoTime, listRows } from "../cursor.ts";
+import { one } from "../one-row.ts";
 
 const columns = `id, automation_id as "automationId", trigger_id as "triggerId", event_id as "eventId", name, outcome, reason,
   session_id as "sessionId", original_id as "originalId", ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
@@ -55,8 +56,7 @@ export async function getLedgerEntry(
      left join job on job.id = shown.id left join arrival on arrival.id = shown.id`,
     [organizationId, id],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`ledger entry ${id} was not found`);
-  return rows[0];
+  return one(rows, "ledger entry", id);
 }
 
 /** What a ledger entry was about, complete enough to do it again. */

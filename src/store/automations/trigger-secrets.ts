@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Database } from "../../database/database.ts";
 import { oldSecretMs, type TriggerInput, type TriggerType } from "../../domain/automations/trigger.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Sealed, Vault } from "../secrets/vault.ts";
+import { one } from "../one-row.ts";
 
 // The secrets of triggers: with what their deliveries are signed, and answers are written to who sends them.
 
@@ -118,8 +119,7 @@ export function rotateTrigger(
        where id = $1 and automation_id = $2 and organization_id = $3 and deleted_at is null for update`,
       [triggerId, automationId, organizationId],
     );
-    const [row] = rows;
-    if (row === undefined) throw new NotFoundError(`trigger ${triggerId} was not found`);
+    const row = one(rows, "trigger", triggerId);
     const { type, settings, sealed, masterKey } = row;
     if (type !== "webhook" && type !== "source") {
       throw new ConflictError(`trigger ${triggerId} is of type ${type}, which has neither a secret nor an address`);

@@ -6,7 +6,7 @@ import { endedBefore } from "../prune.ts";
 import { holdClaim, type Claim } from "../queue/lease.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Sealed, Vault } from "../secrets/vault.ts";
-import { forgetLostWorkers } from "../sessions/transition.ts";
+import { forgetOwnDoing } from "../sessions/transition.ts";
 import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } from "./pieces.ts";
 
 /** One repository of a session in a checkpoint. */
@@ -129,10 +129,10 @@ export async function saveCheckpoint(
        on conflict (session_id) do update set content = excluded.content, bytes = excluded.bytes, taken_at = now()`,
       [claim.sessionId, JSON.stringify(checkpoint), key.sealed.sealed, key.sealed.masterKey],
     );
-    // A change of the harness's conversation alone is not progress: a session that crashes its worker again and again
-    // must fail in the end.
+    // A change of the harness's conversation alone is not progress: a session that crashes its worker or itself again and
+    // again must fail in the end.
     if (before.rows[0]?.state === checkpoint.state) return;
-    await forgetLostWorkers(transaction, claim.sessionId);
+    await forgetOwnDoing(transaction, claim.sessionId);
   });
 }
 

@@ -5,6 +5,7 @@ import { removeRows } from "../prune.ts";
 import { recoverSessions } from "../queue/lease.ts";
 import { deleteSession } from "../sessions/delete-session.ts";
 import { cancelSession } from "../sessions/sessions.ts";
+import { one } from "../one-row.ts";
 
 /** Channel on which workers learn that an organization is to be erased, or has been. */
 export const erasureChannel = "offstage_erasure";
@@ -76,9 +77,9 @@ export async function beginErasure(
       "select name from organization where id = $1 for no key update",
       [organizationId],
     );
-    if (rows[0] === undefined) throw new NotFoundError(`organization ${organizationId} was not found`);
-    if (rows[0].name !== confirmedName) {
-      throw new InvalidInputError(`name: must be the organization's name, "${rows[0].name}", to confirm its erasure`);
+    const { name } = one(rows, "organization", organizationId);
+    if (name !== confirmedName) {
+      throw new InvalidInputError(`name: must be the organization's name, "${name}", to confirm its erasure`);
     }
     const begun = await transaction.query<{ asked_at: Date }>(
       "insert into erasure (organization_id) values ($1) returning asked_at",

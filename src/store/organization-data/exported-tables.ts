@@ -398,6 +398,7 @@ export const sessionTable: ExportedTable = {
     workspace_worker: ofWorkers,
     trace_parent: ofWorkers,
     events_removed_at: ofWorkers,
+    diffs_removed_at: ofWorkers,
     event_bytes: ofWorkers,
     event_bytes_at: ofWorkers,
     settled_messages: ofWorkers,

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Key, Principal, Scope } from "../../domain/people/key.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
+import { one } from "../one-row.ts";
 
 const keyPrefix = "ofs_";
 const shownCharacters = 12;
@@ -102,9 +102,9 @@ export function revokeKey(database: Database, organizationId: string, id: string
        returning ${columns}`,
       [id, organizationId],
     );
-    if (rows[0] === undefined) throw new NotFoundError(`key ${id} was not found`);
-    await transaction.query("delete from browser_session where key_id = $1", [rows[0].id]);
-    return rows[0];
+    const key = one(rows, "key", id);
+    await transaction.query("delete from browser_session where key_id = $1", [key.id]);
+    return key;
   });
 }
 

@@ -1,11 +1,11 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { Login } from "../../domain/people/login.ts";
 import { scopesOf, type Role } from "../../domain/people/user.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
+import { one } from "../one-row.ts";
 
 /** A browser that signs in. `address` is its IP address. */
 export interface Browser {
@@ -172,8 +172,7 @@ export async function revokeLogin(
      select ${columns("$3")} from gone browser ${joins}`,
     [organizationId, id, current === null ? null : hashOf(current), days, ...ownerValues(of)],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`sign-in ${id} was not found`);
-  return toLogin(rows[0]);
+  return toLogin(one(rows, "sign-in", id));
 }
 
 interface LoginRow {

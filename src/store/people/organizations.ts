@@ -3,6 +3,7 @@ import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
 import { wakeWaiting } from "../queue/budgets.ts";
 import { insertKey, newKey } from "./keys.ts";
+import { one } from "../one-row.ts";
 
 const bootstrapLock = 4_747_003;
 
@@ -73,8 +74,7 @@ const columns = `
  */
 export async function getOrganization(database: Database, id: string): Promise<Organization> {
   const { rows } = await database.pool.query<Organization>(`select ${columns} from organization where id = $1`, [id]);
-  if (rows[0] === undefined) throw new NotFoundError(`organization ${id} was not found`);
-  return rows[0];
+  return one(rows, "organization", id);
 }
 
 /** Patterns of the repositories that an organization's sessions may use; null: all. */

@@ -1,9 +1,10 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError, InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
+import { one } from "../one-row.ts";
 
 const columns = `id, name, email, issuer, role, ${isoTime("created_at")} as "createdAt",
   ${isoTime("last_sign_in_at")} as "lastSignInAt", ${isoTime("disabled_at")} as "disabledAt"`;
@@ -114,9 +115,9 @@ export function updateUser(
        where id = $1 and organization_id = $2 returning ${columns}`,
       [id, organizationId, role, disabled],
     );
-    if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
+    const user = one(rows, "user", id);
     if (disabled === true) await transaction.query("delete from browser_session where user_id = $1", [id]);
-    return rows[0];
+    return user;
   });
 }
 
@@ -139,7 +140,7 @@ export function eraseUser(database: Database, organizationId: string, id: string
        where id = $1 and organization_id = $2 returning ${columns}`,
       [id, organizationId, erasedName],
     );
-    if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
+    const user = one(rows, "user", id);
     await transaction.query("delete from browser_session where user_id = $1", [id]);
     await transaction.query("delete from forge_account where user_id = $1", [id]);
     // People name keys after themselves.
@@ -147,7 +148,7 @@ export function eraseUser(database: Database, organizationId: string, id: string
       "update api_key set name = $2, revoked_at = coalesce(revoked_at, now()) where user_id = $1",
       [id, `key of a ${erasedName}`],
     );
-    return rows[0];
+    return user;
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
 import { notifyChange } from "../sessions/transition.ts";
+import { one } from "../one-row.ts";
 
 /** US dollars that a session may still spend; null: no limit. */
 export interface BudgetLeft {
@@ -21,8 +22,7 @@ export async function budgetLeft(database: Database, sessionId: string): Promise
            from session where id = $1`,
     values: [sessionId],
   });
-  if (rows[0] === undefined) throw new NotFoundError(`session ${sessionId} was not found`);
-  return rows[0];
+  return one(rows, "session", sessionId);
 }
 
 /** The reason why a session can't continue, as a sentence; null if it can. */
@@ -64,8 +64,7 @@ export async function holdBudget(
     // Rounded up, so that no less than the requested amount is reserved.
     values: [sessionId, roundedUp(needed), roundedUp(least)],
   });
-  const [row] = rows;
-  if (row === undefined) throw new NotFoundError(`session ${sessionId} was not found`);
+  const row = one(rows, "session", sessionId);
   const { hold, held, session, month } = row;
   if (hold !== null || (session === null && month === null)) return { id: hold, dollars: held };
   return { left: { session, month } };

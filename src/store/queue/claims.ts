@@ -7,6 +7,15 @@ import { LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
 // How a worker claims a session, and how a claim ends.
 
+/** A harness's own session, which has the conversation. */
+export interface HarnessSession {
+  readonly provider: string;
+  /** The model that it was started with; null: its own choice. Absent if a version that did not keep it began the turn. */
+  readonly model?: string | null;
+  /** The harness's id of it. */
+  readonly sessionId: string;
+}
+
 /** A session that a worker has claimed, with everything that an attempt needs. */
 export interface ClaimedSession extends Claim {
   readonly title: string;
@@ -24,8 +33,8 @@ export interface ClaimedSession extends Claim {
     readonly outcome: "passed" | "filtered" | null;
     readonly output: string;
   } | null;
-  /** The harness's own session, which has the conversation. */
-  readonly harness: { readonly provider: string; readonly sessionId: string } | null;
+  /** Of the last turn; null: there was none. */
+  readonly harness: HarnessSession | null;
   /** Seconds that it waited in the queue; null if it was not taken from the queue. */
   readonly queuedSeconds?: number | null;
   /** W3C `traceparent` of the request that created it, if tracing is on. */

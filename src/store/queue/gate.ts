@@ -50,15 +50,11 @@ async function filterRun(transaction: Queryable, sessionId: string, reason: stri
   );
   // Also before the job's own worker has recorded that it made the session: that changes nothing then.
   await transaction.query(
-    `with filtered as (
-       update job set status = 'cancelled', error = $2, session_id = coalesce(job.session_id, session.id), lease_until = null,
-         updated_at = now()
-       from session where session.id = $1 and job.id = session.job_id and job.status in ('pending', 'running', 'completed')
-         and not exists (
-           select from session other left join session_gate on session_gate.session_id = other.id
-           where other.job_id = job.id and session_gate.outcome is distinct from 'filtered')
-       returning job as changed)
-     select enqueue_job_webhooks(changed) from filtered`,
+    `select move_job(job.id, job.status, 'cancelled', why => $2, of_session => session.id)
+     from session join job on job.id = session.job_id
+     where session.id = $1 and job.status in ('pending', 'running', 'completed') and not exists (
+       select from session other left join session_gate on session_gate.session_id = other.id
+       where other.job_id = job.id and session_gate.outcome is distinct from 'filtered')`,
     [sessionId, reason],
   );
 }

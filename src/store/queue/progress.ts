@@ -2,6 +2,7 @@ import type { Database } from "../../database/database.ts";
 import { storable, storableJson } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import { appendEvents } from "../sessions/events.ts";
+import type { HarnessSession } from "./claims.ts";
 import { underClaim, type Claim } from "./lease.ts";
 
 // What a worker writes and reads while it works on a session.
@@ -115,14 +116,10 @@ export function reopenMessages(database: Database, claim: Claim, lost: "not kept
 }
 
 /**
- * Saves the harness's own session id, so that another attempt can resume the conversation.
+ * Saves the harness's own session, so that another attempt can resume the conversation, and a replay uses the same agent.
  * @throws LeaseLostError
  */
-export function saveHarness(
-  database: Database,
-  claim: Claim,
-  harness: { readonly provider: string; readonly sessionId: string },
-): Promise<void> {
+export function saveHarness(database: Database, claim: Claim, harness: HarnessSession): Promise<void> {
   return underClaim(database, claim, async (transaction) => {
     await transaction.query("update session set harness = $2 where id = $1", [claim.sessionId, storableJson(harness)]);
   });
@@ -141,32 +138,28 @@ export function saveWorkspaceWorker(database: Database, claim: Claim, worker: st
 /** Limit in characters, beyond what any model reads. */
 const transcriptLimit = 500_000;
 
+/** What was said in a turn that is over. */
+export interface SaidInTurn {
+  readonly from: "user" | "agent";
+  readonly text: string;
+}
+
 /**
  * The messages and answers of earlier turns, for a harness that can't resume: only the newest part if they are very
  * long; empty if the agent has not answered yet.
  */
-export async function transcript(
-  database: Database,
-  claim: Claim,
-): Promise<{ from: "user" | "agent"; text: string }[]> {
-  const { rows } = await database.pool.query<{ type: string; text: string; part: string | null }>(
-    `with conversation as (
-       select seq, type, data ->> 'text' as text, data ->> 'part' as part,
-         sum(length(data ->> 'text')) over (order by seq desc) as after
-       from event where session_id = $1 and type in ('message.user', 'agent.message')
-         and (type <> 'message.user' or coalesce((select status from message
-           where message.id = (event.data ->> 'messageId')::uuid), 'done') = 'done'))
-     select type, text, part from conversation where after <= $2 order by seq`,
-    [claim.sessionId, transcriptLimit],
+export async function transcript(database: Database, { sessionId }: Claim): Promise<SaidInTurn[]> {
+  const { rows } = await database.pool.query<{ text: string; answer: string | null }>(
+    `with turn as (
+       select position, text, answer,
+         sum(length(text) + coalesce(length(answer), 0)) over (order by position desc) as newer_and_this
+       from message where session_id = $1 and status = 'done')
+     select text, answer from turn where newer_and_this <= $2 order by position`,
+    [sessionId, transcriptLimit],
   );
-  const turns: { from: "user" | "agent"; text: string; part: string | null }[] = [];
-  for (const { type, text, part } of rows) {
-    const from = type === "message.user" ? "user" : "agent";
-    const last = turns.at(-1);
-    if (last !== undefined && from === "agent" && last.from === "agent") {
-      last.text += last.part === part ? text : `\n\n${text}`;
-      last.part = part;
-    } else turns.push({ from, text, part });
-  }
-  return turns.some((turn) => turn.from === "agent") ? turns.map(({ from, text }) => ({ from, text })) : [];
+  const said = rows.flatMap(({ text, answer }): SaidInTurn[] => [
+    { from: "user", text },
+    ...(answer === null || answer === "" ? [] : [{ from: "agent", text: answer } as const]),
+  ]);
+  return said.some(({ from }) => from === "agent") ? said : [];
 }

@@ -9,7 +9,7 @@ export async function queueDepth(database: Database, organizationId: string, lim
   const { rows } = await database.pool.query<{ count: number }>({
     name: "queue_depth",
     text: `select (select count(*) from (select from session where organization_id = $1 and claimable(session) limit $2) as queued)::integer
-             + (select count(*) from (select from job where organization_id = $1 and status = 'pending' and held_until is null limit $2) as pending)::integer
+             + (select count(*) from (select from job where organization_id = $1 and claimable_job(job) limit $2) as pending)::integer
              + (select count(*) from (select from job where organization_id = $1 and held_until is not null limit $2) as held)::integer
              + (select count(*) from (select from arrival where organization_id = $1 and outcome is null limit $2) as undecided)::integer
              as count`,

@@ -1,4 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
+import { appendEvents } from "../sessions/events.ts";
 import { lockSession } from "../sessions/transition.ts";
 import { LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
@@ -39,6 +41,21 @@ export function saveDiffOfEnded(
   diff: Pick<RepositoryProgress, "headSha" | "patch" | "patchTruncated">,
 ): Promise<void> {
   return underAttempt(database, claim, (transaction) => updateRepository(transaction, claim, position, diff));
+}
+
+/**
+ * Appends a notice of an attempt that ended without completing, also if its session was cancelled meanwhile.
+ * @throws LeaseLostError if another attempt has begun
+ */
+export async function noticeOfEnded(
+  database: Database,
+  claim: Claim,
+  data: Extract<NewEvent, { type: "notice" }>["data"],
+): Promise<void> {
+  await underAttempt(database, claim, (transaction) =>
+    appendEvents(transaction, claim.sessionId, [{ type: "notice", data }]),
+  );
+  database.notify("offstage_event", claim.sessionId);
 }
 
 /**

@@ -24,6 +24,64 @@ export interface OpenPullRequest extends ReadPullRequest {
   readonly mergeableAsked: number;
 }
 
+/** A pull request of a work branch, as it was recorded. */
+export interface RecordedPullRequest {
+  readonly id: string;
+  /** The session that opened or found it first. */
+  readonly sessionId: string;
+  readonly number: number;
+  readonly target: string;
+}
+
+/**
+ * The pull request of a session's work branch: its own, an open one before others, or another session's into the same target.
+ * @param of.target null: the session's own alone
+ */
+export async function recordedPullRequest(
+  database: Database,
+  of: {
+    readonly sessionId: string;
+    readonly repositoryId: string;
+    readonly head: string;
+    readonly target: string | null;
+  },
+): Promise<RecordedPullRequest | null> {
+  const { rows } = await database.pool.query<RecordedPullRequest>(
+    `select id, session_id as "sessionId", number, target from pull_request
+     where repository_id = $2 and head = $3 and (session_id = $1 or target = $4)
+     order by session_id <> $1, state <> 'open', created_at desc limit 1`,
+    [of.sessionId, of.repositoryId, of.head, of.target],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Records that an open pull request has another target now, which its forge lets people change. One that was closed earlier with
+ * the same branches is forgotten, as it is for a new one.
+ */
+export async function moveToTarget(
+  database: Database,
+  { id, sessionId }: Pick<ReadPullRequest, "id" | "sessionId">,
+  target: string,
+): Promise<void> {
+  const isMoved = await database.transaction(async (transaction) => {
+    await transaction.query(
+      `delete from pull_request former using pull_request moved
+       where moved.id = $1 and moved.state = 'open' and moved.target <> $2 and former.state <> 'open' and former.target = $2
+         and former.repository_id = moved.repository_id and former.head = moved.head`,
+      [id, target],
+    );
+    const { rowCount } = await transaction.query(
+      `update pull_request moved set target = $2, mergeable = null, mergeable_asked = 0
+       where id = $1 and state = 'open' and target <> $2 and not exists (
+         select from pull_request other where other.repository_id = moved.repository_id and other.head = moved.head and other.target = $2)`,
+      [id, target],
+    );
+    return rowCount === 1;
+  });
+  if (isMoved) database.notify("offstage_event", sessionId);
+}
+
 /** Target branches of a session's open pull requests, by repository id. */
 export async function openTargets(
   database: Database,

@@ -1,10 +1,10 @@
 import type { Database } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
-import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Repository, UpdateRepository } from "../../domain/repositories/repository.ts";
 import { switchOffFiles } from "../automations/file-sync.ts";
 import { isoTime, listRows } from "../cursor.ts";
+import { one } from "../one-row.ts";
 
 /** A repository as the database has it, without what the API adds. */
 export type RepositoryRecord = Omit<Repository, "integration">;
@@ -157,9 +157,7 @@ export async function updateRepository(
       changes.description,
     ],
   );
-  const [row] = rows;
-  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
-  return row;
+  return one(rows, "repository", id);
 }
 
 /**
@@ -181,8 +179,7 @@ export async function deleteRepository(
        select * from gone`,
       [id, organizationId],
     );
-    const [row] = rows;
-    if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+    const row = one(rows, "repository", id);
     await switchOffFiles(transaction, organizationId, id);
     return row;
   });

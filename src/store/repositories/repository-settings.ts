@@ -1,8 +1,9 @@
 import type { Database } from "../../database/database.ts";
 import type { Environment } from "../../domain/environments/environment.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import { allowedFindingsLimit, type AllowedFinding } from "../../domain/repositories/finding.ts";
 import type { RepositoryLimits } from "../../domain/repositories/repository.ts";
+import { one } from "../one-row.ts";
 
 const environmentColumns = 'setup_script as "setupScript", variables, sparse';
 
@@ -16,7 +17,7 @@ export async function getLimits(database: Database, organizationId: string, id: 
      where id = $1 and organization_id = $2 and deleted_at is null`,
     [id, organizationId],
   );
-  return settingOf(rows, id);
+  return one(rows, "repository", id);
 }
 
 /**
@@ -48,7 +49,7 @@ export async function getEgress(database: Database, organizationId: string, id: 
     "select egress from repository where id = $1 and organization_id = $2 and deleted_at is null",
     [id, organizationId],
   );
-  return settingOf(rows, id).egress;
+  return one(rows, "repository", id).egress;
 }
 
 /**
@@ -66,7 +67,7 @@ export async function setEgress(
      where id = $1 and organization_id = $2 and deleted_at is null returning egress`,
     [id, organizationId, egress],
   );
-  return settingOf(rows, id).egress;
+  return one(rows, "repository", id).egress;
 }
 
 /**
@@ -84,7 +85,7 @@ export async function allowEgress(
      where id = $1 and organization_id = $2 and deleted_at is null returning egress`,
     [id, organizationId, rule],
   );
-  return settingOf(rows, id).egress;
+  return one(rows, "repository", id).egress;
 }
 
 /**
@@ -100,7 +101,7 @@ export async function getAllowedFindings(
     `select allowed_findings as allowed from repository where id = $1 and organization_id = $2 and deleted_at is null`,
     [id, organizationId],
   );
-  return settingOf(rows, id).allowed;
+  return one(rows, "repository", id).allowed;
 }
 
 /**
@@ -118,7 +119,7 @@ export async function setAllowedFindings(
      where id = $1 and organization_id = $2 and deleted_at is null returning allowed_findings as allowed`,
     [id, organizationId, JSON.stringify(allowed)],
   );
-  return settingOf(rows, id).allowed;
+  return one(rows, "repository", id).allowed;
 }
 
 /**
@@ -157,7 +158,7 @@ export async function getEnvironment(database: Database, organizationId: string,
     `select ${environmentColumns} from repository where id = $1 and organization_id = $2 and deleted_at is null`,
     [id, organizationId],
   );
-  return settingOf(rows, id);
+  return one(rows, "repository", id);
 }
 
 /**
@@ -183,11 +184,5 @@ export async function updateEnvironment(
       sparse ?? null,
     ],
   );
-  return settingOf(rows, id);
-}
-
-/** @throws NotFoundError if the repository has no row */
-function settingOf<Setting>([row]: readonly Setting[], id: string): Setting {
-  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
-  return row;
+  return one(rows, "repository", id);
 }

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
-import { ConflictError, ForbiddenError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError, ForbiddenError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Account } from "../../domain/people/account.ts";
 import {
@@ -12,6 +12,7 @@ import { isoTime, listRows } from "../cursor.ts";
 import { healthOf, untilNextCheck } from "./connection-rows.ts";
 import { sealing } from "./rotation.ts";
 import type { Vault } from "./vault.ts";
+import { one } from "../one-row.ts";
 
 /** Whose an account is. Nobody else sees it or changes it, whatever their role. */
 export interface AccountOwner {
@@ -51,12 +52,6 @@ function refusedOn({ repository, words }: AccountRow["refusals"][number]): Conne
   };
 }
 
-/** The account with the id. @throws NotFoundError if there is none */
-function only(rows: readonly AccountRow[], id: string): Account {
-  if (rows[0] === undefined) throw new NotFoundError(`account ${id} was not found`);
-  return shown(rows[0]);
-}
-
 /** An account to add, checked already. */
 export interface NewAccount extends Pick<Account, "id" | "kind" | "webUrl" | "apiUrl" | "name"> {
   readonly token: string;
@@ -80,7 +75,7 @@ export function createAccount(
       `select ${columns} from forge_account where id = $1 and organization_id = $2 and user_id = $3`,
       [id, owner.organizationId, owner.userId],
     );
-    if (known.rows.length > 0) return only(known.rows, id);
+    if (known.rows.length > 0) return shown(one(known.rows, "account", id));
     await requireRoom(transaction, owner);
     const { sealed, masterKey } = await vault.seal(id, token);
     const { rows } = await transaction
@@ -106,7 +101,7 @@ export function createAccount(
         if (!isUniqueViolation(error)) throw error;
         throw new ConflictError(`webUrl: you have an account for ${webUrl} already: replace its token or delete it`);
       });
-    return only(rows, id);
+    return shown(one(rows, "account", id));
   });
 }
 
@@ -157,7 +152,7 @@ export async function getAccount(
     `select ${columns} from forge_account where id = $1 and organization_id = $2 and user_id = $3`,
     [id, organizationId, userId],
   );
-  return only(rows, id);
+  return shown(one(rows, "account", id));
 }
 
 /**
@@ -185,7 +180,7 @@ export function updateAccount(
       `select ${columns} from forge_account where id = $1 and organization_id = $2 and user_id = $3`,
       [id, organizationId, userId],
     );
-    return only(rows, id);
+    return shown(one(rows, "account", id));
   });
 }
 
@@ -199,5 +194,5 @@ export async function deleteAccount(
     `delete from forge_account where id = $1 and organization_id = $2 and user_id = $3 returning ${columns}`,
     [id, organizationId, userId],
   );
-  return only(rows, id);
+  return shown(one(rows, "account", id));
 }

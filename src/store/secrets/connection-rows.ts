@@ -1,4 +1,3 @@
-import { NotFoundError } from "../../domain/errors/errors.ts";
 import {
   boundedProblems,
   connectionStateOf,
@@ -32,10 +31,4 @@ export async function openContent(vault: Vault, id: string, sealed: Sealed): Pro
 /** The columns `state` and `problems` of what a check found. */
 export function healthOf({ problems }: ConnectionCheck): [string, string] {
   return [connectionStateOf(problems), JSON.stringify(boundedProblems(problems))];
-}
-
-/** The row of the connection `id`. @throws NotFoundError if there is none */
-export function only<Row>(rows: readonly Row[], id: string): Row {
-  if (rows[0] === undefined) throw new NotFoundError(`connection ${id} was not found`);
-  return rows[0];
 }

@@ -7,9 +7,10 @@ import type { Connection, ConnectionCheck, ConnectionCredential } from "../../do
 import type { Calling } from "../../domain/repositories/calling.ts";
 import type { ForgeKind } from "../../domain/repositories/repository.ts";
 import { isoTime, listRows } from "../cursor.ts";
-import { healthOf, only, openContent, sealContent, untilNextCheck } from "./connection-rows.ts";
+import { healthOf, openContent, sealContent, untilNextCheck } from "./connection-rows.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
+import { one } from "../one-row.ts";
 
 /** Channel on which processes learn that an organization's connections have changed; its payload is the organization's id. */
 export const connectionsChannel = "offstage_connections";
@@ -81,7 +82,7 @@ export async function createConnection(
         if (!isUniqueViolation(error)) throw error;
         throw alreadyThere(webUrl);
       });
-    return only(rows, id);
+    return one(rows, "connection", id);
   });
   database.notify(connectionsChannel, organizationId);
   return { ...made, webhookSecret: hookSecret };
@@ -140,7 +141,7 @@ export async function getConnection(
     `select ${columns} from forge_connection where id = $1 and organization_id = $2 and deleted_at is null`,
     [id, organizationId],
   );
-  return only(rows, id);
+  return one(rows, "connection", id);
 }
 
 /**
@@ -180,7 +181,7 @@ export async function updateConnection(
        where id = $1 returning ${columns}`,
       [id, name, mention !== undefined, mention ?? null, allowedBots !== undefined, allowedBots ?? null],
     );
-    return only(rows, id);
+    return one(rows, "connection", id);
   });
   database.notify(connectionsChannel, organizationId);
   return updated;
@@ -192,12 +193,11 @@ async function lockSealed(transaction: Queryable, organizationId: string, id: st
      where id = $1 and organization_id = $2 and deleted_at is null for no key update`,
     [id, organizationId],
   );
-  return only(rows, id);
+  return one(rows, "connection", id);
 }
 
 /**
  * Replaces the secret of a connection's webhook. The one before is accepted for another day.
- * @param hookSecret the new one; omitted: it is made
  * @returns the connection with the new secret, which is shown only now
  * @throws NotFoundError
  */
@@ -217,7 +217,7 @@ export async function rotateConnectionSecret(
          previous_secret_until = now() + interval '${previousSecretFor}' where id = $1 returning ${columns}`,
       [id, sealed, masterKey],
     );
-    return { ...only(rows, id), webhookSecret: secret };
+    return { ...one(rows, "connection", id), webhookSecret: secret };
   });
 }
 
@@ -235,7 +235,7 @@ export async function deleteConnection(
      where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
     [id, organizationId],
   );
-  const deleted = only(rows, id);
+  const deleted = one(rows, "connection", id);
   database.notify(connectionsChannel, organizationId);
   return deleted;
 }

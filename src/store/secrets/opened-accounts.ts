@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { NotFoundError, OffstageError } from "../../domain/errors/errors.ts";
+import { OffstageError } from "../../domain/errors/errors.ts";
 import type { Account } from "../../domain/people/account.ts";
 import {
   boundedProblems,
@@ -10,6 +10,7 @@ import {
 import { healthOf, untilNextCheck } from "./connection-rows.ts";
 import type { Sealed, Vault } from "./vault.ts";
 import type { AccountOwner } from "./accounts.ts";
+import { one } from "../one-row.ts";
 
 /** An account with its token. Only where forges are called may this be read. */
 export interface OpenedForgeAccount extends Pick<Account, "id" | "kind" | "webUrl" | "apiUrl" | "name"> {
@@ -50,13 +51,13 @@ export async function openAccount(
     `select ${sealedColumns} from forge_account where id = $1 and organization_id = $2 and user_id = $3`,
     [id, organizationId, userId],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`account ${id} was not found`);
-  return opened(vault, rows[0]);
+  return opened(vault, one(rows, "account", id));
 }
 
 /**
  * Records what a check found that its person asked for, after which the account is tried again everywhere if its token is good.
- * @param revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and dropped
+ * @param account with the revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and
+ *   dropped
  */
 export function saveAccountHealth(database: Database, account: CheckedAccount, check: ConnectionCheck): Promise<void> {
   return database.transaction(async (transaction) => {
@@ -68,7 +69,8 @@ export function saveAccountHealth(database: Database, account: CheckedAccount, c
 
 /**
  * Records what a worker's check found. Where the account was refused it is not tried again: that is for its person to say.
- * @param revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and dropped
+ * @param account with the revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and
+ *   dropped
  */
 export async function saveAccountFinding(
   database: Database,

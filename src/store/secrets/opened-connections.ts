@@ -1,9 +1,10 @@
 import type { Database } from "../../database/database.ts";
 import { OffstageError } from "../../domain/errors/errors.ts";
 import type { ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
-import { healthOf, only, openContent, untilNextCheck } from "./connection-rows.ts";
+import { healthOf, openContent, untilNextCheck } from "./connection-rows.ts";
 import type { ConnectionRecord } from "./forge-connections.ts";
 import type { Sealed, Vault } from "./vault.ts";
+import { one } from "../one-row.ts";
 
 /** A connection that is broken is looked at again sooner: the forge may only have been away. */
 const untilBrokenCheck = "interval '10 minutes'";
@@ -74,7 +75,7 @@ export async function openConnection(
     `select ${sealedColumns} from forge_connection where id = $1 and organization_id = $2 and deleted_at is null`,
     [id, organizationId],
   );
-  return opened(vault, only(rows, id));
+  return opened(vault, one(rows, "connection", id));
 }
 
 /**

@@ -1,11 +1,12 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
 import type { Registry, RegistryKind } from "../../domain/environments/registry.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
+import { one } from "../one-row.ts";
 
 const columns = `id, kind, url, scope, username, ${isoTime("created_at")} as "createdAt",
   ${isoTime("updated_at")} as "updatedAt"`;
@@ -51,12 +52,7 @@ async function readRegistry(queryable: Queryable, organizationId: string, id: st
     `select ${columns} from registry where id = $1 and organization_id = $2`,
     [id, organizationId],
   );
-  return found(rows, id);
-}
-
-function found(rows: readonly Registry[], id: string): Registry {
-  if (rows[0] === undefined) throw new NotFoundError(`registry ${id} was not found`);
-  return rows[0];
+  return one(rows, "registry", id);
 }
 
 /**
@@ -82,7 +78,7 @@ export function updateRegistry(
        where id = $1 and organization_id = $2 returning ${columns}`,
       [id, organizationId, sealed, masterKey],
     );
-    return found(rows, id);
+    return one(rows, "registry", id);
   });
 }
 
@@ -92,7 +88,7 @@ export async function deleteRegistry(database: Database, organizationId: string,
     `delete from registry where id = $1 and organization_id = $2 returning ${columns}`,
     [id, organizationId],
   );
-  return found(rows, id);
+  return one(rows, "registry", id);
 }
 
 /** A registry with its token, for the gateway alone. */

@@ -6,6 +6,7 @@ import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
+import { one } from "../one-row.ts";
 
 const columns = `id, name, phases, repository_id as "repositoryId", ${isoTime("created_at")} as "createdAt",
   ${isoTime("updated_at")} as "updatedAt"`;
@@ -50,8 +51,7 @@ async function readSecret(queryable: Queryable, organizationId: string, id: stri
     `select ${columns} from secret where id = $1 and organization_id = $2`,
     [id, organizationId],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
-  return rows[0];
+  return one(rows, "secret", id);
 }
 
 async function requireRepository(queryable: Queryable, organizationId: string, id: string): Promise<void> {
@@ -99,8 +99,7 @@ export function updateSecret(
        where id = $1 and organization_id = $2 returning ${columns}`,
       [id, organizationId, sealed?.sealed, sealed?.masterKey, changes.phases],
     );
-    if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
-    return rows[0];
+    return one(rows, "secret", id);
   });
 }
 
@@ -113,8 +112,7 @@ export async function deleteSecret(database: Database, organizationId: string, i
     `delete from secret where id = $1 and organization_id = $2 returning ${columns}`,
     [id, organizationId],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
-  return rows[0];
+  return one(rows, "secret", id);
 }
 
 /** A secret with its decrypted value. */

@@ -87,7 +87,7 @@ test("a batch weighs no more than it may, and what would be too much to keep is 
   const weight = { of: (input: number) => input, most: 10, mostWaiting: 30 };
   const { batches, put, letGo } = held({ atOnce: 1, most: 100, weight });
   const all = [put(20), put(4), put(6)];
-  await expect(put(1)).rejects.toMatchObject({ code: "unavailable", retryAfterSeconds: 1 });
+  await expect(put(1)).rejects.toMatchObject({ code: "unavailable", retryAfterMs: 1_000 });
   await letGo();
   all.push(put(1));
   for (let count = 0; count < 4; count += 1) await letGo();

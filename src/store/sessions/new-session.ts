@@ -1,11 +1,11 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { NewSession } from "../../domain/sessions/new-session.ts";
 import type { Session } from "../../domain/sessions/session.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
 import { requireSession } from "./sessions.ts";
 import { notifyChange } from "./transition.ts";
+import { one } from "../one-row.ts";
 
 /** The answer to the creation of a session. */
 export type CreatedSession = Omit<Session, "htmlUrl">;
@@ -125,9 +125,7 @@ export async function createSession(
   organizationId: string,
   session: NewSession,
 ): Promise<CreatedSession> {
-  const [created] = await createSessions(database, [{ organizationId, session }]);
-  if (created === undefined) throw new NotFoundError(`session ${session.id} was not found`);
-  return created;
+  return one(await createSessions(database, [{ organizationId, session }]), "session", session.id);
 }
 
 async function sessionOfJob(
@@ -139,6 +137,5 @@ async function sessionOfJob(
     `select ${sessionColumns} from session where job_id = $1 and job_part = $3 and session.organization_id = $2`,
     [jobId, organizationId, jobPart],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`the session of job ${jobId} was not found`);
-  return toSessionRecord(rows[0]);
+  return toSessionRecord(one(rows, "the session of job", jobId ?? ""));
 }

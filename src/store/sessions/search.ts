@@ -33,6 +33,8 @@ interface Search {
   readonly needed: number;
 }
 
+// None of these decides what is found: they decide how much is read for it. With them the searches of `npm run bench:size` take 3 to 15 ms
+// at the median, of 10,000 sessions as of 10 million (docs/operating.md). Measure a change of one there, at both ends.
 /** The first scan reads this many sessions for each session of the page. */
 const scannedForEach = 5;
 /** Scan instead of querying the index if a scan of this many times more sessions is likely to fill the page. */
@@ -47,8 +49,8 @@ const growth = { all: 16, filtered: 4, afterTooMany: 2 } as const;
 /** After a query that found too many, the number of blocks is divided by this. */
 const shrink = 8;
 const blocksAtMost = 512;
-/** Margin over the number of blocks that are likely to have the sessions still needed. */
-const surplus = 1.5;
+/** How many times as many blocks are asked for as are likely to have the sessions still needed. */
+const blockMargin = 1.5;
 /** Maximum number of results of one query of the index, because all of them are read and sorted. */
 const foundAtMost = 2_000;
 
@@ -120,7 +122,7 @@ async function findIds(database: Database, search: Search): Promise<readonly str
       grow = growth.afterTooMany;
       blocks = Math.max(1, Math.floor((span.last - span.first + 1) / shrink));
     } else {
-      const likely = Math.ceil((blocks * (rest.needed - found.ids.length) * surplus) / found.ids.length);
+      const likely = Math.ceil((blocks * (rest.needed - found.ids.length) * blockMargin) / found.ids.length);
       if (!scansNext) blocks = Math.min(blocks * grow, likely, blocksAtMost);
       scansNext = false;
       ids.push(...found.ids);

@@ -1,8 +1,9 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError, NotFoundError, type Failure } from "../../domain/errors/errors.ts";
+import { ConflictError, type Failure } from "../../domain/errors/errors.ts";
 import { storable, storableJson } from "../../domain/fields/text.ts";
-import type { PlannedRetry } from "../../domain/sessions/retry.ts";
+import { ownDoingCodes, type PlannedRetry } from "../../domain/sessions/retry.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
+import { one } from "../one-row.ts";
 
 /** A session whose row the current transaction has locked. */
 export interface LockedSession {
@@ -30,9 +31,7 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
      from session where id = $1 and organization_id = $2 for no key update`,
     [id, organizationId],
   );
-  const [session] = rows;
-  if (session === undefined) throw new NotFoundError(`session ${id} was not found`);
-  return session;
+  return one(rows, "session", id);
 }
 
 /** What belongs to a move, besides the new status. */
@@ -88,9 +87,18 @@ export async function moveSession(
 }
 
 /**
- * Counts the workers that died with the session anew, because it got on, or its worker outlived it: a checkpoint was taken, or an
- * attempt ended in order. Too many deaths without that fail a session.
+ * Counts the failures anew that may be the session's own doing, because it got on: its work is another than at its last checkpoint.
+ * Too many of them without that fail a session. The time for which it is tried again goes on from the first.
  */
+export async function forgetOwnDoing(queryable: Queryable, sessionId: string): Promise<void> {
+  await queryable.query(
+    `update session set retry = jsonb_set(retry, '{counts}', (retry -> 'counts') - $2::text[])
+     where id = $1 and retry -> 'counts' ?| $2`,
+    [sessionId, ownDoingCodes],
+  );
+}
+
+/** Counts the workers that died with the session anew, because its worker outlived it: an attempt ended in order. */
 export async function forgetLostWorkers(queryable: Queryable, sessionId: string): Promise<void> {
   await queryable.query(
     "update session set retry = retry #- '{counts,worker_lost}' where id = $1 and retry is not null",

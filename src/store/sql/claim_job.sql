@@ -1,4 +1,4 @@
--- needs: enqueue_job_webhooks, fairest_job, fairest_job_without_fan_out
+-- needs: claimable_job, fairest_job, fairest_job_without_fan_out, move_job
 -- Claims a pending job that nothing holds, with its automation as it is now; no row: there is nothing to claim. Mostly one automation alone has
 -- something pending; then there is no fairness to decide, and fairest_job is not called.
 --
@@ -17,24 +17,20 @@ declare
   claimed job;
 begin
   select
-    (select automation_id from job where status = 'pending' and held_until is null order by organization_id, automation_id limit 1),
-    (select automation_id from job where status = 'pending' and held_until is null order by organization_id desc, automation_id desc limit 1)
+    (select automation_id from job where claimable_job(job) order by organization_id, automation_id limit 1),
+    (select automation_id from job where claimable_job(job) order by organization_id desc, automation_id desc limit 1)
     into first_automation, last_automation;
   if not fans_out then
     chosen := fairest_job_without_fan_out();
   elsif first_automation = last_automation then
-    select id into chosen from job where status = 'pending' and held_until is null
+    select id into chosen from job where claimable_job(job)
       order by organization_id, automation_id, priority, created_at for update skip locked limit 1;
   else
     chosen := fairest_job();
   end if;
   if chosen is null then return; end if;
 
-  update job set status = 'running', worker = claimer, lease_until = now() + lease, attempt = job.attempt + 1, updated_at = now()
-    where id = chosen returning * into claimed;
-  if exists (select from webhook where organization_id = claimed.organization_id and enabled) then
-    perform enqueue_job_webhooks(claimed);
-  end if;
+  claimed := move_job(chosen, 'pending', 'running', claimer => claimer, lease => lease);
   return query select claimed.id, claimed.organization_id, claimed.attempt, claimed.payload, claimed.trace_parent,
     jsonb_build_object('id', kept.id, 'name', kept.name, 'instructions', kept.instructions,
       'agent', kept.agent, 'fanOut', kept.fan_out, 'targetBranch', kept.target_branch, 'priority', claimed.priority,

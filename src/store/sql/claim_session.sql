@@ -9,7 +9,7 @@
 -- Splitting them off and naming the condition (`claimable`) cost at most 2 % of a claim, which takes some 0.7 ms on a busy
 -- machine (medians of 1,800 interleaved claims).
 -- Measured: 360 µs, 67 pages: one lane of one organization has fifty queued, nobody has a webhook.
--- Caller: src/store/queue/claims.ts.
+-- Callers: src/store/queue/claims.ts.
 -- @param organization_limit, repository_limit sessions at once, if they have no limit of their own; null: any number
 -- @param tried organizations to leave out
 create or replace function claim_session(

@@ -1,7 +1,7 @@
 -- needs: enqueue_webhooks, tell_triggers_of_pull_request
 -- Tells the organization's webhooks, and the triggers that listen, of a pull request.
 -- Measured: 169 µs, 34 pages: the organization has one webhook, and no trigger.
--- Callers: src/store/repositories/pull-requests.ts, src/store/queue/recorded-work.ts.
+-- Callers: src/store/queue/recorded-pull-requests.ts, src/store/repositories/pull-requests.ts.
 -- @param change the end of the event's type: `opened` or the new state
 create or replace function enqueue_pull_request_webhooks(changed pull_request, change text) returns void language plpgsql as $$
 begin

@@ -2,7 +2,8 @@
 -- Writes a delivery for each enabled webhook of the organization that subscribes to this type of change, in the transaction of
 -- the change itself: the outbox. In PL/pgSQL, so that a connection plans it once.
 -- Measured: 72 µs, 18 pages: the organization has one webhook.
--- Callers: enqueue_session_webhooks, enqueue_job_webhooks, enqueue_pull_request_webhooks. The version before calls announce_change and
+-- Callers: count_run, enqueue_job_webhooks, enqueue_pull_request_webhooks, enqueue_session_webhooks, src/store/automations/silences.ts.
+-- The version before calls announce_change and
 -- announce_session, announce_job, announce_pull_request, which migrations made and which stay for it.
 create or replace function enqueue_webhooks(organization uuid, change text, data jsonb) returns void language plpgsql as $$
 begin

@@ -1,11 +1,11 @@
--- needs: enqueue_job_webhooks, is_under_way, note_received, supersede_runs
+-- needs: enqueue_job_webhooks, is_under_way, move_job, note_received, supersede_runs
 -- Decides what comes of a trigger that was accepted, and writes it into the ledger: a job, which is pending or held, or an entry
 -- that says why there is none. Idempotent by the entry's id.
 --
 -- In the database, because a delivery's keys, the runs of its key and the count of the last hour have to be read and written in one
 -- go, with the automation locked as little as possible: without a policy nothing is locked, and it is one round trip.
 -- Measured: 537 µs, 54 pages: an event of 7 kB that is new, and a trigger without a policy.
--- Caller: src/store/automations/firings.ts, which describes the fields.
+-- Callers: fire_triggers, src/store/automations/firings.ts. firings.ts describes the fields.
 -- @param fired what is to be decided, as JSON
 create or replace function fire_trigger(fired jsonb) returns table (outcome text, entry uuid, why text)
 language plpgsql rows 1 set plan_cache_mode to force_generic_plan as $$
@@ -92,14 +92,13 @@ begin
   if pause is not null then
     -- The newest of a quick succession runs, once it is quiet; not later than after ten pauses.
     for older in
-      update job set status = 'cancelled', superseded = true, held_until = null, holds_key = false, updated_at = now(),
-          error = 'a newer trigger took its place (debounce)'
+      select * from job
         where job.trigger_id = by_trigger and job.status = 'pending' and job.held_until is not null
           and job.held_since is not null and job.concurrency_key is not distinct from concurrency
-        returning job.*
+        for no key update
     loop
       since := least(since, older.held_since);
-      perform enqueue_job_webhooks(older);
+      perform move_job(older.id, 'pending', 'cancelled', why => 'a newer trigger took its place (debounce)', is_superseded => true);
     end loop;
     hold := least(clock_timestamp() + pause, since + 10 * pause);
   elsif policy in ('queue', 'cancelOlder') then

@@ -6,7 +6,7 @@
 -- is stale and nothing of it is written: so a secret that was replaced counts no longer than until that was committed, although nodes
 -- keep triggers in memory.
 -- Measured: 183 µs, 49 pages: each of ten deliveries of 7 kB that are new, to a trigger without a policy.
--- Caller: src/store/automations/batched-firings.ts, which describes the fields.
+-- Callers: src/store/automations/firings.ts. firings.ts describes the fields.
 -- @param fired a JSON list of what fire_trigger takes, each with `version`; null: whatever the trigger is by now
 -- @returns a row for each, by its place in the list from 1; an outcome may also be `stale`
 create or replace function fire_triggers(fired jsonb) returns table (place bigint, outcome text, entry uuid, why text)

@@ -4,7 +4,7 @@
 -- is merged by then would be followed by another.
 -- It goes with a migration of a later version, once no such node runs: `drop function … cascade`, and this file.
 -- Measured: 7.0 µs, 0 pages: a pull request is saved with its number.
--- Callers: the trigger below, which fires if `number` is saved. Reading a state from the forge saves another column.
+-- Callers: the trigger below. It fires if `number` is saved. Reading a state from the forge saves another column.
 create or replace function forget_head_sha() returns trigger language plpgsql as $$
 begin
   if new.head_sha is not distinct from old.head_sha then new.head_sha := null; end if;

@@ -2,7 +2,7 @@
 -- Holds back what a request to a model can cost, of the session's budget and of the month's. The organization's row is
 -- locked, so that no two requests hold the same money. In the database, so that the lock lasts no round trip.
 -- Measured: 268 µs, 45 pages: the session and the month have budgets, twenty sessions run.
--- Caller: src/store/queue/budgets.ts.
+-- Callers: src/store/queue/budgets.ts.
 -- @param needed, at_least US dollars: as much of `needed` as there is, but nothing if there is less than `at_least`
 -- @returns hold null: nothing is held, because there is no budget or not enough of it
 create or replace function hold_budget(asked uuid, needed numeric, at_least numeric)

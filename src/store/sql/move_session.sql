@@ -10,7 +10,7 @@
 -- The parameters are typed and not one JSON object, which made a claim some 3 % slower. The version before calls the function of
 -- the same name without `waits_for` (move_session.without_waits_for.sql): name `waits_for` in each call.
 -- Measured: 274 µs, 50 pages: a session that ran is completed, nobody has a webhook.
--- Callers: claim_session, src/store/sessions/transition.ts.
+-- Callers: claim_session, move_session.without_waits_for, src/store/sessions/transition.ts.
 -- @param reason a sentence for readers
 -- @param new_failure null: the session has none
 -- @param new_summary null: the session keeps its own

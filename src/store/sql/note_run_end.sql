@@ -4,7 +4,7 @@
 -- comes of a completed one's follow-ups is no run of the automation, and a cancelled or filtered one is not counted. Of a run with
 -- several sessions the outcome is that of `runStatusOf` in src/domain/automations/run.ts.
 -- Measured: 123 µs, 16 pages: a completed run, and none failed before.
--- Caller: move_session, with the session's row locked. Nobody who has locked an automation or a job waits for a session.
+-- Callers: move_session. It has locked the session's row. Nobody who has locked an automation or a job waits for a session.
 create or replace function note_run_end(ended session) returns void language plpgsql set plan_cache_mode to force_generic_plan as $$
 declare
   -- First, as in fire_trigger, so that of two sessions that end at once one sees both. Mostly a run has one, which is completed, and

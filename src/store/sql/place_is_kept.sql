@@ -9,7 +9,7 @@
 -- for no longer than a lease or the pause before a retry. An estimate is enough: the worst is that a session begins too early, as it
 -- did before, or some seconds later. Another organization's turn is never held up.
 -- Measured: 314 µs, 39 pages: one session of the organization was interrupted.
--- Caller: claim_session.
+-- Callers: claim_session.
 -- @param asked a session that may be claimed
 -- @param lease how long the claimer's leases are; they are renewed three times as often
 create or replace function place_is_kept(asked uuid, claimer text, lease interval) returns boolean language plpgsql

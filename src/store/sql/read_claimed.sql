@@ -13,7 +13,6 @@ begin
     'gate', (select jsonb_build_object('script', script, 'outcome', outcome, 'output', output) from session_gate where session_id = asked.id),
     'harness', asked.harness, 'summary', asked.summary,
     'workspaceWorker', asked.workspace_worker, 'traceParent', asked.trace_parent,
-    'requester', (select jsonb_build_object('name', name) from api_key where api_key.id = asked.created_by),
     'organization', (
       select jsonb_build_object('defaultAgent', default_agent, 'egress', egress, 'models', models)
       from organization where organization.id = asked.organization_id),

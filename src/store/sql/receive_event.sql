@@ -2,7 +2,7 @@
 -- Takes in an event that several triggers may answer: it waits in the ledger for a worker, unless it was delivered before, or no
 -- trigger listens to its name and it steers no session. Idempotent by the entry's id.
 -- Measured: 251 µs, 41 pages: an event of 7 kB that one of a hundred triggers lists.
--- Caller: src/store/automations/inbound-events.ts, which describes the fields.
+-- Callers: src/store/automations/inbound-events.ts. inbound-events.ts describes the fields.
 -- @param received the event, as JSON
 create or replace function receive_event(received jsonb) returns table (outcome text, entry uuid)
 language plpgsql rows 1 set plan_cache_mode to force_generic_plan as $$

@@ -2,7 +2,7 @@
 -- US dollars that a session may still spend by its own budget; null: no limit. In PL/pgSQL and with a generic plan, so that
 -- a connection plans it once: planning took longer than the rest of it.
 -- Measured: 7.7 µs, 1 pages: a session of an organization with a budget, of 200.
--- Callers: claim_session, hold_budget, src/store/queue/budgets.ts.
+-- Callers: claim_session, hold_budget, src/store/queue/budgets.ts, src/store/sessions/session-record.ts.
 create or replace function session_budget_left(asked session) returns numeric language plpgsql stable
   set plan_cache_mode to force_generic_plan as $$
 begin

@@ -3,7 +3,7 @@
 -- index session_lexemes_index, whatever the statistics say, and no parallel workers, whose start takes longer than most questions:
 -- among 10 million sessions a search takes 3 to 15 ms.
 -- Measured: 43 µs, 5 pages: a word of one in a hundred sessions, in four days of them.
--- Caller: src/store/sessions/search.ts. The function session_lexemes is no definition of this folder: an index is made with it,
+-- Callers: src/store/sessions/search.ts. The function session_lexemes is no definition of this folder: an index is made with it,
 -- so that a change of it needs a migration that makes the index again (0040_organization_data.sql).
 -- @param most null: all of them
 create or replace function sessions_with_words(questions tsquery[], most integer)

@@ -2,7 +2,7 @@
 -- Whether an event may steer a session: it calls Offstage by name, or is about a pull request of a session, as far as the delivery tells.
 -- What it really is about is decided by a worker.
 -- Measured: 178 µs, 48 pages: a comment on a line of a pull request that is no session's.
--- Caller: receive_event.
+-- Callers: receive_event.
 -- @param hint `steeringHintOf` of src/domain/conversations/happening.ts; null: it steers nothing
 create or replace function steers(owner uuid, hint jsonb) returns boolean language plpgsql stable
   set plan_cache_mode to force_generic_plan as $$

@@ -1,4 +1,4 @@
--- needs: enqueue_job_webhooks, is_under_way
+-- needs: is_under_way, move_job
 -- A newer run takes the place of those of its key that are under way (concurrency: cancelOlder): what has not begun is cancelled, and
 -- the worker cancels the sessions of the others. A pending job has begun if it has a session, whose worker died before it completed the
 -- job. The caller has locked the automation.
@@ -13,9 +13,6 @@ declare
 begin
   for older in
     update job set superseded = true, updated_at = now(), held_until = null, held_since = null,
-        status = case when status = 'pending' and not exists (select from session where session.job_id = job.id)
-          then 'cancelled' else status end,
-        holds_key = status <> 'pending' or exists (select from session where session.job_id = job.id),
         error = coalesce(error, 'a newer trigger took its place (concurrency: cancelOlder)')
       where automation_id = automation and concurrency_key = key and holds_key and id <> newer
         and not superseded and not (is_quiet and held_since is not null) and is_under_way(job)
@@ -23,6 +20,8 @@ begin
         and status in ('pending', 'running', 'completed')
       returning job.*
   loop
-    if older.status = 'cancelled' then perform enqueue_job_webhooks(older); end if;
+    if older.status = 'pending' and not exists (select from session where session.job_id = older.id) then
+      perform move_job(older.id, 'pending', 'cancelled');
+    end if;
   end loop;
 end $$;

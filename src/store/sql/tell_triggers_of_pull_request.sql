@@ -1,7 +1,7 @@
 -- needs: tell_triggers
 -- Tells triggers of a pull request that Offstage opened, or found to collide with its target branch.
 -- Measured: 268 µs, 36 pages: one of a hundred triggers lists the event.
--- Caller: enqueue_pull_request_webhooks.
+-- Callers: enqueue_pull_request_webhooks.
 create or replace function tell_triggers_of_pull_request(changed pull_request, happened text) returns void language plpgsql as $$
 begin
   perform tell_triggers(happened, session, jsonb_build_object(

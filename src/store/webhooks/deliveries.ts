@@ -1,10 +1,11 @@
 import type { Database } from "../../database/database.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Delivery, DeliveryDetail } from "../../domain/webhooks/webhook.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { removeRows } from "../prune.ts";
 import type { Sealed } from "../secrets/vault.ts";
+import { one } from "../one-row.ts";
 
 const columns = `id, webhook_id as "webhookId", type, status, attempts,
   case when status = 'pending' then ${isoTime("next_attempt_at")} end as "nextAttemptAt",
@@ -39,8 +40,7 @@ export async function getDelivery(database: Database, organizationId: string, id
      from webhook_delivery where id = $1 and organization_id = $2`,
     [id, organizationId],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`delivery ${id} was not found`);
-  return rows[0];
+  return one(rows, "delivery", id);
 }
 
 /**

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { Database } from "../../database/database.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { testEvent, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Vault } from "../secrets/vault.ts";
+import { one } from "../one-row.ts";
 
 const columns = `id, url, events, enabled, disabled_reason as "disabledReason",
   ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
@@ -44,11 +45,6 @@ export function listWebhooks(database: Database, organizationId: string, query: 
   return listRows<Webhook>(database, organizationId, query, { table: "webhook", columns });
 }
 
-function only(rows: readonly Webhook[], id: string): Webhook {
-  if (rows[0] === undefined) throw new NotFoundError(`webhook ${id} was not found`);
-  return rows[0];
-}
-
 /**
  * Reads a webhook.
  * @throws NotFoundError
@@ -58,7 +54,7 @@ export async function getWebhook(database: Database, organizationId: string, id:
     `select ${columns} from webhook where id = $1 and organization_id = $2`,
     [id, organizationId],
   );
-  return only(rows, id);
+  return one(rows, "webhook", id);
 }
 
 /**
@@ -86,7 +82,7 @@ export async function updateWebhook(
      select * from updated`,
     [id, organizationId, changes.url, changes.events, changes.enabled],
   );
-  return only(rows, id);
+  return one(rows, "webhook", id);
 }
 
 /**
@@ -107,7 +103,7 @@ export function rotateWebhookSecret(
        where id = $1 and organization_id = $2 returning ${columns}`,
       [id, organizationId, sealed, masterKey],
     );
-    return { ...only(rows, id), secret };
+    return { ...one(rows, "webhook", id), secret };
   });
 }
 
@@ -120,7 +116,7 @@ export async function deleteWebhook(database: Database, organizationId: string, 
     `delete from webhook where id = $1 and organization_id = $2 returning ${columns}`,
     [id, organizationId],
   );
-  return only(rows, id);
+  return one(rows, "webhook", id);
 }
 
 /**

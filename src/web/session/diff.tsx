@@ -36,7 +36,7 @@ export function Diff({ repository }: { repository: Repository }) {
         ))
       )}
       {repository.truncated && (
-        <p className="text-sm text-warn">The patch was too long to keep whole; see the pull request for all of it.</p>
+        <p className="text-sm text-warn">Not all of the patch is kept here; see the pull request for all of it.</p>
       )}
     </section>
   );

@@ -2,7 +2,8 @@ import { answerPauseMs } from "../../domain/answers/retry.ts";
 import type { Mask } from "../../domain/masking/mask.ts";
 import { settleMs } from "../../forges/feedback.ts";
 import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
-import { createService, type Service } from "../../lifecycle/service.ts";
+import { withListener } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
 import type { Database } from "../../database/database.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
@@ -59,7 +60,6 @@ export function createAnswerSender(options: AnswerSenderOptions): Service {
     onWorkFailure: (error, { id }) =>
       logger.warn({ err: error, answerId: id }, "could not record an answer; will retry"),
   });
-  let subscription: { close(): Promise<void> } | null = null;
 
   function rest({ organizationId, host }: Lane, ms: number): void {
     resting.set(`${organizationId} ${host}`, { lane: { organizationId, host }, until: performance.now() + ms });
@@ -70,16 +70,7 @@ export function createAnswerSender(options: AnswerSenderOptions): Service {
     return [...resting.values()].map(({ lane }) => lane);
   }
 
-  return createService({
-    async start() {
-      subscription = await database.listen(answersChannel, () => loop.now());
-      await loop.start();
-    },
-    async stop() {
-      await subscription?.close();
-      await loop.stop();
-    },
-  });
+  return withListener(loop, (now) => database.listen(answersChannel, now));
 }
 
 async function send(

@@ -91,8 +91,8 @@ export interface AttemptServices {
   readonly socketDirectory: string;
   /** Whether the disk of the worker's folders has no room at all. */
   readonly diskIsFull: () => Promise<boolean>;
-  /** Whether each session's folders are on a disk of their own, which can be full while the worker's is not. */
-  readonly ownDisks: boolean;
+  /** Whether a session's folders are on a disk of their own that has no room, which can be so while the worker's has. */
+  readonly ownDiskIsFull: (sessionId: string) => Promise<boolean>;
   /** Most bytes of one part of a checkpoint; 0: no checkpoints are taken. */
   readonly checkpointBytes: number;
   readonly publicUrl: () => string;

@@ -4,7 +4,7 @@ import { createMask } from "../../domain/masking/mask.ts";
 import { createLogger } from "../../observability.ts";
 import { failureOf } from "./failure.ts";
 
-const failed = (error: unknown, diskIsFull: boolean, ownDisks = false) =>
+const failed = (error: unknown, diskIsFull: boolean, isOwnFull = false) =>
   failureOf(
     error,
     {
@@ -12,7 +12,7 @@ const failed = (error: unknown, diskIsFull: boolean, ownDisks = false) =>
       session: { sessionId: "the session" } as never,
       logger: createLogger("silent"),
     },
-    { diskIsFull: () => Promise.resolve(diskIsFull), ownDisks },
+    { diskIsFull: () => Promise.resolve(diskIsFull), ownDiskIsFull: () => Promise.resolve(isOwnFull) },
   );
 
 const broken = new SessionError({
@@ -53,7 +53,8 @@ test("a full disk of the session's own is its bound, and the worker's is not bla
     remedy: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string,
   });
   expect(await failed(full, true, true)).toMatchObject({ code: "disk_full" });
-  expect(await failed(full, false)).toMatchObject({ code: "disk_full" });
+  // The worker's has room again when it is asked.
+  expect(await failed(full, false)).toMatchObject({ code: "disk_full", passing: true });
 });
 
 test("a failure says whether it passes by itself: by its code, unless it says so itself", async () => {

@@ -9,7 +9,7 @@ import type { Attempt, AttemptServices } from "./attempt.ts";
 export async function failureOf(
   error: unknown,
   { session, mask, logger }: Pick<Attempt, "session" | "mask" | "logger">,
-  { diskIsFull, ownDisks }: Pick<AttemptServices, "diskIsFull" | "ownDisks">,
+  { diskIsFull, ownDiskIsFull }: Pick<AttemptServices, "diskIsFull" | "ownDiskIsFull">,
 ): Promise<Failure> {
   if (error instanceof ObjectStoreError) {
     logger.warn({ err: error }, "the work so far could not be fetched from the object store");
@@ -21,8 +21,8 @@ export async function failureOf(
       remedy: "It is still stored: fix the cause (`offstage doctor` checks the object store), then retry the session.",
     };
   }
-  // The session's own disk is full, the worker's is not.
-  if (ownDisks && isDiskFull(error) && !(await diskIsFull())) {
+  // A disk that has room again by now was the worker's: what an agent or a setup left on the session's own stays there.
+  if (isDiskFull(error) && !(await diskIsFull()) && (await ownDiskIsFull(session.sessionId))) {
     return {
       code: "resources_exhausted",
       reason: "The session's files took more disk than a sandbox may have.",

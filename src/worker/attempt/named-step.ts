@@ -10,12 +10,14 @@ export type RunStep = <T>(name: StepName, work: () => Promise<T>) => Promise<T>;
 /**
  * Makes what runs an attempt's steps by name: it emits their start and their end, with the failure if there is one, and measures
  * their duration. No step starts or completes when the attempt is to end.
+ * @param current the attempt as it is by now: a step that opens its secrets is masked with them if it fails
  */
 export function namedSteps(
-  attempt: Attempt,
-  services: Pick<AttemptServices, "metrics" | "traces" | "diskIsFull" | "ownDisks">,
+  current: () => Attempt,
+  services: Pick<AttemptServices, "metrics" | "traces" | "diskIsFull" | "ownDiskIsFull">,
 ): RunStep {
-  const { session, signal, emit } = attempt;
+  const { session, signal } = current();
+  const emit: Attempt["emit"] = (event) => current().emit(event);
 
   async function run<T>(name: StepName, work: () => Promise<T>): Promise<T> {
     await emit({ type: "step.started", data: { step: name, attempt: session.attempt } });
@@ -31,7 +33,7 @@ export function namedSteps(
     } catch (error) {
       if (isFailure(error, signal)) {
         outcome = "failed";
-        const failure = await failureOf(error, attempt, services);
+        const failure = await failureOf(error, current(), services);
         await emit({ type: "step.failed", data: { step: name, durationMs: durationMs(), failure } });
       }
       throw error;

@@ -26,16 +26,39 @@ export async function withOwnForges<Services extends Pick<AttemptServices, "forg
   };
 }
 
-/** Methods that answer at once. */
-const immediate: ReadonlySet<string> = new Set(["serves", "issuedTokens", "pullRequestRef"] satisfies (keyof Forge)[]);
+/** What is said of the forge as it was at the attempt's beginning, and what is asked of it as it is by then: all of it. */
+const members: Readonly<Record<keyof Forge, "said" | "asked">> = {
+  kind: "said",
+  id: "said",
+  name: "said",
+  webUrl: "said",
+  namedByOperator: "said",
+  serves: "said",
+  issuedTokens: "said",
+  opensPullRequests: "said",
+  pullRequestRef: "said",
+  filePages: "said",
+  credentials: "asked",
+  call: "asked",
+  as: "asked",
+  findPullRequest: "asked",
+  openPullRequest: "asked",
+  readPullRequest: "asked",
+  editPullRequest: "asked",
+  readAccess: "asked",
+  readApprovalRules: "asked",
+  fork: "asked",
+  feedback: "asked",
+};
 
 /** The methods, also of objects in it, each called of what `now` gives after a refresh. */
 function refreshed<Methods extends object>(refresh: () => Promise<void>, now: () => Methods): Methods {
   const wrap = ([name, value]: [string, unknown]): [string, unknown] => {
+    if (name in members && members[name as keyof Forge] === "said") return [name, value];
     // Another forge may serve the address by then, which may have less, as plain git has no feedback.
     const current = (): unknown => (now() as Readonly<Record<string, unknown>> | null)?.[name] ?? value;
     if (typeof value === "object" && value !== null) return [name, refreshed(refresh, current as () => object)];
-    if (typeof value !== "function" || immediate.has(name)) return [name, value];
+    if (typeof value !== "function") return [name, value];
     const call = async (...given: unknown[]): Promise<unknown> => {
       await refresh();
       return (current() as (...all: unknown[]) => unknown)(...given);

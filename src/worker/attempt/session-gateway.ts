@@ -8,7 +8,7 @@ import type { CallTool, ToolDescription } from "../../gateway/tools.ts";
 import { admitAll } from "../../gateway/models/admission.ts";
 import type { GatewayTask } from "../../gateway/process/messages.ts";
 import type { GatewayLostError, GatewayServices, WarmGateway } from "../../gateway/process/process.ts";
-import { registryFolder } from "../../domain/environments/registry.ts";
+import { besideRegistry, registryFolder } from "../../domain/environments/registry.ts";
 import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 import type { SessionRepository } from "../clones/clone.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
@@ -145,7 +145,15 @@ function routeOf(
   const alone = kind === "cargo" ? token : `Bearer ${token}`;
   const mayBePrivate = registryHosts.includes(new URL(url).hostname);
   const authorization = username === null ? alone : basic;
-  return { id, url: registryFolder(url), scope: kind === "npm" ? scope : null, authorization, mayBePrivate };
+  return {
+    id,
+    url: registryFolder(url),
+    also: besideRegistry(kind, url),
+    namesFiles: kind === "cargo",
+    scope: kind === "npm" ? scope : null,
+    authorization,
+    mayBePrivate,
+  };
 }
 
 function listenersOf(

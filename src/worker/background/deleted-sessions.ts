@@ -12,7 +12,8 @@ import { removeSession } from "../clones/clones.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 
-interface Place {
+/** What removing needs of the worker. */
+interface RemovalServices {
   readonly database: Database;
   readonly logger: Logger;
   readonly folders: SessionFolders;
@@ -26,8 +27,8 @@ interface Place {
  * Removes from this worker's disk what it has of a session that was deleted: folders, pins in the mirrors, and recording.
  * Housekeeping finds what a worker had of it that was not running then.
  */
-export function createRemovalOfDeleted(place: Place): Service {
-  const { database, logger } = place;
+export function createRemovalOfDeleted(services: RemovalServices): Service {
+  const { database, logger } = services;
   let subscription: Subscription | null = null;
   const removing = new Set<Promise<void>>();
   const stopping = new AbortController();
@@ -35,7 +36,7 @@ export function createRemovalOfDeleted(place: Place): Service {
     async start() {
       subscription = await database.listen(deletedChannel, (sessionId) => {
         if (!isUuid(sessionId)) return;
-        const removal = removeDeleted(place, sessionId, stopping.signal)
+        const removal = removeDeleted(services, sessionId, stopping.signal)
           .catch((error: unknown) =>
             logger.warn(
               { err: error, sessionId },
@@ -54,8 +55,8 @@ export function createRemovalOfDeleted(place: Place): Service {
   });
 }
 
-async function removeDeleted(place: Place, id: string, stopping: AbortSignal): Promise<void> {
-  const { database, folders, mirrors, recordingsDirectory, untilOver } = place;
+async function removeDeleted(services: RemovalServices, id: string, stopping: AbortSignal): Promise<void> {
+  const { database, folders, mirrors, recordingsDirectory, untilOver } = services;
   // A notification says only what to look at.
   if ((await existingSessions(database, [id])).has(id)) return;
   if (!(await removeWhenOver({ folders, mirrors, untilOver }, id, stopping))) return;
@@ -68,7 +69,7 @@ async function removeDeleted(place: Place, id: string, stopping: AbortSignal): P
  * @returns false if the worker stopped before that
  */
 export async function removeWhenOver(
-  { folders, mirrors, untilOver }: Pick<Place, "folders" | "mirrors" | "untilOver">,
+  { folders, mirrors, untilOver }: Pick<RemovalServices, "folders" | "mirrors" | "untilOver">,
   id: string,
   stopping: AbortSignal,
 ): Promise<boolean> {

@@ -1,17 +1,16 @@
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../../atomic-file.ts";
 import type { Database } from "../../database/database.ts";
-import type { Subscription } from "../../database/notifications.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
-import { createService, type Service } from "../../lifecycle/service.ts";
+import { createPeriodic, withListener } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import type { Logger } from "../../observability.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { erasureChannel, finishErasure, lastErasure, unfinishedErasures } from "../../store/organization-data/erase.ts";
 import { existingSessions } from "../../store/sessions/delete-session.ts";
-import type { SessionFolders } from "../disk/session-folders.ts";
+import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { removeWhenOver } from "./deleted-sessions.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
@@ -40,7 +39,6 @@ interface Place {
  */
 export function createErasures(place: Place): Service {
   const { database, logger } = place;
-  let subscription: Subscription | null = null;
   const rounds = createPeriodic({
     round: async (stopping) => {
       await eraseOrganizations(place, stopping);
@@ -49,16 +47,7 @@ export function createErasures(place: Place): Service {
     everyMs,
     onFailure: (error) => logger.warn({ err: error }, "could not erase an organization; will retry"),
   });
-  return createService({
-    async start() {
-      subscription = await database.listen(erasureChannel, () => rounds.now());
-      await rounds.start();
-    },
-    async stop() {
-      await subscription?.close();
-      await rounds.stop();
-    },
-  });
+  return withListener(rounds, (now) => database.listen(erasureChannel, now));
 }
 
 async function eraseOrganizations({ database, logger, objects }: Place, stopping: AbortSignal): Promise<void> {
@@ -76,7 +65,7 @@ async function eraseOrganizations({ database, logger, objects }: Place, stopping
 async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   const { database, logger, folders, mirrors, recordingsDirectory, environmentsDirectory, markFile, untilOver } = place;
   const last = await lastErasure(database);
-  if (last === null || (await readFile(markFile, "utf8").catch(() => "")) === last) return;
+  if (last === null || (await contentOf(markFile)) === last) return;
   const ids = (await folders.list()).filter((name) => isUuid(name));
   const existing = await existingSessions(database, ids);
   for (const id of ids.filter((each) => !existing.has(each))) {
@@ -84,9 +73,19 @@ async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
     if (!(await removeWhenOver({ folders, mirrors, untilOver }, id, stopping))) return;
   }
   await pruneRecordingsOfDeleted(database, recordingsDirectory, stopping);
-  for (const name of await readdir(environmentsDirectory).catch(() => [])) {
+  for (const name of await namesIn(environmentsDirectory)) {
     await rm(join(environmentsDirectory, name), { recursive: true, force: true });
   }
-  await maintainMirrors({ mirrors, folders, logger }, { days: 0, maximumBytes: 1 }, stopping);
-  if (!stopping.aborted) await replaceFile(markFile, last, { mode: 0o600 });
+  const { failed } = await maintainMirrors({ mirrors, folders, logger }, { days: 0, maximumBytes: 1 }, stopping);
+  if (stopping.aborted) return;
+  if (failed > 0) throw new Error(`${failed} mirrors that may be of an erased organization could not be removed`);
+  await replaceFile(markFile, last, { mode: 0o600 });
+}
+
+/** @returns null if there is no such file */
+async function contentOf(path: string): Promise<string | null> {
+  return readFile(path, "utf8").catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  });
 }

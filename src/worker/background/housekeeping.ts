@@ -10,6 +10,7 @@ import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
+import { pruneDiffs, pruneSessions } from "../../store/prune-sessions.ts";
 import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
 import { pruneWarmSandboxes } from "../../store/queue/warm-sandboxes.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
@@ -55,6 +56,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     workers: () => pruneWorkers(database),
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
+    diffs: () => pruneDiffs(database, retention.diffDays, signal),
+    sessions: () => pruneSessions(database, retention.sessionDays, signal),
     jobs: () => pruneJobs(database, retention.jobDays, signal),
     largestJobs: () => boundJobs(database, retention.jobsBytes, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
@@ -69,7 +72,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
     recordingsOfDeleted: () => pruneRecordingsOfDeleted(database, recordingsDirectory, signal),
     // After the workspaces, whose clones borrow from mirrors.
-    mirrors: () => maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal),
+    mirrors: async () => (await maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal)).removed,
     // Last, because the first time in an existing database it counts all events.
     mostEvents: () => boundEvents(database, { all: retention.eventsBytes, each: retention.sessionEventsBytes }, signal),
   };

@@ -2,7 +2,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { text } from "node:stream/consumers";
 import { messageOf } from "../../domain/errors/errors.ts";
-import { retryAfterMs } from "../../domain/time/retry-after.ts";
+import { boundedRetryAfterMs } from "../../domain/time/retry-after.ts";
 import { addressesOf, connectsTo, isKnownPrivate, isPublicAddress } from "../../gateway/egress/addresses.ts";
 import { noProxies, proxyOfUrl, type Proxies } from "../../outbound/proxies.ts";
 
@@ -17,7 +17,6 @@ export interface PostResult {
 }
 
 const excerptLimit = 500;
-const longestRetryAfterMs = 60 * 60 * 1_000;
 
 /**
  * Posts JSON to a URL that a user gave. It connects only to public addresses, unless the operator listed the host, and exactly
@@ -96,8 +95,7 @@ function post(
       isAnswered = true;
       const { statusCode: status = 0 } = response;
       const ok = status >= 200 && status < 300;
-      const requestedMs = retryAfterMs(response.headers["retry-after"]);
-      const waitMs = requestedMs === null ? null : Math.min(longestRetryAfterMs, requestedMs);
+      const waitMs = boundedRetryAfterMs(response.headers["retry-after"]);
       if (ok) {
         response.destroy();
         resolve({ status, error: null, retryAfterMs: waitMs });

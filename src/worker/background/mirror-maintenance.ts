@@ -4,7 +4,7 @@ import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
-import type { SessionFolders } from "../disk/session-folders.ts";
+import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { fetchPrefix } from "../git/fetch.ts";
 import { mustGit } from "../git/git.ts";
@@ -46,42 +46,44 @@ interface Kept {
 /**
  * Removes mirrors that were unused for too long or exceed the size limit, except those that a session's clone borrows from, and
  * repacks the others. Errors about one mirror are logged. A removal that a crash interrupts is completed the next time.
- * @returns how many mirrors were removed
+ * @returns how many mirrors were removed, and of how many it is unknown or true that they should be, and are not
  */
 export async function maintainMirrors(
   { logger, ...kept }: Kept & { readonly logger: Logger },
   { days, maximumBytes }: MirrorLimits,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<{ readonly removed: number; readonly failed: number }> {
   const { mirrors } = kept;
-  const names = await readdir(mirrors.directory).catch(() => []);
+  const names = await namesIn(mirrors.directory);
   await removeLeftovers(mirrors.directory, names);
   const known: KnownMirror[] = [];
+  let [removed, failed] = [0, 0];
   for (const name of names.filter((each) => each.endsWith(".git"))) {
-    if (signal.aborted) return 0;
+    if (signal.aborted) return { removed, failed };
     try {
       await removeUnfinishedFetches(join(mirrors.directory, name));
       known.push(await inspect(join(mirrors.directory, name), signal));
     } catch (error) {
+      failed += 1;
       if (!signal.aborted) logger.warn({ err: error, mirror: name }, "could not inspect a mirror");
     }
   }
   let total = known.reduce((sum, { bytes }) => sum + bytes, 0);
-  let count = 0;
   for (const mirror of known.toSorted((one, other) => one.usedAtMs - other.usedAtMs)) {
-    if (signal.aborted) return count;
+    if (signal.aborted) break;
+    const isOld = days > 0 && Date.now() - mirror.usedAtMs > days * dayMs;
+    const isTooMuch = maximumBytes > 0 && total > maximumBytes;
     try {
-      const isOld = days > 0 && Date.now() - mirror.usedAtMs > days * dayMs;
-      const isTooMuch = maximumBytes > 0 && total > maximumBytes;
       if ((isOld || isTooMuch) && (await removeUnpinned(kept, mirror.path, signal))) {
         total -= mirror.bytes;
-        count += 1;
+        removed += 1;
       } else await pack(kept, mirror, signal);
     } catch (error) {
+      if (isOld || isTooMuch) failed += 1;
       if (!signal.aborted) logger.warn({ err: error, mirror: mirror.path }, "could not maintain a mirror; will retry");
     }
   }
-  return count;
+  return { removed, failed };
 }
 
 /** Removes fetch folders that killed processes left. */

@@ -1,8 +1,9 @@
-import { readdir, rm, stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../database/database.ts";
 import { recordedSession, recordingName } from "../../domain/sessions/recording.ts";
 import { existingSessions } from "../../store/sessions/delete-session.ts";
+import { namesIn } from "../disk/session-folders.ts";
 
 /** Recordings that one query looks up. */
 const batchSize = 1_000;
@@ -16,7 +17,7 @@ const dayMs = 24 * 60 * 60 * 1_000;
 export async function pruneRecordings(directory: string, days: number, signal: AbortSignal): Promise<number> {
   if (days === 0) return 0;
   let count = 0;
-  for (const name of await readdir(directory).catch(() => [])) {
+  for (const name of await namesIn(directory)) {
     if (signal.aborted) break;
     const path = join(directory, name);
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
@@ -36,7 +37,7 @@ export async function pruneRecordingsOfDeleted(
   directory: string,
   signal: AbortSignal,
 ): Promise<number> {
-  const names = await readdir(directory).catch(() => []);
+  const names = await namesIn(directory);
   const ids = names.map(recordedSession).filter((id) => id !== null);
   let count = 0;
   for (let at = 0; at < ids.length && !signal.aborted; at += batchSize) {

@@ -7,6 +7,7 @@ import type { Logger } from "../../observability.ts";
 import {
   claimOpenPullRequests,
   closePullRequest,
+  moveToTarget,
   reopenPullRequest,
   saveMergeable,
   type OpenPullRequest,
@@ -91,7 +92,8 @@ async function pollPullRequest(
 ): Promise<void> {
   const forge = await forgeOf(address, pullRequest.organizationId);
   if (!forge.opensPullRequests) return;
-  const { state, mergeable } = await forge.readPullRequest(address, pullRequest.number, signal);
+  const { state, mergeable, target } = await forge.readPullRequest(address, pullRequest.number, signal);
+  if (state === "open" && pullRequest.state === "open") await moveToTarget(database, pullRequest, target);
   if (state === "open" && pullRequest.state === "closed") await reopenPullRequest(database, pullRequest);
   else if (state === "open") await saveMergeable(database, pullRequest, mergeable);
   else await closePullRequest(database, pullRequest, state);

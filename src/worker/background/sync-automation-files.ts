@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { readAutomationFile } from "../../automation-files/read-automation.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import type { Subscription } from "../../database/notifications.ts";
 import { splitAgentName } from "../../domain/agents/agent.ts";
 import {
   automationFolder,
@@ -13,8 +12,9 @@ import { firstOf } from "../../domain/fields/text.ts";
 import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge } from "../../forges/forge.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
-import { createService, type Service } from "../../lifecycle/service.ts";
+import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
+import { createPeriodic, withListener } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { queueAnswer } from "../../store/answers/answers.ts";
 import {
@@ -65,27 +65,25 @@ export interface FileSyncs {
 /** Makes the task that brings automations to what the files of repositories say. Any number of workers may run it. */
 export function createFileSyncs(options: FileSyncs): Service {
   const { database, logger } = options;
-  const lines = Array.from({ length: atOnce }, () =>
-    createPeriodic({
-      everyMs: pollMs,
-      round: async (stopping) => {
-        while (!stopping.aborted && (await syncNext(options, stopping))) continue;
-      },
-      onFailure: (error) => logger.error({ err: error }, "could not synchronise automations of files; will retry"),
+  const onFailure = (error: unknown): void =>
+    logger.error({ err: error }, "could not synchronise automations of files; will retry");
+  const loop = createClaimLoop<ClaimedSync>({
+    atOnce,
+    everyMs: pollMs,
+    claim: async () => {
+      const claim = await claimSync(database, options.leaseMs ?? defaultLeaseMs);
+      return claim === null ? [] : [claim];
+    },
+    work: (claim, hurry) => syncClaimed(options, claim, hurry),
+    graceMs: 0,
+    onClaimFailure: onFailure,
+    onWorkFailure: onFailure,
+  });
+  return withListener(loop, (now) =>
+    database.listen("offstage_work", (what) => {
+      if (what === "automation-files" || what === "") now();
     }),
   );
-  let subscription: Subscription | null = null;
-  return createService({
-    async start() {
-      subscription = await database.listen("offstage_work", (what) => {
-        if (what === "automation-files") for (const line of lines) line.now();
-      });
-      for (const line of lines) await line.start();
-    },
-    async stop() {
-      await Promise.all([subscription?.close(), ...lines.map((line) => line.stop())]);
-    },
-  });
 }
 
 /**
@@ -93,13 +91,15 @@ export function createFileSyncs(options: FileSyncs): Service {
  * @returns false if none is due
  */
 export async function syncNext(options: FileSyncs, signal: AbortSignal): Promise<boolean> {
-  const { database, logger, leaseMs = defaultLeaseMs } = options;
-  const claim = await claimSync(database, leaseMs);
+  const claim = await claimSync(options.database, options.leaseMs ?? defaultLeaseMs);
   if (claim === null) return false;
-  if (signal.aborted) {
-    await releaseSync(database, claim);
-    return true;
-  }
+  await syncClaimed(options, claim, signal);
+  return true;
+}
+
+async function syncClaimed(options: FileSyncs, claim: ClaimedSync, signal: AbortSignal): Promise<void> {
+  const { database, logger, leaseMs = defaultLeaseMs } = options;
+  if (signal.aborted) return releaseSync(database, claim);
   const lost = new AbortController();
   const renewals = createPeriodic({
     everyMs: leaseMs / 3,
@@ -118,7 +118,6 @@ export async function syncNext(options: FileSyncs, signal: AbortSignal): Promise
   } finally {
     await renewals.stop();
   }
-  return true;
 }
 
 async function endFailed({ database, logger }: FileSyncs, claim: ClaimedSync, error: unknown): Promise<void> {
@@ -176,7 +175,8 @@ async function headOf(mirror: Mirror, configured: string | null, signal: AbortSi
   throw new InvalidInputError(`it has no ${configured === null ? "default branch" : `branch ${configured}`}`);
 }
 
-interface Place extends Head {
+/** The branch whose files are read, and where it is. */
+interface SyncedBranch extends Head {
   readonly mirror: Mirror;
   readonly forge: Forge;
   readonly address: RepositoryAddress;
@@ -185,7 +185,7 @@ interface Place extends Head {
 async function readFiles(
   options: FileSyncs,
   claim: ClaimedSync,
-  { branch, commit, mirror, forge, address }: Place,
+  { branch, commit, mirror, forge, address }: SyncedBranch,
   signal: AbortSignal,
 ): Promise<ReadBranch> {
   const into = `refs/offstage/latest/${branch.replaceAll("/", "-")}`;
@@ -242,29 +242,15 @@ async function check(
   }
   await templates.check(automation.instructions, asker);
   if (title !== null) await templates.check(title, asker);
-  for (const [index, { condition, concurrency }] of automation.triggers.entries()) {
-    const field = `triggers.${index}`;
-    if (condition !== "") await templates.checkExpression(`${field}.condition`, condition, "bool", asker);
-    if (concurrency !== null) {
-      await templates.checkExpression(`${field}.concurrency.key`, concurrency.key, "string", asker);
-    }
-  }
+  await templates.checkTriggers(automation.triggers, asker);
   return { ...automation, agent, title, targetBranch, budgetUsd, pullRequest };
 }
 
 /** The address of a file's page on its forge; null if it has none. */
-function pageOf({ kind }: Forge, { cloneUrl }: RepositoryAddress, commit: string, path: string): string | null {
-  // Data Center has another form of addresses.
-  const betweens: Readonly<Record<string, string>> = {
-    github: "blob",
-    gitlab: "-/blob",
-    gitea: "src/commit",
-    bitbucket: "src",
-  };
-  const between = betweens[kind] ?? null;
-  if (between === null || !/^https?:/u.test(cloneUrl)) return null;
+function pageOf({ filePages }: Forge, { cloneUrl }: RepositoryAddress, commit: string, path: string): string | null {
+  if (filePages === null || !/^https?:/u.test(cloneUrl)) return null;
   const encoded = path.split("/").map(encodeURIComponent).join("/");
-  return `${cloneUrl.replace(/\.git$/u, "")}/${between}/${commit}/${encoded}`;
+  return `${cloneUrl.replace(/\.git$/u, "")}/${filePages}/${commit}/${encoded}`;
 }
 
 /** Says at the commit what became of the files, if there are any or were. The same once, however often it is looked at. */

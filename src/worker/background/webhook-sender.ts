@@ -101,7 +101,7 @@ async function finish(
 
 function outcomeOf({ attempts }: ClaimedDelivery, { status, retryAfterMs }: PostResult) {
   if (status !== null && status >= 200 && status < 300) return "delivered";
-  const pauseMs = status === gone ? null : retryPauseMs(attempts, Math.random());
+  const pauseMs = status === gone ? null : retryPauseMs(attempts);
   return pauseMs === null ? "dead" : { retryMs: Math.max(pauseMs, retryAfterMs ?? 0) };
 }
 

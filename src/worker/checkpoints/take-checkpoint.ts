@@ -152,9 +152,9 @@ async function packClone(
     file,
   );
   if (work === null && before === null) return null;
+  const start = startOf(clone);
   const held = await holdCommits(clone, draft, before?.packed.held ?? null, signal);
-  if (work === null)
-    return before === null ? null : { ...before, packed: { ...before.packed, start: startOf(clone), held } };
+  if (work === null) return before && { ...before, packed: { ...before.packed, start, held } };
   await repository.take(file, work.merge === null ? [work.commit] : [work.commit, work.merge], knownOf(clone));
   draft.fresh.set(id, file);
   const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
@@ -173,7 +173,7 @@ async function packClone(
   );
   if (lfs.fresh !== null) draft.fresh.set(lfs.fresh.id, lfs.fresh.file);
   const { pieces: lfsPieces, tooLarge } = lfs;
-  const packed = { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, held, packs };
+  const packed = { directory, start, exported: clone.repository.headSha, ...work, held, packs };
   return { packed, lfsPieces, tooLarge };
 }
 

@@ -11,7 +11,7 @@ const limitMs = 20_000;
  * another owner. git would take each for one that may have changed. It would read all of them at each `git status` until one writes the
  * index, which checkpoints never do. At a `git add --all` it would store all contents once more, since it can't mark those of a
  * read-only mirror as used: with 100,000 files that took 20 s and 500 MB, and this takes 1.4 s.
- * @param clone belongs to the sandbox's user, but no agent has seen it yet
+ * @param folder of a clone that belongs to the sandbox's user, but that no agent has seen yet
  */
 export async function refreshIndexes(
   { folder, submodules = [] }: Pick<Clone, "folder" | "submodules">,

@@ -99,7 +99,7 @@ async function bringUpToDate(services: SectionServices, due: DueSection): Promis
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
     if (due.attempts >= mostAttempts) return settleSection(database.pool, due, null);
-    const pauseMs = Math.max(backoffMs(due.attempts + 1, trying), error.retryAfterSeconds * 1_000);
+    const pauseMs = Math.max(backoffMs(due.attempts + 1, trying), error.retryAfterMs);
     return putOffSection(database.pool, due, pauseMs);
   }
   // Also if it was refused for good: nothing else would come of the same words.

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, mkdtemp, open, rm } from "node:fs/promises";
+import { chmod, lstat, mkdir, mkdtemp, open, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { messageOf, SessionError } from "../../domain/errors/errors.ts";
@@ -14,6 +14,8 @@ export interface SessionDisks {
   open(sessionId: string, folder: string): Promise<void>;
   /** Unmounts it until it is opened again. */
   close(sessionId: string, folder: string): Promise<void>;
+  /** Whether the disk that is mounted at the folder has no room for bytes or files; false if the session has none of its own. */
+  isFull(folder: string): Promise<boolean>;
   /** Unmounts and deletes it. @throws SessionError sandbox_unavailable if its image can't be deleted */
   remove(sessionId: string, folder: string): Promise<void>;
 }
@@ -21,12 +23,20 @@ export interface SessionDisks {
 const nothing = (): Promise<void> => Promise.resolve();
 
 /** No disks of their own: the sizes of the folders are watched instead. */
-export const watchedDisks: SessionDisks = { make: nothing, open: nothing, close: nothing, remove: nothing };
+export const watchedDisks: SessionDisks = {
+  make: nothing,
+  open: nothing,
+  close: nothing,
+  isFull: () => Promise.resolve(false),
+  remove: nothing,
+};
 
 const inodeBytes = 256;
 const journalMegabytes = 16;
 /** Bytes for each inode, if the number of files has no bound. */
 const bytesPerFile = 4_096;
+/** A disk with less room counts as full. */
+const leastRoomBytes = 1024 ** 2;
 /** Inodes beyond the bound, for exporting the work. */
 const sparedFiles = 1_000;
 
@@ -75,6 +85,11 @@ export function createImageDisks(directory: string, bounds: DiskBounds): Session
       await runProgram("sync", ["-f", folder]).catch(nothing);
       await runProgram("fstrim", [folder]).catch(nothing);
       await unmount(folder);
+    },
+    async isFull(folder) {
+      if (!(await isMounted(folder))) return false;
+      const { bavail, bsize, ffree } = await statfs(folder);
+      return bavail * bsize < leastRoomBytes || ffree === 0;
     },
     async remove(sessionId, folder) {
       if (await isMounted(folder)) await unmount(folder);

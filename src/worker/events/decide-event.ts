@@ -48,7 +48,7 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
     else await decideAll(options, { ...event, ...led, payload }, place, steered);
   } catch (error) {
     if (!(error instanceof TooManyRequestsError) && !(error instanceof UnavailableError)) throw error;
-    const pauseMs = Math.max(backoffMs(event.postponed + 1, pauses), (error.retryAfterSeconds ?? 0) * 1_000);
+    const pauseMs = Math.max(backoffMs(event.postponed + 1, pauses), error.retryAfterMs ?? 0);
     const isDead = await postponeEvent(database, event, { pauseMs, why: error.message });
     const will = isDead ? "it is given up" : "will retry";
     logger.warn(

@@ -1,6 +1,6 @@
-import type { Subscription } from "../../database/notifications.ts";
 import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
-import { createService, type Service } from "../../lifecycle/service.ts";
+import { withListener } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
 import { claimEvent, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import { decideClaimed, type EventDecisions } from "./decide-event.ts";
 import { leaseMs } from "./decide-triggers.ts";
@@ -30,18 +30,11 @@ export function createEventDecisions(options: EventDecisions): Service {
     onClaimFailure: onFailure,
     onWorkFailure: onFailure,
   });
-  let subscription: Subscription | null = null;
-  return createService({
-    async start() {
-      subscription = await database.listen("offstage_work", (what) => {
-        if (what === "event" || what === "") loop.now();
-      });
-      await loop.start();
-    },
-    async stop() {
-      await Promise.all([subscription?.close(), loop.stop()]);
-    },
-  });
+  return withListener(loop, (now) =>
+    database.listen("offstage_work", (what) => {
+      if (what === "event" || what === "") now();
+    }),
+  );
 }
 
 /** The organizations of which no more events are begun beside those under way. */

@@ -125,6 +125,7 @@ function branchesIn(said: string): string[] {
   return [...said.matchAll(/^[0-9a-f]+\trefs\/heads\/([^\n]+)$/gmu)].map(([, name = ""]) => name);
 }
 
+/** The names of all branches of the mirror's repository, in one request to its host. */
 export async function branchNames(mirror: Mirror, options: GitOptions): Promise<string[]> {
   return branchesIn(await listRefs(mirror, ["--heads", mirror.url], options));
 }

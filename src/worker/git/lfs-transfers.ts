@@ -3,8 +3,8 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
-import { git, tooSlow, withinMs, type GitOptions, type GitResult } from "./git.ts";
-import { remoteError } from "./remote-error.ts";
+import { git, tooSlow, withinMs, type GitOptions } from "./git.ts";
+import { lfsError } from "./lfs-error.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 import { lfsStore, madeMark } from "./lfs-store.ts";
 
@@ -17,7 +17,7 @@ export const pipeFunctions = (): string => programText(import.meta.url, "until-r
 /**
  * Downloads the contents of a commit's files by git-lfs. What the server has is kept also if it lacks others.
  * @param from.repository path of the repository that has the commit, out of every agent's reach; the mirror itself if omitted
- * @throws SessionError repository_*, resources_exhausted
+ * @throws SessionError repository_unreachable, repository_access_denied, resources_exhausted
  */
 export async function fetchContents(
   mirror: Mirror,
@@ -52,7 +52,7 @@ export async function fetchContents(
       (bounded) => git(["lfs", "fetch", "origin", sha], bounded),
     );
     const words = output.words();
-    if (code !== 0) throw remoteError(mirror.url, `${words}\n${stderr}`);
+    if (code !== 0) throw lfsError(mirror.url, "fetched from", `${words}\n${stderr}`);
   } finally {
     watch.stop();
   }
@@ -104,8 +104,8 @@ export async function uploadContents(
     async (bounded) => {
       for (let start = 0; start < oids.length; start += uploadedAtOnce) {
         const some = oids.slice(start, start + uploadedAtOnce);
-        const result = await git(["lfs", "push", "--object-id", "origin", ...some], bounded);
-        if (result.code !== 0) throw uploadError(mirror.url, result);
+        const { code, stdout, stderr } = await git(["lfs", "push", "--object-id", "origin", ...some], bounded);
+        if (code !== 0) throw lfsError(mirror.url, "uploaded to", `${stdout}\n${stderr}`);
         if (isFork) continue;
         for (const oid of some) await rm(madeMark(lfsStore(mirror.path), oid), { force: true });
       }
@@ -115,18 +115,6 @@ export async function uploadContents(
 
 /** How many contents one command line names. */
 const uploadedAtOnce = 500;
-
-function uploadError(url: string, { stdout, stderr }: GitResult): SessionError {
-  const said = `${stdout}\n${stderr}`.trim();
-  const error = remoteError(url, said);
-  if (error.code !== "repository_unreachable" || !/\b4\d\d\b|quota|locked|denied/iu.test(said)) return error;
-  return new SessionError({
-    code: "push_rejected",
-    reason: `The server refused the upload of files in LFS: ${said.slice(-700)}`,
-    retryable: false,
-    remedy: "Raise the quota of LFS, or remove what refuses the upload, then retry.",
-  });
-}
 
 /**
  * How git-lfs runs: what the repository's `.lfsconfig` says is not followed, nor any setting by which git-lfs would start

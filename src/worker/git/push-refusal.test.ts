@@ -74,11 +74,86 @@ test.each([
   "remote: Gitea: Internal Server Connection Error",
   "remote: GitLab: Internal API unreachable",
   "remote: error: connection refused by the hook's service",
+  "remote: The repository is temporarily read-only. Please try again later.",
+  "remote: GitLab: The service is temporarily unavailable",
+  "remote: This server is under maintenance",
 ])("a hook whose own server is in trouble passes: %s", (line) => {
   const stdout = "To x\n!\tabc:refs/heads/work\t[remote rejected] (pre-receive hook declined)\nDone\n";
   expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout, stderr: `${line}\n` })).toMatchObject({
     code: "push_rejected",
     passing: true,
+  });
+});
+
+test.each([
+  "remote: error: you have to fix the lint errors, then try again",
+  "remote: This repository was archived so it is read-only.",
+  "remote: temporary files are not allowed: a.tmp",
+])("a hook that refuses the work does not pass: %s", (line) => {
+  const stdout = "To x\n!\tabc:refs/heads/work\t[remote rejected] (pre-receive hook declined)\nDone\n";
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout, stderr: `${line}\n` }).passing).toBe(
+    false,
+  );
+});
+
+// As git 2.39 says to a push into a full disk, and with receive.maxInputSize and receive.fsckObjects.
+test.each([
+  ["remote: fatal: unable to create temporary file: No space left on device", true],
+  ["remote: fatal: write error: No space left on device", true],
+  ["error: remote unpack failed: unable to create temporary object directory", true],
+  ["remote: fatal: pack exceeds maximum allowed size", false],
+  ["remote: fatal: fsck error in packed object", false],
+])("a pack that the server could not store passes, one that it did not want does not: %s", (line, passing) => {
+  const failure = failureOf(refused("[remote rejected] (unpacker error)"), `${line}\n`);
+  expect(failure).toMatchObject({ code: "push_rejected", passing });
+});
+
+test.each([
+  "remote: You have exceeded a secondary rate limit. Please wait a few minutes before you try again.\nfatal: unable to access 'https://git.example/a/b/': The requested URL returned error: 403\n",
+  "fatal: remote error: Too many requests\n",
+  "fatal: unable to access 'https://git.example/a/b/': The requested URL returned error: 429\n",
+  "error: RPC failed; HTTP 408 curl 22 The requested URL returned error: 408\n",
+])("a server that was asked too often is asked again: %s", (stderr) => {
+  const failure = { code: "repository_unreachable", passing: true };
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
+});
+
+const overSsh = (words: string) =>
+  pushError({
+    url: "ssh://git@git.example/a/b",
+    branch: "work",
+    stdout: "",
+    stderr: `${words}\nfatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.\n`,
+  });
+
+test.each([
+  "ERROR: The key you are authenticating with has been marked as read only.",
+  "ERROR: You are not allowed to push code to this project.",
+  "FATAL: W any a/b deploy DENIED by fallthru",
+  "remote: ERROR: This deploy key does not have write access to this project.",
+])("a server over ssh that refuses in words does so for good: %s", (words) => {
+  const failure = {
+    code: "repository_access_denied",
+    passing: false,
+    message: expect.stringContaining(words.slice(-20)) as string,
+  };
+  expect(overSsh(words)).toMatchObject(failure);
+});
+
+test.each([
+  "ssh: connect to host git.example port 22: Connection refused",
+  "Connection closed by 192.0.2.1 port 22",
+  "ERROR: The repository is temporarily read-only. Please try again later.",
+  "kex_exchange_identification: read: Connection reset by peer",
+])("a server over ssh that can't be reached now is asked again: %s", (words) => {
+  expect(overSsh(words)).toMatchObject({ code: "repository_unreachable", passing: true });
+});
+
+test("a repository that is called like a rate limit refuses as any other", () => {
+  const stderr = "fatal: unable to access 'https://git.example/a/rate limit/': The requested URL returned error: 403\n";
+  expect(pushError({ url: "https://git.example/a/rate limit", branch: "work", stdout: "", stderr })).toMatchObject({
+    code: "repository_access_denied",
+    passing: false,
   });
 });
 

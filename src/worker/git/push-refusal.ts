@@ -19,10 +19,15 @@ const wordsLimit = 1_000;
 const movedReasons =
   /non-fast-forward|fetch first|needs force|stale info|cannot lock ref|incorrect old value|reference already exists|failed to update ref/iu;
 /** Words of servers that are in trouble themselves, in the lines of their hooks. */
-const passingWords = /internal (?:server|api|connection)|connection (?:refused|reset|error|timed out)|unreachable/iu;
+const passingWords =
+  /internal (?:server|api|connection)|connection (?:refused|reset|error|timed out)|unreachable|temporarily|try again (?:later|soon|in )|read-only[^.]{0,40}try again|under maintenance|no space left/iu;
 /** Reasons of servers that are in trouble themselves: nothing is wrong with the push. */
 const passingReasons =
   /internal (?:server )?error|^failure$|time[d -]*out|temporar|try again|unavailable|cannot lock ref|failed to update ref/iu;
+/** The server could not store the pack (git-push(1) prints it in brackets), as with a full disk. */
+const unpackerError = /^unpacker error$/u;
+/** Words of a server that did not want to store a pack: a broken object, or its size. */
+const unwantedPack = /fsck|exceeds|maximum|too large|size limit|quota/iu;
 
 /**
  * Whether a push failed because the branch moved meanwhile: what it is at now has to be fetched first.
@@ -40,9 +45,9 @@ export function pushError({ url, branch, stdout, stderr }: RefusedPush): Session
   if (status === null && !isHook) return remoteError(url, `${stdout}\n${stderr}`);
   const said = [status?.reason ?? "", ...remoteWords(stderr)].filter((words) => words !== "");
   const reason = said.length === 0 ? "it gave no reason" : said.join(": ");
-  const isPassing =
-    (status !== null && passingReasons.test(status.reason)) ||
-    remoteWords(stderr).some((words) => passingWords.test(words));
+  const words = remoteWords(stderr).join(" ");
+  const isUnstored = status !== null && unpackerError.test(status.reason) && !unwantedPack.test(words);
+  const isPassing = isUnstored || (status !== null && passingReasons.test(status.reason)) || passingWords.test(words);
   return new SessionError({
     code: "push_rejected",
     reason: cutAtWord(`The server rejected the push of ${branch}: ${reason}`, wordsLimit),

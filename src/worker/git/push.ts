@@ -3,7 +3,8 @@ import { joinCommits, type Collision, type JoinRequest } from "./join.ts";
 import { askRemote } from "./ask-remote.ts";
 import { fetchBranch } from "./fetch-commits.ts";
 import { requireUnprotected } from "./branch-refusals.ts";
-import { transferLimits, type Mirror } from "./mirror.ts";
+import type { SessionError } from "../../domain/errors/errors.ts";
+import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 import { isBranchMoved, pushError } from "./push-refusal.ts";
 
 /**
@@ -46,6 +47,35 @@ export async function joinWithTip(
   const join = await joinCommits(request, { cwd: mirror.path, signal });
   if (join.kind === "ours") return ours;
   return join.kind === "joined" ? join.sha : join;
+}
+
+/** Most time of a question whether a push would be let in, in ms. */
+const askedMs = 60_000;
+const outputBytes = 64 * 1024;
+
+/**
+ * Asks the remote whether it lets this credential push, as git does before each push, and sends nothing.
+ * @param asked.sha any commit of the mirror
+ * @returns why it does not; null if it does, or can't be asked now
+ */
+export async function pushAccessRefusal(
+  mirror: Mirror,
+  { branch, sha }: { readonly branch: string; readonly sha: string },
+  signal: AbortSignal,
+): Promise<SessionError | null> {
+  const limitMs = Math.min(askedMs, transferLimits(mirror).ms);
+  const parameters = ["push", "--dry-run", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`];
+  const bounds = { ...(await remoteOptions(mirror, signal)), maximumOutput: outputBytes };
+  const { code, stdout, stderr } = await withinMs(
+    limitMs,
+    bounds,
+    () => tooSlow(mirror.url, "question for the right to push to", limitMs),
+    (bounded) => git(parameters, bounded),
+  );
+  // What git itself holds back, such as a branch that has moved, is no word of the server.
+  if (code === 0 || stdout.includes("\n!\t")) return null;
+  const error = pushError({ url: mirror.url, branch, stdout, stderr });
+  return error.code === "repository_access_denied" || error.code === "repository_not_found" ? error : null;
 }
 
 /**

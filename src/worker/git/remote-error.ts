@@ -1,6 +1,9 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import { sshError } from "./ssh.ts";
 
+/** Words by which a server says with any status that it was asked too often, in its own lines alone: a repository may be called so. */
+const askedTooOften = /^(?:remote:|fatal: remote error:).*(?:rate limit|too many requests|abuse detection)/imu;
+
 /**
  * Turns git's error about a remote into a failure that tells the user what to do.
  * @param stderr of git
@@ -9,6 +12,7 @@ export function remoteError(url: string, stderr: string): SessionError {
   const bySsh = sshError(url, stderr);
   if (bySsh !== null) return bySsh;
   const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
+  if (askedTooOften.test(stderr)) return unreachable(url, lastLines, true);
   if (/not found|does not exist|does not appear to be a git repository|returned error: 404/iu.test(stderr)) {
     return new SessionError({
       code: "repository_not_found",
@@ -27,13 +31,15 @@ export function remoteError(url: string, stderr: string): SessionError {
     });
   }
   if (
+    refusedByWords(stderr) ||
     /authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(
       stderr,
     )
   ) {
+    const words = serversWords(stderr);
     return new SessionError({
       code: "repository_access_denied",
-      reason: `The repository ${url} refused access.`,
+      reason: `The repository ${url} refused access${words === "" ? "." : `: ${words}`}`,
       retryable: false,
       remedy: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
     });
@@ -47,12 +53,39 @@ export function remoteError(url: string, stderr: string): SessionError {
       remedy: "For 413, raise the size of requests that the server, or the proxy before it, takes; then retry.",
     });
   }
+  // A host that nobody vouches for stays so until somebody does something.
+  return unreachable(url, lastLines, !/certificate/iu.test(stderr));
+}
+
+const refusal = /read.only|not allowed|not permitted|denied|not authori[sz]ed|unauthori[sz]ed|forbidden|write access/iu;
+
+/**
+ * Whether a server over ssh closed the connection with words of a refusal, as for a deploy key that may only read: git itself says the
+ * same of any end of a connection.
+ */
+function refusedByWords(stderr: string): boolean {
+  if (!/^fatal: Could not read from remote repository/mu.test(stderr) || /temporar|try again/iu.test(stderr))
+    return false;
+  const lines = stderr.split("\n").filter((line) => !/^(?:fatal|ssh): /u.test(line));
+  return lines.some((line) => refusal.test(line));
+}
+
+/** What the server says for people, in lines of its own; empty if it says nothing. */
+function serversWords(stderr: string): string {
+  const lines = stderr.split("\n").filter((line) => /^(?:remote:|ERROR:|FATAL:)/u.test(line));
+  return lines
+    .map((line) => line.replace(/^remote: ?/u, "").trim())
+    .filter((line) => line !== "")
+    .join(" ")
+    .slice(0, 500);
+}
+
+function unreachable(url: string, words: string, passing: boolean): SessionError {
   return new SessionError({
     code: "repository_unreachable",
-    reason: `The repository ${url} could not be reached: ${lastLines}`,
+    reason: `The repository ${url} could not be reached: ${words}`,
     retryable: true,
-    // A host that nobody vouches for stays so until somebody does something.
-    passing: !/certificate/iu.test(stderr),
+    passing,
     remedy: "Check the host's name and that the server can reach it, then retry.",
   });
 }

@@ -1,3 +1,4 @@
+import { sandboxLost } from "../../domain/errors/sandbox-lost.ts";
 import type { Exceeded, Sandbox, SandboxedProcess, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import { tailOf } from "./tail.ts";
 
@@ -26,7 +27,8 @@ export interface SandboxedEnd {
  * Runs a program in a sandbox until nothing of it runs any more, whatever happens. The caller says which end is which error.
  * @param use reads the program's stdout to its end, and writes and ends its stdin; if it throws, the program is ended. Its
  *   second parameter aborts if the program is ended at a bound. A stdin that it leaves open is ended after the program.
- * @throws the reason of `bounds.signal`, if that has aborted by the program's end
+ * @throws the reason of `bounds.signal`, if that has aborted by the program's end; SessionError sandbox_unavailable if the sandbox did
+ *   not start or broke off
  */
 export async function runInSandbox(
   sandbox: Sandbox,
@@ -49,5 +51,7 @@ export async function runInSandbox(
   }
   const { code } = await child.exited;
   signal.throwIfAborted();
+  const fault = child.fault();
+  if (fault !== null && child.exceeded() === null && !overtime.aborted) throw sandboxLost(fault);
   return { code, exceeded: child.exceeded(), timedOut: overtime.aborted, printed, thrown };
 }

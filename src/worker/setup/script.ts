@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { forwardOutput } from "../../agents/acp/forward-output.ts";
-import { messageOf } from "../../domain/errors/errors.ts";
+import { messageOf, SessionError } from "../../domain/errors/errors.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { programText } from "../../programs/program-text.ts";
@@ -174,7 +174,7 @@ function shell(program: string): SandboxCommand {
   return { command: "sh", arguments: ["-c", programText(import.meta.url, program)] };
 }
 
-/** Runs a command on the result of a setup. @throws Error that says so if it fails */
+/** Runs a command on the result of a setup. @throws SessionError of `runCommand`; Error that says so if it fails otherwise */
 async function runOnResult(
   run: SandboxedRun,
   folders: SandboxFolders,
@@ -185,6 +185,8 @@ async function runOnResult(
     return await runCommand(run, folders, command, use);
   } catch (cause) {
     run.signal.throwIfAborted();
+    // It has a reason of its own, such as a limit or the sandbox's end.
+    if (cause instanceof SessionError) throw cause;
     const reason = messageOf(cause);
     throw new Error(`the result of a setup could not be stored: ${reason}`, { cause });
   }

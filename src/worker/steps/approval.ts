@@ -10,8 +10,8 @@ import type { Clone } from "../clones/clone.ts";
  */
 export async function readApproval(
   { signal, logger }: Pick<Attempt, "signal" | "logger">,
-  forge: Forge,
-  { address, repository, targetBranch }: Clone,
+  forge: Pick<Forge, "readApprovalRules">,
+  { address, repository, targetBranch }: Pick<Clone, "address" | "repository" | "targetBranch">,
 ): Promise<ApprovalRules | null> {
   if (forge.readApprovalRules === undefined) return null;
   try {
@@ -25,7 +25,7 @@ export async function readApproval(
 
 /** The approval of an open pull request, as the session is told of it. */
 export interface TellableApproval {
-  readonly forge: Forge;
+  readonly forge: Pick<Forge, "name">;
   /** Of the repository. */
   readonly name: string;
   readonly approval: ApprovalRules;

@@ -9,7 +9,7 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
  * @throws SessionError agent_unavailable if there is none, or it can't run on this server
  */
 export async function chooseAgent(
-  { session }: Pick<Attempt, "session">,
+  { session }: { readonly session: Pick<Attempt["session"], "agent" | "organization"> },
   { providers, defaultAgent }: Pick<AttemptServices, "providers" | "defaultAgent">,
 ): Promise<{ provider: Provider; model: string | null; reasoning: string | null }> {
   const name = session.agent ?? session.organization.defaultAgent ?? (await defaultAgent());

@@ -1,7 +1,13 @@
 import type { RefusedRepository } from "../../domain/errors/refused-repositories.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import { requesterOf } from "../../store/queue/claims.ts";
-import { recordedWork, saveDiffOfEnded, saveRepository, type RecordedWork } from "../../store/queue/recorded-work.ts";
+import {
+  noticeOfEnded,
+  recordedWork,
+  saveDiffOfEnded,
+  saveRepository,
+  type RecordedWork,
+} from "../../store/queue/recorded-work.ts";
 import { saveCommits, saveCommitsOfEnded } from "../../store/queue/recorded-commits.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { cloneSource, commandFoldersOf } from "../attempt/session-repositories.ts";
@@ -201,10 +207,10 @@ async function diffsOf(
 /**
  * Saves the diff of the agent's work on the session after a failure or a cancel, and records its commits. A merge that is under
  * way stays so: ending it here would drop the other side of what nobody has resolved. Never throws.
- * @param signal bounds it, instead of the attempt's
+ * @param signal bounds it, instead of the attempt's; if it ends it, a notice says so
  */
 export async function salvage(
-  attempt: Pick<Attempt, "session" | "mask" | "found" | "logger" | "emit">,
+  attempt: Pick<Attempt, "session" | "mask" | "found" | "logger">,
   services: Exporting & Pick<AttemptServices, "forgeOf">,
   signal: AbortSignal,
 ): Promise<void> {
@@ -220,19 +226,36 @@ export async function salvage(
     for (const { position, commits } of commitsOf(attempt, exported)) {
       await saveCommitsOfEnded(services.database, session, position, commits);
     }
-    await noticeUnfinished(attempt, exported);
+    await noticeUnfinished(attempt, services, exported);
   } catch (error) {
     logger.warn({ err: error }, "could not save the diff of an attempt that did not complete");
+    if (signal.aborted) await noticeUnsaved(attempt, services);
   }
 }
 
+/** Says that saving the diff took longer than it may. */
+async function noticeUnsaved(
+  { session, logger }: Pick<Attempt, "session" | "logger">,
+  { database }: Pick<Exporting, "database">,
+): Promise<void> {
+  const text =
+    "The diff of the work so far was not saved: taking it out took too long. A message goes on with the work itself.";
+  await noticeOfEnded(database, session, { level: "warning", text }).catch((error: unknown) =>
+    logger.warn({ err: error }, "could not say that a diff was not saved"),
+  );
+}
+
 /** Says that the saved diff has nothing of a merge that is not finished. */
-async function noticeUnfinished({ emit }: Pick<Attempt, "emit">, exported: readonly ExportedClone[]): Promise<void> {
+async function noticeUnfinished(
+  { session, mask }: Pick<Attempt, "session" | "mask">,
+  { database }: Pick<Exporting, "database">,
+  exported: readonly ExportedClone[],
+): Promise<void> {
   for (const { clone, work } of exported) {
     if (work.unfinished === null) continue;
     const { joining = null, remote } = clone;
     const what = joining === null ? "a merge" : `a conflict with ${joining.branch}`;
     const text = `The attempt ended while the agent was resolving ${what} in ${remote.directory}: the diff is of the work before that, nothing was pushed, and the next turn goes on with it.`;
-    await emit({ type: "notice", data: { level: "info", text } });
+    await noticeOfEnded(database, session, { level: "info", text: mask.text(text) });
   }
 }

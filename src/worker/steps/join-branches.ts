@@ -26,14 +26,6 @@ export interface JoinedClones {
   readonly isUnfinished: boolean;
 }
 
-/** The same while it is collected. */
-interface Joined {
-  clones: readonly Clone[];
-  readonly takenIn: TakenIn[];
-  readonly conflicts: Conflict[];
-  isUnfinished: boolean;
-}
-
 interface JoinOptions {
   readonly withTarget?: boolean;
   readonly published?: ReadonlyMap<string, string>;
@@ -62,10 +54,10 @@ export async function joinBranches(
   { withTarget = false, published = new Map(), unfinished = [] }: JoinOptions = {},
 ): Promise<JoinedClones> {
   const works = clones.length === 0 ? [] : await recordedWork(services.database, attempt.session);
-  const joined: Joined = {
+  let joined: JoinedClones = {
     clones,
     takenIn: [],
-    conflicts: [...unfinished],
+    conflicts: unfinished,
     isUnfinished: withTarget && unfinished.some(({ isTarget }) => !isTarget),
   };
   for (const clone of clones) {
@@ -73,12 +65,12 @@ export async function joinBranches(
     if (recorded.pushedSha === null) continue;
     if (unfinished.some(({ directory }) => directory === clone.remote.directory)) continue;
     const { mirrors } = services;
-    await mirrors.use.whileUsed(clone.mirror.path, async () => {
+    joined = await mirrors.use.whileUsed(clone.mirror.path, async () => {
       const tips = await lookAt(attempt, services, clone);
       const seen = { ...clone, remoteSha: tips.branch };
-      joined.clones = withClone(joined.clones, seen);
-      if (await hasAll(attempt, clone, recorded, tips, withTarget)) return;
-      await joinClone(attempt, services, joined, { seen, recorded, tips, withTarget, published });
+      const looked = { ...joined, clones: withClone(joined.clones, seen) };
+      if (await hasAll(attempt, clone, recorded, tips, withTarget)) return looked;
+      return joinClone(attempt, services, looked, { seen, recorded, tips, withTarget, published });
     });
   }
   return joined;
@@ -113,10 +105,11 @@ async function hasAll(
   return !isRewritten && (await isWithin(branch, head, options));
 }
 
+/** @param before the clones so far, and what came into those before this one. @returns the same with this one's */
 async function joinClone(
   attempt: Attempt,
   services: JoinServices,
-  joined: Joined,
+  before: JoinedClones,
   {
     seen,
     recorded,
@@ -130,27 +123,31 @@ async function joinClone(
     readonly withTarget: boolean;
     readonly published: ReadonlyMap<string, string>;
   },
-): Promise<void> {
+): Promise<JoinedClones> {
+  let { clones } = before;
   let clone = seen;
   const { branch } = clone.remote;
-  const conflictsBefore = joined.conflicts.length;
+  const takenIn: TakenIn[] = [];
+  const conflicts: Conflict[] = [];
+  let isUnfinished = false;
   const sides = [
     { name: branch, sha: tips.branch, pushed: recorded.pushedSha, isTarget: false },
     ...(withTarget ? [{ name: clone.targetBranch, sha: tips.target, pushed: null, isTarget: true }] : []),
   ];
   for (const side of sides) {
     if (side.sha === null) continue;
-    if (joined.conflicts.length > conflictsBefore) {
-      joined.isUnfinished = true;
+    if (conflicts.length > 0) {
+      isUnfinished = true;
       break;
     }
-    clone = await withTheirs(attempt, services, joined, clone, { ...tips, branch: side.sha, name: side.name });
+    clone = await withTheirs(attempt, services, clones, clone, { ...tips, branch: side.sha, name: side.name });
+    clones = withClone(clones, clone);
     const ours = await exportHead(attempt, services, clone);
     if (ours === null) {
       await noticeLeftOut(attempt, clone, side.name);
       continue;
     }
-    if (clone.joining != null) joined.clones = await recordJoin(attempt, services, joined.clones, clone, null);
+    if (clone.joining != null) clones = await recordJoin(attempt, services, clones, clone, null);
     clone = { ...clone, joining: null };
     const theirs = { branch: side.name, theirs: side.sha, pushed: side.pushed, own: recorded.commits };
     const join = (await isPublishedIn(attempt, clone, published.get(ours), side.sha))
@@ -161,13 +158,19 @@ async function joinClone(
     if (join.kind === "joined") {
       const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch: side.name, sha: side.sha }));
       if (!(await bringIn(attempt, services, clone, { from: ours, to: join.sha, theirs: side.name }))) continue;
-      joined.takenIn.push({ ...said, hasPointers, from: ours, to: join.sha });
+      takenIn.push({ ...said, hasPointers, from: ours, to: join.sha });
       continue;
     }
-    const begun = await beginJoin(attempt, services, joined.clones, clone, { ...said, ...join, ours });
-    joined.clones = begun.clones;
-    if (begun.conflict !== null) joined.conflicts.push(begun.conflict);
+    const begun = await beginJoin(attempt, services, clones, clone, { ...said, ...join, ours });
+    ({ clones } = begun);
+    if (begun.conflict !== null) conflicts.push(begun.conflict);
   }
+  return {
+    clones,
+    takenIn: [...before.takenIn, ...takenIn],
+    conflicts: [...before.conflicts, ...conflicts],
+    isUnfinished: before.isUnfinished || isUnfinished,
+  };
 }
 
 /**
@@ -177,7 +180,7 @@ async function joinClone(
 async function withTheirs(
   { session, signal }: Attempt,
   services: JoinServices,
-  joined: Joined,
+  clones: readonly Clone[],
   clone: Clone,
   {
     mirror: branchMirror,
@@ -200,8 +203,7 @@ async function withTheirs(
   const baseSha = base !== "" && (await isWithin(clone.baseSha, base, options)) ? base : clone.baseSha;
   const theirs = [...new Set([...(clone.theirs ?? []), ...tips.map(({ sha }) => sha)])];
   const taken = { ...clone, baseSha, theirs };
-  joined.clones = withClone(joined.clones, taken);
-  await completeClones(services, session.sessionId, joined.clones);
+  await completeClones(services, session.sessionId, withClone(clones, taken));
   if (baseSha !== clone.baseSha)
     await saveRepository(services.database, session, clone.repository.position, { baseSha });
   return taken;

@@ -8,17 +8,20 @@ import {
   pullRequestText,
   withFurtherTurn,
 } from "../../domain/repositories/pull-request-text.ts";
-import type { Forge, PullRequestOpener } from "../../forges/forge.ts";
+import type { Forge, OpenPullRequest, PullRequestOpener } from "../../forges/forge.ts";
 import { readPullRequestSettings, saveAsked } from "../../store/queue/recorded-pull-requests.ts";
 import { beginEditing, endEditing, otherPullRequests } from "../../store/repositories/pull-request-sections.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readCommittedFile } from "../clones/commit-contents.ts";
+import { targetNotFound } from "../git/branch-refusals.ts";
 import { git } from "../git/git.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { noticeApproval, readApproval } from "./approval.ts";
 import type { PushedWork } from "./push.ts";
 import { applyPullRequestSettings } from "./pull-request-settings.ts";
+import { defaultInstead } from "./follow-targets.ts";
+import { knownPullRequest } from "./known-pull-request.ts";
 import { recordPullRequest } from "./record-pull-request.ts";
 import { requesterFor, type Requester } from "./requester-opener.ts";
 import { refusalOf, undelivered } from "./undelivered.ts";
@@ -112,9 +115,10 @@ async function openPullRequest(
     opener: requester?.opener,
   };
   const attributes = { "offstage.repository.id": repository.id, "offstage.forge": forge.kind };
-  const opened = await traces.span("pullRequest", { kind: "client", attributes }, () =>
-    forge.openPullRequest(address, request, signal),
-  );
+  const opened = await traces.span("pullRequest", { kind: "client", attributes }, async () => {
+    const known = await knownPullRequest(attempt, services, forge, clone, target);
+    return known?.state === "open" ? { ...known, created: false } : open(attempt, forge, clone, request);
+  });
   if (!opened.created && opened.state === "open") {
     await tellOfTurn(attempt, services, { forge, number: opened.number }, work, finalMessage);
   }
@@ -132,6 +136,28 @@ async function openPullRequest(
       repository,
       settings: withoutAuthor(settings, author),
     });
+}
+
+/**
+ * Opens it, if need be into the default branch in the place of a target that is gone, such as one that was renamed while the agent
+ * worked: unless the session or the repository's settings name the target. Forges refuse such a target in many words or, as GitLab,
+ * open a pull request that can't be merged.
+ * @throws SessionError target_branch_not_found, repository_*, and those of `Forge.openPullRequest`
+ */
+async function open(
+  { signal, emit }: Attempt,
+  forge: Forge,
+  clone: Clone,
+  request: OpenPullRequest,
+): ReturnType<Forge["openPullRequest"]> {
+  const { address, repository, remote } = clone;
+  const instead = await defaultInstead(clone, signal);
+  if (instead === null) return forge.openPullRequest(address, request, signal);
+  if (remote.targetBranch !== null || instead === request.head)
+    throw targetNotFound(remote.url, request.target, { defaultBranch: instead, names: [instead] });
+  const text = `The branch ${request.target} of ${repository.name} is gone: the pull request is for its default branch ${instead}.`;
+  await emit({ type: "notice", data: { level: "info", text } });
+  return forge.openPullRequest(address, { ...request, target: instead }, signal);
 }
 
 /** Nobody can be asked to review what they opened: forges refuse it together with all who are named beside. */

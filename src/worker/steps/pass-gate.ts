@@ -10,6 +10,7 @@ import { recordGate } from "../../store/queue/gate.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { openSetupGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
+import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import { runInSandbox, type SandboxedEnd } from "../sandboxed/run-in-sandbox.ts";
 import { setupVariables } from "../setup/apart.ts";
 import { registrySettings } from "../setup/registry-settings.ts";
@@ -17,7 +18,6 @@ import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { turnFoldersOf } from "./agent-turn.ts";
 import type { Workspace } from "./prepare.ts";
 import { settleGate } from "./settle-gate.ts";
-import { requireSandbox } from "./take-turns.ts";
 
 /** What a gate needs of the worker. */
 export type GateServices = Pick<AttemptServices, "folders" | "mirrors" | "sandbox" | "limits" | "setupLimitMs"> &

@@ -5,7 +5,6 @@ import { allowsRepository } from "../../domain/repositories/repository-pattern.t
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import { saveRepository } from "../../store/queue/recorded-work.ts";
-import { openTargets } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { cloneSource } from "../attempt/session-repositories.ts";
 import { submoduleAccess } from "../attempt/submodule-access.ts";
@@ -20,7 +19,8 @@ import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import { missingFolders } from "../git/sparse-checkout.ts";
 import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
-import { requireWritable, warnOfWorkflows } from "./require-writable.ts";
+import { followTargets, targetsOfPullRequests } from "./follow-targets.ts";
+import { requirePushAccess, requireWritable, warnOfWorkflows } from "./require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
 import { readToldEvent, readToldFacts, wantedPullRequest, type ToldEvent, type ToldFacts } from "./told-event.ts";
 
@@ -69,9 +69,10 @@ export async function prepareWorkspace(
   const made: Made =
     existing === null
       ? await makeWorkspace(attempt, services, request)
-      : { clones: existing, origin: "disk", checkpoint: null };
+      : { clones: await followTargets(attempt, services, existing), origin: "disk", checkpoint: null };
   await saveBases(attempt, services, made.clones);
   if (made.origin === "remote") {
+    await requirePushAccess(attempt, services, access, made.clones);
     await reportSubmodules(attempt, made.clones);
     await reportLfs(attempt, made.clones);
     await reportSparse(attempt, made.clones);
@@ -199,13 +200,9 @@ async function cloneRequest(
   services: Pick<Services, "database" | "forgeOf" | "repositoryKeyOf">,
   told: ToldEvent | null,
 ): Promise<CloneRequest> {
-  const { sessionId, branchName, targetBranch, repositories } = attempt.session;
-  const repositoryIds = repositories.map(({ id }) => id);
-  // The remote's default branch may have changed: keep the open pull request's target, so that no second one is opened.
-  const targets =
-    targetBranch === null
-      ? await openTargets(services.database, { sessionId, branchName, repositoryIds })
-      : new Map<string, string>();
+  const { sessionId, repositories } = attempt.session;
+  // The remote's default branch may be another by now: the open pull request's target counts, so that no second one is opened.
+  const targets = await targetsOfPullRequests(attempt, services);
   return {
     sessionId,
     sources: repositories.map((repository) => {

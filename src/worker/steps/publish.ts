@@ -75,10 +75,10 @@ export async function publish(
         ? { clones, conflicts, collided: [], left: [], others: null }
         : await exportAndPush(attempt, services, step, turns, { clones, conflicts, notices });
     if ("works" in end) return end;
-    if (turnsLeft === 0) return withoutUnresolved(attempt, end);
+    if (turnsLeft === 0) return withoutUnresolved(attempt, step, end);
     const last = harness;
     const resolved = await step("agent", () => resolve(attempt, services, turns, last, end));
-    if (resolved === null) return withoutUnresolved(attempt, end);
+    if (resolved === null) return withoutUnresolved(attempt, step, end);
     ({ clones, conflicts, harness } = resolved);
   }
 }
@@ -96,41 +96,46 @@ async function exportAndPush(
   { clones: taken, conflicts, notices }: Round,
 ): Promise<PublishedWork | Unresolved> {
   const { works, clones, changes, left, refused } = await step("commit", () =>
-    exportAll(attempt, services, taken, conflicts),
+    exportAll(attempt, services, turns, { clones: taken, conflicts, notices }),
   );
-  await notices.notPushed(refused);
-  turns.checkpointer.start(clones);
-  // With this checkpoint another worker that takes over pushes the same commits.
-  await turns.checkpointer.take();
   const open = { clones, conflicts, left };
   const isMore = conflicts.length + left.length > 0;
   if (isMore && attempt.session.pullRequestsTogether) return { ...open, collided: [], others: null };
   if (changes.length === 0 && isMore) return { ...open, collided: [], others: { works, pushed: null, refused } };
-  if (changes.length === 0 && refused.length > 0) throw undelivered(attempt, refused, { pushed: [], delivered: [] });
   if (changes.length === 0) return { works, pushed: null, refused: [] };
-  const pushes = await step("push", () => push(attempt, services, changes, { refused, isMore, notices }));
-  const { pushed, collided } = pushes;
-  if (isMore || collided.length > 0) return { ...open, collided, others: { works, pushed, refused: pushes.refused } };
-  await followPush(attempt, services, turns, clones, pushed);
-  return { works, pushed, refused: pushes.refused };
+  return step("push", async () => {
+    const { pushed, collided, ...pushes } = await push(attempt, services, changes, { refused, isMore, notices });
+    const published = { works, pushed, refused: pushes.refused };
+    if (isMore || collided.length > 0) return { ...open, collided, others: published };
+    await followPush(attempt, services, turns, clones, pushed);
+    return published;
+  });
 }
 
 /**
  * What was pushed of the other repositories, if what is unresolved does not hold them back.
- * @throws SessionError branch_diverged if there is nothing, or the session opens its pull requests together
+ * @throws SessionError branch_diverged, as the failure of a push, if there is nothing, or the session opens its pull requests together
  */
-function withoutUnresolved(attempt: Pick<Attempt, "session">, end: Unresolved): PublishedWork {
+async function withoutUnresolved(
+  attempt: Pick<Attempt, "session">,
+  step: RunStep,
+  end: Unresolved,
+): Promise<PublishedWork> {
+  const kept = publishedOrFailure(attempt, end);
+  return kept instanceof SessionError ? step("push", () => Promise.reject(kept)) : kept;
+}
+
+function publishedOrFailure(attempt: Pick<Attempt, "session">, end: Unresolved): PublishedWork | SessionError {
   const { session } = attempt;
   const { others } = end;
-  if (others === null || session.pullRequestsTogether) throw unresolved(end);
+  if (others === null || session.pullRequestsTogether) return unresolved(end);
   const open = session.repositories.flatMap(({ directory, name }) => {
     const own = others.refused.some((each) => each.name === name) ? null : unresolvedIn(end, directory);
     return own === null ? [] : [{ name, error: unresolved(own) }];
   });
   const refused = [...others.refused, ...open];
   if ((others.pushed ?? []).length === 0) {
-    if (refused.length === 1) throw unresolved(end);
-    throw undelivered(attempt, refused, { pushed: [], delivered: [] });
+    return refused.length === 1 ? unresolved(end) : undelivered(attempt, refused, { pushed: [], delivered: [] });
   }
   return { ...others, refused };
 }
@@ -146,27 +151,34 @@ function unresolvedIn({ conflicts, collided, left }: Unresolved, directory: stri
 }
 
 /**
- * Exports everything, and tells of what may not be pushed.
- * @param conflicts merges that the agent is to finish
+ * Exports everything, tells of what may not be pushed, and takes a checkpoint, with which another worker that takes over pushes the same
+ * commits.
+ * @param round.conflicts merges that the agent is to finish
  * @returns the clones' work, the clones as they are recorded now, what is to be pushed, what else is left that keeps work from that,
  *   and what may not be pushed
+ * @throws SessionError if nothing may be pushed and nothing is left to resolve
  */
 async function exportAll(
   attempt: Attempt,
   services: PublishServices,
-  taken: readonly Clone[],
-  conflicts: readonly Conflict[],
+  { checkpointer }: Pick<Turns, "checkpointer">,
+  { clones: taken, conflicts, notices }: Round,
 ) {
   const told = new Set(conflicts.map(({ directory }) => directory));
   const works = await exportWork(attempt, services, taken, told);
   const clones = await endJoins(attempt, services, works);
-  const changes = works.filter(({ isChanged }) => isChanged);
-  const all = [...leftUnderWay(works), ...(await leftMarkers(attempt, changes))];
+  const changed = works.filter(({ isChanged }) => isChanged);
+  const all = [...leftUnderWay(works), ...(await leftMarkers(attempt, changed))];
   const left = all.filter(({ directory }) => !told.has(directory));
   const held = new Set([...told, ...left.map(({ directory }) => directory)]);
-  const free = changes.filter(({ clone }) => !held.has(clone.remote.directory));
+  const changes = changed.filter(({ clone }) => !held.has(clone.remote.directory));
   const refused = works.flatMap((work) => work.refused ?? []);
-  return { works, clones, changes: free, left, refused };
+  await notices.notPushed(refused);
+  checkpointer.start(clones);
+  await checkpointer.take();
+  if (changes.length + held.size === 0 && refused.length > 0)
+    throw undelivered(attempt, refused, { pushed: [], delivered: [] });
+  return { works, clones, changes, left, refused };
 }
 
 /**

@@ -8,6 +8,7 @@ import { isWithin, type Collision } from "../git/join.ts";
 import { remoteOptions, type Mirror } from "../git/mirror.ts";
 import { findTip, joinWithTip, pushCommit } from "../git/push.ts";
 import type { ClonedWork } from "./export-work.ts";
+import { knownPullRequest } from "./known-pull-request.ts";
 import { recordPullRequest } from "./record-pull-request.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
 import type { PushTarget } from "./where-to-push.ts";
@@ -120,7 +121,9 @@ async function mayRecreate(
   const { repository, address, targetBranch: target } = clone;
   const head = session.branchName;
   const forge = services.forgeOf(address);
-  const found = forge.opensPullRequests ? await forge.findPullRequest(address, head, target, signal, fork) : null;
+  const known = await knownPullRequest(attempt, services, forge, clone, target);
+  const found =
+    known ?? (forge.opensPullRequests ? await forge.findPullRequest(address, head, target, signal, fork) : null);
   if (forge.opensPullRequests && (found === null || found.state === "open")) return true;
   if (found !== null) {
     const headSha = recorded.pushedSha ?? clone.headSha;

@@ -30,11 +30,18 @@ export type PushServices = BranchServices & Pick<AttemptServices, "traces" | "fo
 
 /** How the pushes of a session's repositories ended. */
 export interface Pushes {
-  readonly pushed: PushedWork[];
-  readonly collided: CollidedWork[];
+  readonly pushed: readonly PushedWork[];
+  readonly collided: readonly CollidedWork[];
   /** What was refused, and holds back no other repository. */
-  readonly refused: RefusedRepository[];
+  readonly refused: readonly RefusedRepository[];
 }
+
+/** How one of them ended; none of these: its branch is not made again. */
+type PushOf = Partial<{
+  readonly pushed: PushedWork;
+  readonly collided: CollidedWork;
+  readonly refused: RefusedRepository;
+}>;
 
 /**
  * Pushes each changed repository's work branch from the mirror, joined with what others committed to it. A branch that is at the
@@ -58,19 +65,25 @@ export async function push(
 ): Promise<Pushes> {
   const { pullRequestsTogether } = attempt.session;
   const { refused: before = [], isMore = false, notices = createRefusalNotices(attempt) } = held;
-  const pushes: Pushes = { pushed: [], collided: [], refused: [...before] };
+  const ends: PushOf[] = before.map((refused) => ({ refused }));
   // Before anything is pushed, if all of it is held together.
   if (pullRequestsTogether) {
     for (const work of changes)
-      await attemptPush(attempt, pushes, work, () => requireWorkflowRight(attempt, services, work));
+      ends.push(await orRefused(attempt, work, () => requireWorkflowRight(attempt, services, work)));
   }
   for (const work of changes) {
-    if (pullRequestsTogether && pushes.refused.length > 0) break;
-    await attemptPush(attempt, pushes, work, async () => {
+    if (pullRequestsTogether && ends.some(({ refused }) => refused !== undefined)) break;
+    const end = orRefused(attempt, work, async () => {
       if (!pullRequestsTogether) await requireWorkflowRight(attempt, services, work);
-      await pushInto(attempt, services, work, pushes);
+      return pushInto(attempt, services, work);
     });
+    ends.push(await end);
   }
+  const pushes = {
+    pushed: ends.flatMap((end) => end.pushed ?? []),
+    collided: ends.flatMap((end) => end.collided ?? []),
+    refused: ends.flatMap((end) => end.refused ?? []),
+  };
   const { pushed, collided, refused } = pushes;
   if (refused.length === 0) return pushes;
   const names = pushed.map(({ clone }) => clone.repository.name);
@@ -80,26 +93,30 @@ export async function push(
   return pushes;
 }
 
-/** Keeps what a repository refuses. @throws whatever is no refusal */
-async function attemptPush(
+/** What `act` did with a repository, or what that refuses. @throws whatever is no refusal */
+async function orRefused(
   attempt: Pick<Attempt, "signal">,
-  { refused }: Pushes,
   { clone }: ClonedWork,
-  work: () => Promise<void>,
-): Promise<void> {
+  act: () => Promise<PushOf | void>,
+): Promise<PushOf> {
   try {
-    await work();
+    return (await act()) ?? {};
   } catch (error) {
-    refused.push(refusalOf(error, clone, attempt));
+    return { refused: refusalOf(error, clone, attempt) };
   }
 }
 
-async function pushInto(attempt: Attempt, services: PushServices, work: ClonedWork, pushes: Pushes): Promise<void> {
+async function pushInto(attempt: Attempt, services: PushServices, work: ClonedWork): Promise<PushOf> {
   const target = await whereToPush(attempt, services, work.clone);
   const end = await pushWork(attempt, services, work, target);
-  if (end.kind === "collided") pushes.collided.push({ work, collision: end });
-  if (end.kind === "pushed")
-    pushes.pushed.push(await recordPush(attempt, services, work, { sha: end.sha, fork: target.fork }));
+  switch (end.kind) {
+    case "collided":
+      return { collided: { work, collision: end } };
+    case "pushed":
+      return { pushed: await recordPush(attempt, services, work, { sha: end.sha, fork: target.fork }) };
+    default:
+      return {};
+  }
 }
 
 async function pushWork(

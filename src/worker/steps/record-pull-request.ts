@@ -6,7 +6,7 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 
 /** A pull request of a clone's work, as the forge has it. */
-export interface FoundPullRequest extends Pick<ForgePullRequest, "number" | "url" | "state"> {
+export interface FoundPullRequest extends Pick<ForgePullRequest, "number" | "url" | "state" | "target"> {
   readonly clone: Clone;
   /** The commit of the work branch that it was opened or found for. */
   readonly headSha: string;
@@ -24,11 +24,11 @@ export interface FoundPullRequest extends Pick<ForgePullRequest, "number" | "url
 export async function recordPullRequest(
   { session, emit }: Pick<Attempt, "session" | "emit">,
   { database }: Pick<AttemptServices, "database">,
-  { clone, headSha, number, url, state, created, approval }: FoundPullRequest,
+  { clone, headSha, target, number, url, state, created, approval }: FoundPullRequest,
 ): Promise<{ readonly openedBy: string | null }> {
   const { sessionId, organizationId, branchName: head } = session;
   const { id: repositoryId } = clone.repository;
-  const saved = { repositoryId, head, target: clone.targetBranch, headSha, number, url, state, approval, created };
+  const saved = { repositoryId, head, target, headSha, number, url, state, approval, created };
   const { id, openedBy } = await savePullRequest(database, session, saved);
   if (created !== undefined) await emit({ type: "pullRequest.opened", data: { repositoryId, number, url, created } });
   if (state !== "open")

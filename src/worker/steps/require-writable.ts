@@ -4,6 +4,7 @@ import { addressOf } from "../attempt/session-repositories.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
 import { git } from "../git/git.ts";
+import { pushAccessRefusal } from "../git/push.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import type { ClonedWork } from "./export-work.ts";
 
@@ -68,6 +69,49 @@ export async function accessOf(
     // Whatever is wrong, a later step meets it too, and says so.
     logger.info({ err: error, repository: repository.name }, "could not ask for the rights on a repository");
     return { forge, access: null };
+  }
+}
+
+/**
+ * Asks the servers of fresh clones by git itself whether the work could be pushed: a plain server and one by ssh have no API that says so,
+ * and what some forges say of their tokens is true of the token's user. A server that can't be asked now stops nothing,
+ * and one for which there is no credential gets a notice alone: the session may be a question.
+ * @throws SessionError repository_access_denied
+ */
+export async function requirePushAccess(
+  { signal, logger, emit }: Pick<Looking, "signal" | "logger" | "emit">,
+  services: Pick<Services, "forks">,
+  known: KnownAccess,
+  clones: readonly Clone[],
+): Promise<void> {
+  const refusals = await Promise.all(
+    clones.map(async ({ repository, mirror, remote, baseSha }) => {
+      const isPushed = repository.headSha !== null;
+      if (isPushed || mirror.local || worksFromFork(services, known.get(repository.id) ?? null)) return null;
+      try {
+        return await pushAccessRefusal(mirror, { branch: remote.branch, sha: baseSha }, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof SessionError)) throw error;
+        logger.info({ err: error, repository: repository.name }, "could not ask for the right to push");
+        return null;
+      }
+    }),
+  );
+  for (const [index, { repository, mirror }] of clones.entries()) {
+    const refusal = refusals[index] ?? null;
+    if (refusal === null) continue;
+    if (/^https?:/u.test(mirror.url) && (await mirror.credentials()) === null) {
+      const text = `There is no credential for ${repository.name}, and its server lets nobody push without one: what the agent changes stays in the session's diff.`;
+      await emit({ type: "notice", data: { level: "warning", text } });
+      continue;
+    }
+    throw new SessionError({
+      code: "repository_access_denied",
+      reason: `The configured credential may not push to ${repository.name}: ${refusal.message}`,
+      retryable: false,
+      remedy: "Give the server a token or key that may write to the repository (docs/forges.md), then retry.",
+    });
   }
 }
 

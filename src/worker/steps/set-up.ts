@@ -5,6 +5,7 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
+import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import { runSetupApart, setupVariables, type AppliedSetup, type SetupServices } from "../setup/apart.ts";
 import { secretsFor, type Preparation, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { hasFailed, runRepositoryScript, settleSetup, unpackSetup, type SetupResult } from "../setup/script.ts";
@@ -34,7 +35,7 @@ const hasScript = ({ script }: Preparation): boolean => script !== null && scrip
  * Runs each repository's setup script, or reuses the result of an earlier run with the same inputs.
  * A setup secret is present only together with the trusted commit: never with another commit's code, another repository, or
  * files of an agent.
- * @throws SessionError setup_failed, resources_exhausted
+ * @throws SessionError setup_failed, resources_exhausted, sandbox_unavailable
  */
 export async function setUp(
   attempt: Attempt,
@@ -43,6 +44,7 @@ export async function setUp(
 ): Promise<void> {
   const { sandbox, folders } = services;
   const { sessionId } = attempt.session;
+  if (environments.length > 0) await requireSandbox(services);
   for (const environment of environments) {
     try {
       const madeAt = await (sandbox.isolates ? setUpApart : setUpInPlace)(attempt, services, environment);
@@ -211,6 +213,7 @@ function setupFailed(
  * the cache key names.
  * @param image null for the server's own
  * @returns the id; the name if this machine does not know the image, null if the sandbox has none
+ * @throws SessionError sandbox_unavailable if the engine does not say
  */
 export async function pinnedImage(
   { sandbox, sandboxImage }: Pick<Services, "sandbox" | "sandboxImage">,

@@ -1,5 +1,4 @@
 import type { TurnResult } from "../../agents/harness.ts";
-import { SessionError } from "../../domain/errors/errors.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
@@ -23,6 +22,7 @@ import type { Clone } from "../clones/clone.ts";
 import type { EarlyStart } from "../harness/begin-early.ts";
 import type { EarlyHarness } from "../harness/early-harness.ts";
 import type { Launch } from "../harness/launch.ts";
+import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { offeredTools, toolServer } from "../tools/session-tools.ts";
 import { agentTurn, variablesOf, type AgentTurn, type TurnServices } from "./agent-turn.ts";
@@ -249,7 +249,7 @@ async function takeTurn(
       // Another provider can't load this session.
       resume: harness?.provider === provider.id ? harness.sessionId : null,
       onSession: async (sessionId) => {
-        harness = { provider: provider.id, sessionId };
+        harness = { provider: provider.id, model, sessionId };
         await saveHarness(database, session, harness);
       },
       signal: AbortSignal.any([attempt.signal, over.signal]),
@@ -289,20 +289,5 @@ async function gatewayOf(
     early.began("failed");
     await harness.stop();
     return { gateway: await open(null), harness: null };
-  }
-}
-
-/** Checks that the sandbox works on this machine. @throws SessionError sandbox_unavailable if it does not */
-export async function requireSandbox({ sandbox }: Pick<AttemptServices, "sandbox">): Promise<void> {
-  const problem = await sandbox.check();
-  if (problem !== null) {
-    throw new SessionError({
-      code: "sandbox_unavailable",
-      reason: `Agents can't be sandboxed on this server: ${problem}`,
-      retryable: true,
-      // An engine of containers is another service, which may be restarting; a program that is missing does not come by itself.
-      passing: sandbox.kind === "container",
-      remedy: "Fix this and retry, or start the server with `--sandbox none` to run agents without isolation.",
-    });
   }
 }

@@ -18,7 +18,7 @@ export interface Delivered {
  */
 export function refusalOf(
   error: unknown,
-  { repository }: Clone,
+  { repository }: Pick<Clone, "repository">,
   { signal }: Pick<Attempt, "signal">,
 ): RefusedRepository {
   if (!(error instanceof SessionError) || !isFailure(error, signal)) throw error;
@@ -27,7 +27,9 @@ export function refusalOf(
 
 /** The failure of a session whose work some repositories refused; of a session on one, it is that repository's own. */
 export function undelivered(
-  { session: { repositories, branchName, pullRequestsTogether } }: Pick<Attempt, "session">,
+  {
+    session: { repositories, branchName, pullRequestsTogether },
+  }: { readonly session: Pick<Attempt["session"], "repositories" | "branchName" | "pullRequestsTogether"> },
   refused: readonly RefusedRepository[],
   { pushed, delivered }: Delivered,
 ): SessionError {

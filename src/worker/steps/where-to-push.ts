@@ -44,7 +44,7 @@ export async function whereBranchIs(
   const { signal } = attempt;
   const forge = services.forgeOf(address);
   // Not as at the beginning, when an answer that is missing matters little: without one, nobody knows where to push.
-  const access = await forge.readAccess(address, attempt.session.branchName, signal, true);
+  const access = await forge.readAccess(address, attempt.session.branchName, signal, { isNeeded: true });
   if (!worksFromFork(services, access)) return { mirror, fork: undefined };
   const fork = await forge.fork(address, signal);
   const credentials = () => forge.credentials(fork, signal);

@@ -10,6 +10,9 @@ import { exportWork, salvage, type ClonedWork } from "../../../src/worker/steps/
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push.ts";
+import { finishSession } from "../../../src/store/queue/claims.ts";
+import { commandLines, uniqueMark } from "../../sandboxes/sandbox-folders.ts";
+import { waitFor } from "../../wait-for.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 const secret = "the-servers-own-secret-value";
@@ -189,4 +192,20 @@ test("after a failure the diff of what is there is saved, and nothing if no clon
   expect(await patch()).toEqual({ patch: null });
   await salvage(attempt, services, signal);
   expect(await patch()).toEqual({ patch: expect.stringContaining("+one") as string });
+});
+
+test("a diff that takes too long to save is given up with a notice, also if the session was cancelled meanwhile", async () => {
+  const { attempt, clones } = await begin();
+  const mark = uniqueMark();
+  const folder = clones[0]?.folder ?? "";
+  execFileSync("git", ["-C", folder, "config", "filter.slow.clean", `sleep ${mark}; cat`]);
+  await work(clones[0], ".gitattributes", "one.txt filter=slow\n", false);
+  await work(clones[0], "one.txt", "one\n", false);
+  const over = new AbortController();
+  const saving = salvage(attempt, services, over.signal);
+  await waitFor(() => commandLines().some((line) => line.startsWith(`sleep ${mark}`)), "it is being taken out");
+  await finishSession(world.database, attempt.session, { status: "cancelled", summary: null, failure: null });
+  over.abort();
+  await saving;
+  expect((await world.events(attempt)).at(-1)).toContain("was not saved: taking it out took too long");
 });

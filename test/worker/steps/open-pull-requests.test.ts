@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { exportWork } from "../../../src/worker/steps/export-work.ts";
@@ -186,4 +186,77 @@ test("who may approve is said once, and kept for the text", async () => {
   await publish(await world.again(attempt, "one"), "two.txt");
   expect(await approving()).toHaveLength(1);
   expect((await world.database.pool.query("select approval from pull_request")).rows).toEqual(kept.rows);
+});
+
+/** What becomes of the target while no worker has the session. */
+const moved: [string, () => Promise<void> | void, string][] = [
+  ["its default branch was renamed", () => world.forge.renameBranch("acme", "app", "main", "trunk"), "trunk"],
+  ["a reviewer chose another", () => world.forge.retarget("acme", "app", 1, "release"), "release"],
+];
+
+describe.each(moved)("a pull request of which %s between two turns", (_, move, target) => {
+  beforeEach(() => world.forge.commit("acme", "app", "release", { "c.txt": "c\n" }));
+
+  test.each(["one", "two"])("stays the one, on the worker %s", async (worker) => {
+    const attempt = await world.begin();
+    await publish(attempt, "one.txt");
+    await move();
+    const next = await world.again(attempt, worker);
+    services = world.worker(worker);
+    const { clones } = await prepareWorkspace(next, services);
+    expect(clones).toMatchObject([{ targetBranch: target }]);
+    await publish(next, "two.txt");
+    expect(await pulls()).toMatchObject([{ number: 1, state: "open", base: target }]);
+    const { rows: known } = await world.database.pool.query("select number, target from pull_request");
+    expect(known).toEqual([{ number: 1, target }]);
+  });
+
+  test("is followed too if the session named the target, and if it changes while the agent works", async () => {
+    const attempt = await world.begin({ targetBranch: "main" });
+    await publish(attempt, "one.txt");
+    const next = await world.again(attempt, "one");
+    const { clones } = await prepareWorkspace(next, services);
+    await move();
+    await work(clones[0], "two.txt");
+    const works = await exportWork(next, services, clones);
+    const { pushed } = await push(next, services, works);
+    await openPullRequests(next, services, pushed, "Did it.");
+    expect(await pulls()).toMatchObject([{ number: 1, state: "open", base: target }]);
+  });
+});
+
+test("a default branch that is renamed before there is a pull request gets it under its new name", async () => {
+  const attempt = await world.begin();
+  const { clones } = await prepareWorkspace(attempt, services);
+  await world.forge.renameBranch("acme", "app", "main", "trunk");
+  await work(clones[0], "one.txt");
+  const { pushed } = await push(attempt, services, await exportWork(attempt, services, clones));
+  await openPullRequests(attempt, services, pushed, "Did it.");
+  expect(await pulls()).toMatchObject([{ base: "trunk" }]);
+  expect((await world.events(attempt)).join("\n")).toContain("The branch main of acme/app is gone");
+});
+
+test("a target that the session named and that is gone is not replaced", async () => {
+  await world.forge.commit("acme", "app", "release", { "c.txt": "c\n" });
+  const attempt = await world.begin({ targetBranch: "release" });
+  const { clones } = await prepareWorkspace(attempt, services);
+  await world.forge.renameBranch("acme", "app", "release", "old");
+  await work(clones[0], "one.txt");
+  const { pushed } = await push(attempt, services, await exportWork(attempt, services, clones));
+  await expect(openPullRequests(attempt, services, pushed, "Did it.")).rejects.toMatchObject({
+    code: "target_branch_not_found",
+  });
+  expect(await pulls()).toEqual([]);
+});
+
+test("a branch that was deleted after its pull request was merged into another target is not made again", async () => {
+  const attempt = await world.begin();
+  await publish(attempt, "one.txt");
+  await world.forge.commit("acme", "app", "release", { "c.txt": "c\n" });
+  world.forge.retarget("acme", "app", 1, "release");
+  world.forge.endPullRequest("acme", "app", 1, "merged");
+  world.git("branch", "-D", attempt.session.branchName);
+  await publish(await world.again(attempt, "one"), null);
+  expect(world.git("branch", "--list", attempt.session.branchName)).toBe("");
+  expect(await pulls()).toHaveLength(1);
 });

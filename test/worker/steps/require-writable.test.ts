@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SessionError } from "../../../src/domain/errors/errors.ts";
+import type { RemoteRepository } from "../../../src/worker/git/remote-repository.ts";
 import { exportWork } from "../../../src/worker/steps/export-work.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { requireWorkflowRight, requireWritable } from "../../../src/worker/steps/require-writable.ts";
@@ -31,6 +32,45 @@ test.each<[string, RepositoryFacts, string]>([
   const attempt = await world.begin();
   await expect(requireWritable(attempt, services)).rejects.toMatchObject({ code });
   await expect(prepareWorkspace(attempt, services)).rejects.toMatchObject({ code });
+});
+
+test("a token that git does not let push is refused before the turn, whatever the API says of its user", async () => {
+  facts({ push: true, gitPush: false });
+  await expect(prepareWorkspace(await world.begin(), services)).rejects.toMatchObject({
+    code: "repository_access_denied",
+    passing: false,
+    message: expect.stringContaining("Permission denied to the token's user") as string,
+  });
+});
+
+test("so is a fine-grained token of GitHub's that may not write contents", async () => {
+  world.forge.setGranted(["pull_requests"]);
+  facts({ push: true });
+  await expect(requireWritable(await world.begin(), services)).rejects.toMatchObject({
+    code: "repository_access_denied",
+  });
+});
+
+test("and one that may is taken", async () => {
+  world.forge.setGranted(["contents", "pull_requests"]);
+  facts({ push: true });
+  const { clones } = await prepareWorkspace(await world.begin(), services);
+  expect(clones).toHaveLength(1);
+});
+
+test("a server that can't be asked for the right to push stops nothing, and is asked once for a session", async () => {
+  facts({ push: true });
+  await world.forge.failNext({ kind: "hang", at: "push" });
+  const attempt = await world.begin();
+  const fetchLimits = { bytes: 2 ** 30, memoryBytes: 2 ** 32, ms: 3_000 };
+  const mirrors = {
+    ...services.mirrors,
+    of: (remote: RemoteRepository) => ({ ...services.mirrors.of(remote), fetchLimits }),
+  };
+  await prepareWorkspace(attempt, { ...services, mirrors });
+  expect(world.forge.pendingFailures()).toBe(0);
+  facts({ push: true, gitPush: false });
+  expect(await prepareWorkspace(await world.again(attempt, "one"), services)).toMatchObject({ origin: "disk" });
 });
 
 test("rules of the work branch are said once, and stop nothing", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createGatewayProcesses } from "../../../src/gateway/process/process.ts";
+import type { SandboxRequest } from "../../../src/sandboxes/sandbox.ts";
 import type { Attempt, AttemptServices } from "../../../src/worker/attempt/attempt.ts";
 import { createEnvironmentCache } from "../../../src/worker/disk/environment-cache.ts";
 import { prepareWorkspace, type Workspace } from "../../../src/worker/steps/prepare.ts";
@@ -79,4 +80,26 @@ test("is ended at its time limit", async () => {
   const limited = { ...services, setupLimitMs: 1_000 };
   await expect(setUp(attempt, limited, workspace.missingSetups)).rejects.toMatchObject({ code: "setup_failed" });
   expect(existsSync(join(folderOf(workspace), "late.txt"))).toBe(false);
+});
+
+test("waits for a sandbox that is away, before the script and in the middle of it, and runs the script once it works", async () => {
+  const { attempt, workspace } = await begin("echo made > made.txt");
+  const { sandbox } = services;
+  const away = { ...sandbox, kind: "container" as const, check: () => Promise.resolve("the engine does not answer") };
+  const lost = {
+    ...sandbox,
+    start: (request: SandboxRequest) => ({
+      ...sandbox.start(request),
+      fault: () => (request.arguments.includes(".offstage/setup") ? { why: "it is gone", passes: true } : null),
+    }),
+  };
+  for (const broken of [away, lost]) {
+    await expect(setUp(attempt, { ...services, sandbox: broken }, workspace.missingSetups)).rejects.toMatchObject({
+      code: "sandbox_unavailable",
+      passing: true,
+    });
+    expect(await withoutSetup(attempt, services, workspace.environments)).toHaveLength(1);
+  }
+  await setUp(attempt, services, workspace.missingSetups);
+  expect(await withoutSetup(attempt, services, workspace.environments)).toEqual([]);
 });

@@ -45,7 +45,7 @@ export type StepServices = Pick<
   | "checkpointBytes"
   | "publicUrl"
   | "diskIsFull"
-  | "ownDisks"
+  | "ownDiskIsFull"
 >;
 
 /** A database, a forge with one repository, and workers that have a data folder each. */
@@ -108,7 +108,7 @@ export async function createStepWorld(secrets: readonly string[] = []): Promise<
         checkpointBytes: 2 ** 30,
         publicUrl: () => "https://offstage.example",
         diskIsFull: () => Promise.resolve(false),
-        ownDisks: false,
+        ownDiskIsFull: () => Promise.resolve(false),
       };
     },
     async begin(request = {}) {

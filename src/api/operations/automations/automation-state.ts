@@ -9,7 +9,7 @@ import { requireAutomation } from "./triggers.ts";
 const tags = ["Automations"];
 
 /** Adds the operations on what automations remember between their runs. */
-export function addAutomationStateOperations(app: App, options: ApiOptions): void {
+export function addAutomationStateOperations(app: App, options: Pick<ApiOptions, "database">): void {
   const { database } = options;
   /** The organization and automation that a request names. @throws NotFoundError */
   const ownerOf = async (principal: Principal, keyOrId: string) => {

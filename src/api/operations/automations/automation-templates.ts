@@ -1,11 +1,10 @@
-import { keepTemplates, readTemplates } from "../../../automation-files/templates.ts";
+import type { AutomationTemplates } from "../../../automation-files/templates.ts";
 import { automationTemplatesSchema } from "../../../domain/automations/automation-file.ts";
 import type { App } from "../../http/context.ts";
 import { answers } from "../../http/shapes.ts";
 
 /** Adds the operation that lists the automations to start from. */
-export function addAutomationTemplateOperations(app: App): void {
-  keepTemplates();
+export function addAutomationTemplateOperations(app: App, templates: AutomationTemplates): void {
   app.get(
     "/automation/template/list",
     {
@@ -18,7 +17,7 @@ export function addAutomationTemplateOperations(app: App): void {
       },
     },
     async () => ({
-      templates: (await readTemplates()).map(({ samples, ...template }) => ({
+      templates: (await templates.list()).map(({ samples, ...template }) => ({
         ...template,
         samples: samples.map(({ name }) => `${template.id}/${name}`),
       })),

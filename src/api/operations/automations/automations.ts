@@ -25,7 +25,7 @@ import { idOfCreated, refuseIdempotencyKey } from "../../http/idempotency.ts";
 import { answers, keyOrIdParameters } from "../../http/shapes.ts";
 import { toJob } from "./jobs.ts";
 import { checkAgent, requireOneSession, resolveRepositories } from "../resolve.ts";
-import { askerOf, checkTriggers, requireAutomation, toAutomation } from "./triggers.ts";
+import { askerOf, requireAutomation, toAutomation } from "./triggers.ts";
 
 const tags = ["Automations"];
 
@@ -62,7 +62,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
       await checkAgent(options, agent);
       await options.templates.check(rest.instructions, askerOf(principal));
       if (title !== null) await checkTitle(options, title, principal);
-      await checkTriggers(options, triggers, principal);
+      await options.templates.checkTriggers(triggers, askerOf(principal));
       const resolved = await resolveRepositories(options, organizationId, {
         repositories,
         codeRepoIds,
@@ -145,7 +145,7 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
         await options.templates.check(changes.instructions, askerOf(principal));
       }
       if (changes.title != null) await checkTitle(options, changes.title, principal);
-      if (triggers !== undefined) await checkTriggers(options, triggers, principal);
+      if (triggers !== undefined) await options.templates.checkTriggers(triggers, askerOf(principal));
       const named = repositories !== undefined || codeRepoIds !== undefined;
       const resolved = named
         ? await resolveRepositories(options, principal.organizationId, { repositories, codeRepoIds, fanOut })
@@ -206,7 +206,7 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
   );
 }
 
-function addRuns(app: App, options: ApiOptions): void {
+function addRuns(app: App, options: Pick<ApiOptions, "database" | "publicUrl">): void {
   app.get(
     "/automation/:keyOrId/runs",
     {
@@ -230,7 +230,11 @@ function addRuns(app: App, options: ApiOptions): void {
 }
 
 /** @throws InvalidInputError that names the field, if the template of a title can't be parsed */
-async function checkTitle({ templates }: ApiOptions, title: string, principal: Principal): Promise<void> {
+async function checkTitle(
+  { templates }: Pick<ApiOptions, "templates">,
+  title: string,
+  principal: Principal,
+): Promise<void> {
   try {
     await templates.check(title, askerOf(principal));
   } catch (error) {

@@ -11,7 +11,7 @@ import { answers, idOf, idParameters } from "../../http/shapes.ts";
 const tags = ["Jobs"];
 
 /** A job as the API shows it, with its session's address in the web app. */
-export function toJob(options: ApiOptions, record: JobRecord): Job {
+export function toJob(options: Pick<ApiOptions, "publicUrl">, record: JobRecord): Job {
   const { sessionId } = record;
   const pageOfSession = (id: string): string => `${options.publicUrl()}/sessions/${id}`;
   return {
@@ -26,7 +26,7 @@ export function toJob(options: ApiOptions, record: JobRecord): Job {
 }
 
 /** Adds the operations on jobs: list, show, cancel. */
-export function addJobOperations(app: App, options: ApiOptions): void {
+export function addJobOperations(app: App, options: Pick<ApiOptions, "database" | "publicUrl">): void {
   app.get(
     "/job/list",
     {
@@ -82,7 +82,11 @@ export function addJobOperations(app: App, options: ApiOptions): void {
   );
 }
 
-async function showJob(options: ApiOptions, organizationId: string, id: string): Promise<Job> {
+async function showJob(
+  options: Pick<ApiOptions, "database" | "publicUrl">,
+  organizationId: string,
+  id: string,
+): Promise<Job> {
   const job = await getJob(options.database, organizationId, id);
   if (job === null) throw new NotFoundError(`job ${id} was not found`);
   return toJob(options, job);

@@ -21,7 +21,10 @@ import { requireNotPaused } from "../resolve.ts";
 const tags = ["Ledger"];
 
 /** Adds the operations on the ledger of accepted triggers: list, show, trigger again. */
-export function addLedgerOperations(app: App, options: ApiOptions): void {
+export function addLedgerOperations(
+  app: App,
+  options: Pick<ApiOptions, "database" | "vault" | "inserts" | "mention">,
+): void {
   const { database } = options;
   app.get(
     "/ledger/list",
@@ -81,7 +84,7 @@ export function addLedgerOperations(app: App, options: ApiOptions): void {
 
 /** Conditions and policies do not count for an automation that somebody starts again by hand. */
 async function replay(
-  { database, inserts, mention }: ApiOptions,
+  { database, inserts, mention }: Pick<ApiOptions, "database" | "inserts" | "mention">,
   organizationId: string,
   replayOf: string,
   origin: ReturnType<typeof originOf>,

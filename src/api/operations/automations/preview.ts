@@ -1,4 +1,5 @@
 import { titleOfRun, type EventContext } from "../../../domain/automations/automation.ts";
+import type { AutomationTemplates } from "../../../automation-files/templates.ts";
 import type { Expression, Verdict } from "../../../domain/automations/condition.ts";
 import { listsEvent, listsRepository } from "../../../domain/automations/listening.ts";
 import {
@@ -26,8 +27,13 @@ import { maskPayload } from "./ledger.ts";
 import { eventOfSample, nameIn, type SampleEvent } from "./sample-events.ts";
 import { askerOf, requireAutomation } from "./triggers.ts";
 
+/** What a preview needs; the sample events of templates among it. */
+type PreviewOptions = Pick<ApiOptions, "database" | "vault" | "templates"> & {
+  readonly automationTemplates: AutomationTemplates;
+};
+
 /** Adds the operation that renders a draft of an automation and evaluates its triggers. */
-export function addPreviewOperation(app: App, options: ApiOptions): void {
+export function addPreviewOperation(app: App, options: PreviewOptions): void {
   app.post(
     "/automation/preview",
     {
@@ -56,7 +62,7 @@ interface Draft {
 /** A trigger as it is sent, or as it is saved. */
 type PreviewedTrigger = TriggerInput | TriggerRecord;
 
-async function preview(options: ApiOptions, principal: Principal, body: PreviewDraft): Promise<Preview> {
+async function preview(options: PreviewOptions, principal: Principal, body: PreviewDraft): Promise<Preview> {
   const draft = await draftOf(options, principal, body);
   const happening = await happeningOf(options, principal, body);
   const { event, name: eventName } = happening;
@@ -71,7 +77,7 @@ async function preview(options: ApiOptions, principal: Principal, body: PreviewD
   };
 }
 
-async function draftOf(options: ApiOptions, principal: Principal, body: PreviewDraft): Promise<Draft> {
+async function draftOf(options: PreviewOptions, principal: Principal, body: PreviewDraft): Promise<Draft> {
   const saved = body.automation === undefined ? null : await requireAutomation(options, principal, body.automation);
   return {
     name: body.name ?? saved?.name ?? "Draft",
@@ -87,11 +93,11 @@ async function draftOf(options: ApiOptions, principal: Principal, body: PreviewD
  * @throws InvalidInputError if there is no such sample, or the event can't be stored
  */
 async function happeningOf(
-  options: ApiOptions,
+  options: PreviewOptions,
   { organizationId }: Principal,
   { event = {}, ledgerId, sample }: PreviewDraft,
 ): Promise<SampleEvent> {
-  if (sample !== undefined) return eventOfSample(sample);
+  if (sample !== undefined) return eventOfSample(sample, options.automationTemplates);
   if (ledgerId !== undefined) {
     const { payload, name } = await getLedgerEntry(options.database, organizationId, ledgerId);
     const shown = await maskPayload(options, organizationId, payload);
@@ -111,7 +117,7 @@ function addressOf(event: EventContext): RepositoryAddress | null {
 }
 
 async function render(
-  { templates }: ApiOptions,
+  { templates }: PreviewOptions,
   principal: Principal,
   { name, instructions, title }: Draft,
   event: EventContext,
@@ -134,7 +140,7 @@ async function render(
 }
 
 async function evaluate(
-  { templates }: ApiOptions,
+  { templates }: PreviewOptions,
   principal: Principal,
   {
     draft: { triggers },

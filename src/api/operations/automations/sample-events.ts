@@ -1,4 +1,4 @@
-import { readTemplates } from "../../../automation-files/templates.ts";
+import type { AutomationTemplates } from "../../../automation-files/templates.ts";
 import type { TemplateSample } from "../../../domain/automations/automation-file.ts";
 import type { EventContext } from "../../../domain/automations/automation.ts";
 import { sourceNames, type SourceName } from "../../../domain/automations/source-event.ts";
@@ -18,10 +18,10 @@ export interface SampleEvent {
  * Finds a sample event by its name: `<source>/<event>` or `<template>/<sample>`.
  * @throws InvalidInputError if there is none
  */
-export async function eventOfSample(sample: string): Promise<SampleEvent> {
+export async function eventOfSample(sample: string, templates: AutomationTemplates): Promise<SampleEvent> {
   const [of = "", which = ""] = sample.split("/", 2);
   const source = sourceNames.find((name) => name === of);
-  const template = (await readTemplates()).find(({ id }) => id === of);
+  const template = (await templates.list()).find(({ id }) => id === of);
   const own = template?.samples.find(({ name }) => name === which);
   const found = own === undefined ? source && eventOfSource(source, which) : eventOfTemplate(own);
   if (found !== undefined) return found;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { eventContextSchema, type Automation, type EventContext } from "../../../domain/automations/automation.ts";
 import { queuedJobSchema, type JobTask, type QueuedJob } from "../../../domain/automations/job.ts";
-import { triggerSchema, type Trigger, type TriggerInput } from "../../../domain/automations/trigger.ts";
+import { triggerSchema, type Trigger } from "../../../domain/automations/trigger.ts";
 import { ConflictError, ForbiddenError, NotFoundError } from "../../../domain/errors/errors.ts";
 import type { Principal } from "../../../domain/people/key.ts";
 import { getAutomation, type AutomationRecord } from "../../../store/automations/automations.ts";
@@ -34,25 +34,6 @@ export function toAutomation(
 function toTrigger({ publicUrl }: Pick<ApiOptions, "publicUrl">, record: TriggerRecord, secret?: string): Trigger {
   if (record.type !== "webhook" && record.type !== "source") return record;
   return { ...record, url: `${publicUrl()}/hook/${record.id}`, ...(secret !== undefined && { secret }) };
-}
-
-/**
- * Checks what only the templates' processes can: that conditions and keys are valid CEL of the right type.
- * @throws InvalidInputError that names the field
- */
-export async function checkTriggers(
-  { templates }: Pick<ApiOptions, "templates">,
-  list: readonly TriggerInput[],
-  principal: Principal,
-): Promise<void> {
-  const asker = askerOf(principal);
-  for (const [index, { condition, concurrency }] of list.entries()) {
-    const field = `triggers[${index}]`;
-    if (condition !== "") await templates.checkExpression(`${field}.condition`, condition, "bool", asker);
-    if (concurrency !== null) {
-      await templates.checkExpression(`${field}.concurrency.key`, concurrency.key, "string", asker);
-    }
-  }
 }
 
 /** Adds the operations on triggers: fire that of the API, replace a secret. */
@@ -92,7 +73,11 @@ export function addTriggerOperations(app: App, options: ApiOptions): void {
 }
 
 /** Adds the specification's trigger. `agent` is an older noun for `automation` in the path. */
-function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent"): void {
+function addTrigger(
+  app: App,
+  options: Pick<ApiOptions, "inserts" | "database" | "templates">,
+  noun: "automation" | "agent",
+): void {
   app.post(
     `/${noun}/:keyOrId/trigger`,
     {
@@ -131,7 +116,7 @@ interface Call {
 }
 
 async function triggerAutomation(
-  options: ApiOptions,
+  options: Pick<ApiOptions, "inserts" | "database" | "templates">,
   principal: Principal,
   keyOrId: string,
   call: Call,
@@ -157,7 +142,7 @@ function isPlain({ enabled, condition, concurrency, debounceSeconds, maxPerHour 
  * @throws ConflictError if the trigger is disabled
  */
 async function triggerByPolicy(
-  { database, templates }: ApiOptions,
+  { database, templates }: Pick<ApiOptions, "database" | "templates">,
   principal: Principal,
   automation: AutomationRecord,
   own: TriggerRecord,
@@ -191,7 +176,7 @@ async function triggerByPolicy(
  * @throws NotFoundError if the key is not limited and there is no such automation
  */
 async function requireTriggerable(
-  options: ApiOptions,
+  options: Pick<ApiOptions, "database">,
   principal: Principal,
   keyOrId: string,
 ): Promise<AutomationRecord> {

@@ -12,7 +12,7 @@ import { answers, idOf, idParameters } from "../../http/shapes.ts";
 const tags = ["Repositories"];
 
 /** Adds the operations on automations that are files of a repository, and the schema of such a file. */
-export function addAutomationFileOperations(app: App, { database }: ApiOptions): void {
+export function addAutomationFileOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   const schema = z.toJSONSchema(automationFileSchema, { io: "input" });
   app.get("/schemas/automation.json", { schema: { hide: true } }, () => Promise.resolve(schema));
   app.get(

@@ -12,7 +12,7 @@ const egressSchema = z.object({ egress: z.array(z.string()) });
  * Adds the operations on the hosts that a repository's sandboxes may reach. Only an admin may change them, because
  * each host is a way out for secrets.
  */
-export function addEgressOperations(app: App, { database }: ApiOptions): void {
+export function addEgressOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.get(
     "/repository/:id/egress",
     {

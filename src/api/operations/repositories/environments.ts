@@ -10,7 +10,7 @@ const tags = ["Repositories"];
  * Adds the operations on a repository's setup script, variables and sparse checkout. Only an admin may change them, because the
  * script runs with setup secrets.
  */
-export function addEnvironmentOperations(app: App, { database }: ApiOptions): void {
+export function addEnvironmentOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.get(
     "/repository/:id/environment",
     {

@@ -16,7 +16,7 @@ const findingsSchema = z.object({ allowedFindings: z.array(allowedFindingSchema)
  * Adds the operations on findings of the secret scan that don't stop a push. Only an admin may allow one, because a
  * push can't be undone.
  */
-export function addFindingOperations(app: App, { database }: ApiOptions): void {
+export function addFindingOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.get(
     "/repository/:id/findings",
     {

@@ -7,7 +7,7 @@ import { answers, idOf, idParameters } from "../../http/shapes.ts";
 const tags = ["Repositories"];
 
 /** Adds the operations on how many sessions may work on a repository at once. */
-export function addLimitOperations(app: App, { database }: ApiOptions): void {
+export function addLimitOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
   app.get(
     "/repository/:id/limits",
     {

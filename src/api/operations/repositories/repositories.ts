@@ -23,7 +23,10 @@ import { readAddress, requireAllowed } from "../resolve.ts";
 const tags = ["Repositories"];
 
 /** Adds the operations on repositories: connect, list, change, disconnect. */
-export function addRepositoryOperations(app: App, options: ApiOptions): void {
+export function addRepositoryOperations(
+  app: App,
+  options: Pick<ApiOptions, "integrationOf" | "repositoryKeyOf" | "database" | "allowLocalRepositories">,
+): void {
   const { database } = options;
   const show = async (record: RepositoryRecord): Promise<Repository> => {
     const integration = await options.integrationOf(record.url, record.organizationId);
