@@ -54,6 +54,7 @@ async function serve(): Promise<void> {
     sandboxed: true,
     allowLocalRepositories: false,
     rateLimitPerMinute: 1_000_000,
+    deliveriesPerMinute: 1_000_000,
     mention: "offstage",
     maxRunningPerOrganization: 20,
     queueLimit: 1_000_000,

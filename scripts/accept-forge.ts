@@ -3,7 +3,6 @@ import { pullRequestFields } from "../src/domain/repositories/pull-request-setti
 import { acceptForge } from "./forge-acceptance.ts";
 import type { Expectation, Subject } from "./forge-trial.ts";
 import { acceptLoop, type LoopSubject } from "./loop-acceptance.ts";
-import { loopKinds } from "./loop-forge.ts";
 
 /**
  * Tries a real forge as Offstage uses it, in a repository for trials:
@@ -15,14 +14,15 @@ import { loopKinds } from "./loop-forge.ts";
  *   FORGE_TOKEN=… npm run accept:forge -- --kind bitbucket --username me@acme.example https://bitbucket.org/acme/trials
  *   FORGE_TOKEN=… npm run accept:forge -- --kind bitbucketDataCenter https://bitbucket.example.com/scm/acme/trials.git
  *
- * With `--loop` it tries the feedback loop too, of a running Offstage to which the forge delivers:
+ * With `--loop` it tries the feedback loop too, of a running Offstage to which the forge delivers; with the token of a second person, a
+ * review as well:
  *
- *   FORGE_TOKEN=… OFFSTAGE_API_KEY=… npm run accept:forge -- --kind github --loop https://offstage.example.com https://github.com/acme/trials
+ *   FORGE_TOKEN=… FORGE_REVIEWER_TOKEN=… OFFSTAGE_API_KEY=… npm run accept:forge -- --kind github --loop https://offstage.example.com https://github.com/acme/trials
  *
  * Ends with 0 if every expectation is met, 1 if one is not, 2 if it can't begin.
  */
 const usage =
-  "usage: FORGE_TOKEN=… npm run accept:forge -- --kind azure|github|gitlab|gitea|bitbucket|bitbucketDataCenter [--username <name>] [--web-url <url>] [--api-url <url>] [--lag <seconds>] [--label <name>]… [--reviewer <name>]… [--assignee <name>]… [--loop <URL of Offstage, whose key is in OFFSTAGE_API_KEY> [--mention <word>] [--turn <seconds>]] <repository URL>";
+  "usage: FORGE_TOKEN=… npm run accept:forge -- --kind azure|github|gitlab|gitea|bitbucket|bitbucketDataCenter [--username <name>] [--web-url <url>] [--api-url <url>] [--lag <seconds>] [--label <name>]… [--reviewer <name>]… [--assignee <name>]… [--loop <URL of Offstage, whose key is in OFFSTAGE_API_KEY> [--mention <word>] [--turn <seconds>] [--reviewer-username <name>]] <repository URL>";
 
 /** Where each kind has its API; Azure DevOps beside its repositories. */
 const apis = {
@@ -43,9 +43,10 @@ process.exitCode = await main();
 
 async function main(): Promise<number> {
   try {
-    const { subject, offstage } = readSubject();
+    const { subject, offstage, reviewer } = readSubject();
     const isForgeMet = await acceptForge(subject, tell);
-    const isMet = offstage === null ? isForgeMet : (await acceptLoop({ ...subject, offstage }, tell)) && isForgeMet;
+    const isMet =
+      offstage === null ? isForgeMet : (await acceptLoop({ ...subject, offstage, reviewer }, tell)) && isForgeMet;
     console.log(isMet ? "Every expectation is met." : "An expectation is not met: see above.");
     return isMet ? 0 : 1;
   } catch (error) {
@@ -60,7 +61,10 @@ function tell({ name, problem, ms }: Expectation): void {
 }
 
 /** @throws Error with the usage if something is missing */
-function readSubject(): { readonly subject: Subject; readonly offstage: LoopSubject["offstage"] | null } {
+function readSubject(): Pick<LoopSubject, "reviewer"> & {
+  readonly subject: Subject;
+  readonly offstage: LoopSubject["offstage"] | null;
+} {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
@@ -75,6 +79,7 @@ function readSubject(): { readonly subject: Subject; readonly offstage: LoopSubj
       loop: { type: "string" },
       mention: { type: "string", default: "offstage" },
       turn: { type: "string", default: "900" },
+      "reviewer-username": { type: "string" },
     },
   });
   const { kind, lag, username } = values;
@@ -84,22 +89,25 @@ function readSubject(): { readonly subject: Subject; readonly offstage: LoopSubj
   const webUrl = values["web-url"] ?? new URL(repositoryUrl).origin;
   const apiUrl = values["api-url"] ?? apiOf(kind, webUrl);
   const isNamed = kind === "bitbucket" || kind === "bitbucketDataCenter";
-  const name = isNamed && username !== undefined ? { username } : {};
+  const named = (name: string | undefined) => (isNamed && name !== undefined ? { username: name } : {});
   const given = { labels: values.label, reviewers: values.reviewer, assignees: values.assignee };
   const additions = pullRequestFields.flatMap((field) => {
     const names = given[field];
     return names === undefined ? [] : [{ field, names }];
   });
-  const settings = { kind, webUrl, apiUrl, token, ...name };
+  const settings = { kind, webUrl, apiUrl, token, ...named(username) };
   const subject = { settings, repositoryUrl, lagMs: Number(lag) * 1_000, additions };
-  if (values.loop === undefined) return { subject, offstage: null };
+  if (values.loop === undefined) return { subject, offstage: null, reviewer: null };
   const key = process.env["OFFSTAGE_API_KEY"] ?? "";
   if (key === "") throw new Error(usage);
-  if (!loopKinds.some((each) => each === kind))
-    throw new Error(`--loop can try ${loopKinds.join(", ")}, and not ${kind}`);
   const { mention, turn } = values;
   const url = values.loop.replace(/\/+$/u, "");
-  return { subject, offstage: { url, key, mention, turnMs: Number(turn) * 1_000 } };
+  const reviewerToken = process.env["FORGE_REVIEWER_TOKEN"];
+  const reviewer =
+    reviewerToken === undefined
+      ? null
+      : { kind, webUrl, apiUrl, token: reviewerToken, ...named(values["reviewer-username"]) };
+  return { subject, offstage: { url, key, mention, turnMs: Number(turn) * 1_000 }, reviewer };
 }
 
 function isKind(kind: string | undefined): kind is keyof typeof apis {

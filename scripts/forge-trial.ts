@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../src/domain/errors/errors.ts";
@@ -46,13 +47,19 @@ export interface Trial {
   readonly signal: AbortSignal;
   readonly remote: GitOptions;
   readonly target: string;
-  /** A new commit on the target, with a file of its own. @returns its hash */
-  commit(parent: string | null): Promise<string>;
+  /** A new commit on the target, with a file of its own if none is given. @returns its hash */
+  commit(parent: string | null, file?: TrialFile): Promise<string>;
   push(sha: string, branch: string): Promise<void>;
   open(branch: string, sha: string, draft?: boolean): Promise<ForgePullRequest & { readonly created: boolean }>;
   close(number: number): Promise<void>;
   /** Deletes branches. */
   remove(branches: readonly string[]): Promise<void>;
+}
+
+/** A file of the trial. */
+export interface TrialFile {
+  readonly path: string;
+  readonly content: string;
 }
 
 /** What reports expectations one after the other, whether they are met or not. */
@@ -110,7 +117,7 @@ async function beginIn(folder: string, subject: Subject, address: RepositoryAddr
     signal,
     remote,
     target,
-    commit: (parent) => addCommit(remote, parent ?? "refs/heads/target"),
+    commit: (parent, file) => addCommit(remote, parent ?? "refs/heads/target", file),
     push: async (sha, branch) => {
       await mustGit(["push", "--quiet", address.cloneUrl, `${sha}:refs/heads/${branch}`], remote);
     },
@@ -124,19 +131,18 @@ async function beginIn(folder: string, subject: Subject, address: RepositoryAddr
   };
 }
 
-async function addCommit(remote: GitOptions, parent: string): Promise<string> {
+async function addCommit(remote: GitOptions, parent: string, file?: TrialFile): Promise<string> {
   const options = { cwd: remote.cwd, signal: remote.signal };
   const identity = ["-c", "user.name=Offstage", "-c", "user.email=offstage@localhost"];
   const message = `A trial of Offstage: ${randomBytes(6).toString("hex")}`;
   const tree = await mustGit(["rev-parse", `${parent}^{tree}`], options);
-  const blob = await mustGit(["hash-object", "-w", "-t", "blob", "--stdin"], options);
+  const input = Readable.from([file?.content ?? ""]);
+  const blob = await mustGit(["hash-object", "-w", "-t", "blob", "--stdin"], { ...options, input });
   const listed = await mustGit(["ls-tree", "-z", tree], options);
   await mustGit(["read-tree", tree], options);
   if (listed === "") throw new Error("the target branch has no files");
-  await mustGit(
-    ["update-index", "--add", "--cacheinfo", `100644,${blob},${message.replaceAll(/\W+/gu, "-")}`],
-    options,
-  );
+  const path = file?.path ?? message.replaceAll(/\W+/gu, "-");
+  await mustGit(["update-index", "--add", "--cacheinfo", `100644,${blob},${path}`], options);
   const changed = await mustGit(["write-tree"], options);
   return mustGit([...identity, "commit-tree", changed, "-p", parent, "-m", message], options);
 }

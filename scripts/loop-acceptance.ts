@@ -3,8 +3,19 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createClient } from "../src/client.ts";
 import { commentMarkKey } from "../src/domain/repositories/comment-mark.ts";
 import type { SessionDetail } from "../src/domain/sessions/session.ts";
-import { begin, closePullRequest, expecting, same, unless, type Expectation, type Subject } from "./forge-trial.ts";
-import { createLoopForge, type ListedComment, type LoopThread, type LoopThreads } from "./loop-forge.ts";
+import { mustGit } from "../src/worker/git/git.ts";
+import {
+  begin,
+  closePullRequest,
+  expecting,
+  same,
+  unless,
+  type Expectation,
+  type Subject,
+  type Trial,
+} from "./forge-trial.ts";
+import type { ListedComment, LoopForge, LoopThread, LoopThreads } from "./loop-forges/loop-forge.ts";
+import { createLoopForge } from "./loop-forges/loop-forges.ts";
 
 /** A running Offstage that the forge delivers to. */
 export interface LoopSubject extends Subject {
@@ -16,104 +27,146 @@ export interface LoopSubject extends Subject {
     /** How long one turn may take, in ms. */
     readonly turnMs: number;
   };
+  /** A second person, who may write too: most forges let nobody ask for changes of what is their own. Null: no review is tried. */
+  readonly reviewer: Subject["settings"] | null;
 }
 
 type Step = readonly [name: string, act: () => Promise<void>];
 
-/** What a whole file is to say: an order that a model understands, and the scripted one of the tests. */
+/** What a file is to say: an order that a model understands, and the scripted one of the tests. */
 const order = (file: string, content: string): string =>
   `write ${file}: ${content}\n\n(Make the file ${file} say just that, and change nothing else.)`;
 
+/** How long a forge may be asked for what Offstage does not hear of: each minute one question, and another minute between two of one pull request. */
+const askedWithinMs = 180_000;
+
 /**
- * Tries the feedback loop of a running Offstage on a real forge: a session opens a pull request, a comment calls Offstage, and
- * what comes of it is looked for on the forge: the reaction, the commit, one answer, and the end. The pull request stays, closed.
+ * Tries the feedback loop of a running Offstage on a real forge: a session opens a pull request, people and a check answer it, its target
+ * moves, and what comes of that is looked for on the forge. The pull request stays, closed; it is for a branch of the trial's own.
  * @param report called with each expectation as it is known; after one that is not met, those that need it are not tried
  * @returns whether all are met
  * @throws Error if the trial can't begin
  */
 export async function acceptLoop(subject: LoopSubject, report: (met: Expectation) => void): Promise<boolean> {
-  const { offstage, repositoryUrl } = subject;
-  const loop = createLoopForge(subject);
   const { trial, end } = await begin(subject);
-  const { forge, address, signal, target } = trial;
-  const client = createClient({ baseUrl: offstage.url, key: offstage.key });
   const { expect, isMet } = expecting(report);
-  const file = `offstage-acceptance-${randomBytes(6).toString("hex")}.txt`;
-  let session: SessionDetail | null = null;
-  let comment = "";
-  let headSha = "";
-  let number = 0;
-  const answers = async () => (await loop.comments(number)).filter(({ body }) => commentMarkKey(body) !== null);
-  const readSession = async (): Promise<SessionDetail> => client.session.get(session?.id ?? "");
-  const turns = async (): Promise<number> => {
-    const { events } = await client.session.events(session?.id ?? "", { limit: 1_000 });
-    return events.filter(({ type }) => type === "agent.started").length;
-  };
-
-  /** Until the pull request has another commit than the last one that was looked for. */
-  const untilPushed = async (): Promise<void> => {
-    const read = () => forge.readPullRequest(address, number, signal);
-    const { headSha: after } = await until(offstage.turnMs, read, ({ headSha: now }) => now !== headSha);
-    headSha = after ?? "";
-  };
-  const requireAnswer = (found: readonly ListedComment[]): void => {
-    same(found.length, 1, "how many answers there are");
-    unless(found[0]?.body.includes(headSha.slice(0, 10)) !== true, `it does not name ${headSha.slice(0, 10)}`);
-  };
-  const reactionLimitMs = Math.max(subject.lagMs, 10_000);
-  const hasEyes = (found: readonly string[]): boolean => found.includes("eyes");
-  let expectedTurns = 2;
-  const inThread = (threads: LoopThreads): readonly Step[] => {
-    let thread: LoopThread = { id: "", comment: "" };
-    const replies = async () =>
-      (await threads.replies(number, thread)).filter(({ body }) => commentMarkKey(body) !== null);
-    return [
-      [
-        "somebody calls Offstage in a thread on a line of the change",
-        async () => {
-          const place = { path: file, sha: headSha };
-          thread = await threads.begin(number, place, `@${offstage.mention}\n${order(file, "of the thread")}`);
-          expectedTurns += 1;
-          await until(reactionLimitMs, () => threads.reactions(number, thread), hasEyes);
-        },
-      ],
-      [
-        "the thread is answered once, in it, with its commit",
-        async () => {
-          await untilPushed();
-          await until(offstage.turnMs, readSession, ({ status }) => isOver(status));
-          requireAnswer(await until(subject.lagMs + 30_000, replies, ({ length }) => length > 0));
-          // By then the forge has told of the answer.
-          await pause(Math.min(subject.lagMs, 10_000));
-          same([await turns(), (await replies()).length], [expectedTurns, 1], "turns and answers");
-        },
-      ],
-    ];
-  };
-
+  const loop = createLoop(subject, trial);
+  const { forge } = loop;
   const steps: readonly Step[] = [
+    ...opened(loop),
+    ...commented(loop),
+    ...(forge.threads === null ? [] : inThread(loop, forge.threads)),
+    ...(subject.reviewer === null ? [] : reviewed(loop, createLoopForge({ ...subject, settings: subject.reviewer }))),
+    ...(forge.failCheck === null ? [] : checked(loop, forge.failCheck)),
+    ...collided(loop),
+    ...ended(loop),
+  ];
+  try {
+    for (const [name, act] of steps) {
+      await expect(name, act);
+      if (!isMet()) break;
+    }
+  } finally {
+    const { at, target } = loop;
+    if (at.number !== 0 && !isMet()) await closePullRequest(subject, trial.address, at.number).catch(() => undefined);
+    await expect("the branches are deleted", () => trial.remove(at.branch === "" ? [target] : [target, at.branch]));
+    await end();
+  }
+  return isMet();
+}
+
+/** What the steps share. */
+interface Loop {
+  readonly subject: LoopSubject;
+  readonly trial: Trial;
+  readonly forge: LoopForge;
+  /** The file that the session writes. */
+  readonly file: string;
+  /** The trial's own branch, for which the pull request is. */
+  readonly target: string;
+  /** How far it is: the session, its pull request, and how many turns there are to be by now. */
+  readonly at: { session: string; number: number; branch: string; headSha: string; targetSha: string; turns: number };
+  /** A message that calls Offstage. */
+  called(content: string): string;
+  create(prompt: string): Promise<string>;
+  readSession(): Promise<SessionDetail>;
+  untilOver(): Promise<SessionDetail>;
+  /** What the session was told, one message for each turn after the first. */
+  told(): Promise<readonly string[]>;
+  turns(): Promise<number>;
+  /** Until the pull request has another commit than the last one that was looked for. @param moreMs beside the time of one turn */
+  untilPushed(moreMs?: number): Promise<void>;
+  /** Reads which commit the pull request has now. */
+  lookAtHead(): Promise<void>;
+  /** What Offstage answered beside the pull request. */
+  answers(): Promise<readonly ListedComment[]>;
+}
+
+function createLoop(subject: LoopSubject, trial: Trial): Loop {
+  const { offstage, repositoryUrl } = subject;
+  const client = createClient({ baseUrl: offstage.url, key: offstage.key });
+  const forge = createLoopForge(subject);
+  const name = randomBytes(6).toString("hex");
+  const [file, target] = [`offstage-acceptance-${name}.txt`, `offstage-acceptance-${name}`];
+  const at = { session: "", number: 0, branch: "", headSha: "", targetSha: "", turns: 1 };
+  const readSession = () => client.session.get(at.session);
+  const events = async () => (await client.session.events(at.session, { limit: 1_000 })).events;
+  const readHead = async () => (await trial.forge.readPullRequest(trial.address, at.number, trial.signal)).headSha;
+  return {
+    subject,
+    trial,
+    forge,
+    file,
+    target,
+    at,
+    called: (content) => `@${offstage.mention}\n${order(file, content)}`,
+    create: async (prompt) =>
+      (await client.session.create({ prompt, repositories: [repositoryUrl], targetBranch: target })).id,
+    readSession,
+    untilOver: () => until(offstage.turnMs, readSession, ({ status }) => isOver(status)),
+    told: async () => (await events()).flatMap((event) => (event.type === "message.user" ? [event.data.text] : [])),
+    turns: async () => (await events()).filter(({ type }) => type === "agent.started").length,
+    async untilPushed(moreMs = 0) {
+      at.headSha = (await until(offstage.turnMs + moreMs, readHead, (now) => now !== at.headSha)) ?? "";
+    },
+    lookAtHead: async () => void (at.headSha = (await readHead()) ?? ""),
+    answers: async () => (await forge.comments(at.number)).filter(isAnswer),
+  };
+}
+
+/** Its own words, but for those that say no more than that something was seen. */
+const isAnswer = ({ body }: ListedComment): boolean => commentMarkKey(body) !== null && !body.startsWith("Seen.");
+
+function opened({ at, trial, target, file, create, untilOver, lookAtHead }: Loop): readonly Step[] {
+  return [
     [
       "a session opens a pull request",
       async () => {
-        session = await client.session
-          .create({ prompt: order(file, "one"), repositories: [repositoryUrl] })
-          .then(({ id }) => client.session.get(id));
-        session = await until(offstage.turnMs, readSession, ({ status }) => isOver(status));
-        same([session.status, session.pullRequests.length], ["completed", 1], "how it ended, and its pull requests");
-        number = session.pullRequests[0]?.number ?? 0;
-        headSha = (await forge.readPullRequest(address, number, signal)).headSha ?? "";
+        at.targetSha = await trial.commit(null);
+        await trial.push(at.targetSha, target);
+        at.session = await create(order(file, "one"));
+        const { status, pullRequests, branchName } = await untilOver();
+        at.branch = branchName;
+        same([status, pullRequests.length], ["completed", 1], "how it ended, and its pull requests");
+        at.number = pullRequests[0]?.number ?? 0;
+        await lookAtHead();
       },
     ],
+  ];
+}
+
+function commented(loop: Loop): readonly Step[] {
+  const { at, forge, subject, called, readSession, untilOver, untilPushed, turns, answers } = loop;
+  let comment = "";
+  return [
     [
       "somebody comments on it, and calls Offstage",
-      async () => void (comment = await loop.comment(number, `@${offstage.mention}\n${order(file, "two")}`)),
-    ],
-    [
-      "a reaction shows that it was seen",
       async () => {
-        await until(reactionLimitMs, () => loop.reactions(number, comment), hasEyes);
+        at.turns += 1;
+        comment = await forge.comment(at.number, called("two"));
       },
     ],
+    ["a sign shows that it was seen", () => untilSeen(loop, () => forge.isSeen(at.number, comment))],
     [
       "a commit follows on the same pull request",
       async () => {
@@ -124,8 +177,8 @@ export async function acceptLoop(subject: LoopSubject, report: (met: Expectation
     [
       "the comment is answered once, with the commit",
       async () => {
-        await until(offstage.turnMs, readSession, ({ status }) => isOver(status));
-        requireAnswer(await until(subject.lagMs + 30_000, answers, ({ length }) => length > 0));
+        await untilOver();
+        requireAnswer(loop, await until(subject.lagMs + 30_000, answers, ({ length }) => length > 0));
       },
     ],
     [
@@ -133,15 +186,107 @@ export async function acceptLoop(subject: LoopSubject, report: (met: Expectation
       async () => {
         // By then the forge has told of them.
         await pause(Math.min(subject.lagMs, 10_000));
-        same([(await readSession()).status, await turns()], ["completed", 2], "its status and turns");
+        same([(await readSession()).status, await turns()], ["completed", at.turns], "its status and turns");
         same((await answers()).length, 1, "how many answers there are");
       },
     ],
-    ...(loop.threads === null ? [] : inThread(loop.threads)),
+  ];
+}
+
+function inThread(loop: Loop, threads: LoopThreads): readonly Step[] {
+  const { at, file, subject, called, untilOver, untilPushed, turns } = loop;
+  let thread: LoopThread = { id: "", comment: "" };
+  const replies = async () => (await threads.replies(at.number, thread)).filter(isAnswer);
+  return [
+    [
+      "somebody calls Offstage in a thread on a line of the change",
+      async () => {
+        at.turns += 1;
+        thread = await threads.begin(at.number, { path: file, sha: at.headSha }, called("of the thread"));
+        await untilSeen(loop, () => threads.isSeen(at.number, thread));
+      },
+    ],
+    [
+      "the thread is answered once, in it, with its commit",
+      async () => {
+        await untilPushed();
+        await untilOver();
+        requireAnswer(loop, await until(subject.lagMs + 30_000, replies, ({ length }) => length > 0));
+        // By then the forge has told of the answer.
+        await pause(Math.min(subject.lagMs, 10_000));
+        same([await turns(), (await replies()).length], [at.turns, 1], "turns and answers");
+      },
+    ],
+  ];
+}
+
+/** @param reviewer the forge as the second person */
+function reviewed(loop: Loop, reviewer: LoopForge): readonly Step[] {
+  const { at, file, untilOver, untilPushed, turns, told } = loop;
+  return [
+    [
+      "a review that asks for changes becomes one turn and a commit, without a mention",
+      async () => {
+        at.turns += 1;
+        await reviewer.askForChanges(at.number, order(file, "of the review"));
+        await untilPushed();
+        await untilOver();
+        same(await turns(), at.turns, "its turns");
+        unless((await told()).at(-1)?.includes("of the review") !== true, "it was not told what the review says");
+      },
+    ],
+  ];
+}
+
+function checked(loop: Loop, failCheck: NonNullable<LoopForge["failCheck"]>): readonly Step[] {
+  const { at, subject, untilOver, turns, told, lookAtHead } = loop;
+  const name = "offstage-acceptance";
+  return [
+    [
+      "a check that fails on its commit becomes one turn",
+      async () => {
+        at.turns += 1;
+        await lookAtHead();
+        const description = "It fails on purpose: nothing is wrong.";
+        await failCheck({ sha: at.headSha, branch: at.branch, name, description });
+        // It waits for other checks that fail.
+        await until(subject.offstage.turnMs + askedWithinMs, turns, (found) => found >= at.turns);
+        await untilOver();
+        same(await turns(), at.turns, "its turns");
+        unless((await told()).at(-1)?.includes(name) !== true, `it was not told of ${name}`);
+      },
+    ],
+  ];
+}
+
+function collided(loop: Loop): readonly Step[] {
+  const { at, file, target, trial, untilOver, untilPushed, turns, lookAtHead } = loop;
+  return [
+    [
+      "a target that collides with it is merged into it",
+      async () => {
+        at.turns += 1;
+        await lookAtHead();
+        const { cwd, signal } = trial.remote;
+        const theirs = await trial.commit(at.targetSha, { path: file, content: "theirs\n" });
+        await trial.push(theirs, target);
+        await untilPushed(askedWithinMs);
+        await untilOver();
+        await lookAtHead();
+        same(await turns(), at.turns, "its turns");
+        await mustGit(["fetch", "--quiet", trial.address.cloneUrl, `refs/heads/${at.branch}`], trial.remote);
+        await mustGit(["merge-base", "--is-ancestor", theirs, at.headSha], { cwd, signal });
+      },
+    ],
+  ];
+}
+
+function ended({ at, trial, subject, forge, called, readSession, answers, turns }: Loop): readonly Step[] {
+  return [
     [
       "the pull request's end is heard of",
       async () => {
-        await closePullRequest(subject, address, number);
+        await closePullRequest(subject, trial.address, at.number);
         const state = async () => (await readSession()).pullRequests[0]?.state;
         // A forge that does not tell is asked once a minute.
         await until(subject.lagMs + 90_000, state, (now) => now === "closed");
@@ -150,27 +295,22 @@ export async function acceptLoop(subject: LoopSubject, report: (met: Expectation
     [
       "who calls Offstage after that is told so, and nothing is started",
       async () => {
-        await loop.comment(number, `@${offstage.mention}\n${order(file, "too late")}`);
-        // GitLab lists what is said in threads beside the rest.
+        await forge.comment(at.number, called("too late"));
+        // GitLab and others list what is said in threads beside the rest.
         await until(subject.lagMs + 30_000, answers, (found) => found.some(({ body }) => body.includes("closed")));
-        same(await turns(), expectedTurns, "its turns");
+        same(await turns(), at.turns, "its turns");
       },
     ],
   ];
-  try {
-    for (const [name, act] of steps) {
-      await expect(name, act);
-      if (!isMet()) break;
-    }
-  } finally {
-    const branch = (session as SessionDetail | null)?.branchName;
-    if (number !== 0 && !isMet()) await closePullRequest(subject, address, number).catch(() => undefined);
-    await expect("the branch is deleted", async () => {
-      if (branch !== undefined && branch !== target) await trial.remove([branch]);
-    });
-    await end();
-  }
-  return isMet();
+}
+
+async function untilSeen({ subject }: Loop, isSeen: () => Promise<boolean>): Promise<void> {
+  await until(Math.max(subject.lagMs, 10_000), isSeen, (seen) => seen);
+}
+
+function requireAnswer({ at }: Loop, found: readonly ListedComment[]): void {
+  same(found.length, 1, "how many answers there are");
+  unless(found[0]?.body.includes(at.headSha.slice(0, 10)) !== true, `it does not name ${at.headSha.slice(0, 10)}`);
 }
 
 const isOver = (status: string): boolean => ["completed", "failed", "cancelled"].includes(status);

@@ -179,7 +179,9 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
       update: (id: string, body: z.input<typeof updateConnectionSchema>) =>
         call("connectionSchema", `/connection/${id}/update`, body),
       check: (id: string) => call("connectionSchema", `/connection/${id}/check`, {}),
-      rotateSecret: (id: string) => call("connectionWithSecretSchema", `/connection/${id}/rotate-secret`, {}),
+      /** @param webhookSecret the forge's own; omitted: one is made */
+      rotateSecret: (id: string, webhookSecret?: string) =>
+        call("connectionWithSecretSchema", `/connection/${id}/rotate-secret`, { webhookSecret }),
       delete: (id: string) => call("deletedConnectionSchema", `/connection/${id}/delete`, {}),
     },
     account: {

@@ -165,12 +165,12 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     egress: [],
   },
   forges: {
-    azure: forge("logs.ts"),
+    azure: forge("diff-hunk.ts", "logs.ts"),
     github: forge("logs.ts", "github-form.ts"),
     gitlab: forge("logs.ts"),
     gitea: forge("logs.ts", "github-form.ts"),
-    bitbucket: forge("logs.ts", "reference-marks.ts"),
-    "bitbucket-data-center": forge("reference-marks.ts"),
+    bitbucket: forge("diff-hunk.ts", "logs.ts", "reference-marks.ts"),
+    "bitbucket-data-center": forge("diff-hunk.ts", "reference-marks.ts"),
   },
   inbound: {
     forges: ["delivery.ts", "signatures.ts", "storable-texts.ts"],
@@ -229,6 +229,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^eventsource-parser$/u, parts: ["client"] },
   { packages: /^(?:liquidjs|@marcbachmann\/cel-js)$/u, parts: ["templates"] },
   { packages: /^croner$/u, parts: ["domain"] },
+  { packages: /^htmlparser2$/u, parts: ["inbound"] },
   { packages: /^yaml$/u, parts: ["automation-files"] },
   { packages: /^openid-client$/u, parts: ["sign-in"] },
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },

@@ -41,6 +41,7 @@ describe("docs/configuration.md", () => {
     expect(stated("OFFSTAGE_STALL_SECONDS")).toBe(`\`${config.stallMs / 1_000}\``);
     expect(stated("OFFSTAGE_LEASE_SECONDS")).toBe(`\`${config.leaseMs / 1_000}\``);
     expect(stated("OFFSTAGE_RATE_LIMIT_PER_MINUTE")).toBe(`\`${config.rateLimitPerMinute}\``);
+    expect(stated("OFFSTAGE_DELIVERIES_PER_MINUTE")).toBe(`\`${config.deliveriesPerMinute}\``);
     expect(stated("OFFSTAGE_PERMISSIONS")).toBe(`\`${config.permissions}\``);
     expect(stated("OFFSTAGE_LOG_LEVEL")).toBe(`\`${config.logLevel}\``);
     expect(stated("OFFSTAGE_COMMIT_AUTHOR")).toBe(`\`${config.commitAuthor.name} <${config.commitAuthor.email}>\``);

@@ -202,6 +202,7 @@ function configOf(variables: Variables) {
     drainMs: variables.OFFSTAGE_DRAIN_SECONDS * 1_000,
     leaseMs: variables.OFFSTAGE_LEASE_SECONDS * 1_000,
     rateLimitPerMinute: variables.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
+    deliveriesPerMinute: variables.OFFSTAGE_DELIVERIES_PER_MINUTE,
     commitAuthor: identityOf(variables.OFFSTAGE_COMMIT_AUTHOR),
     committer: identityOf(variables.OFFSTAGE_COMMIT_COMMITTER ?? variables.OFFSTAGE_COMMIT_AUTHOR),
     /** File of the key that signs commits; null: they are not signed. */

@@ -202,6 +202,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_DRAIN_SECONDS: integer(0, 86_400, 10),
   OFFSTAGE_LEASE_SECONDS: integer(1, 600, 12),
   OFFSTAGE_RATE_LIMIT_PER_MINUTE: integer(1, 1_000_000, 600),
+  OFFSTAGE_DELIVERIES_PER_MINUTE: integer(1, 1_000_000, 30_000),
   OFFSTAGE_COMMIT_AUTHOR: identity.default("Offstage <offstage@localhost>"),
   OFFSTAGE_COMMIT_COMMITTER: identity.optional(),
   OFFSTAGE_SIGNING_KEY_FILE: z.string().min(1).optional(),

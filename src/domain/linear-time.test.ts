@@ -70,6 +70,7 @@ const talkFacts = {
   isMacro: () => false,
   logs: new Map(),
   ends: new Map(),
+  places: new Map(),
 };
 const talkLimits = {
   mention: "offstage",
@@ -285,6 +286,11 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "retry-after.boundedRetryAfterMs": first,
   "retry-after.retryAfterMs": first,
+  "notes.withNote": (exported, text) => {
+    const asked = { key: "k", body: text, path: text, line: 1, hunk: text, threadId: text, commentId: text };
+    const by = { id: "1", login: text, isBot: false };
+    withArguments([], { ...asked, isOnLines: true, isConfidential: false }, by, text, 0)(exported, text);
+  },
   "rounds.checked": (exported, text) => {
     const checks = { sha: "a", since: 0, dueAt: 0, failed: [failedCheck(text), failedCheck(`${text}b`)] };
     for (const outcome of ["failed", "passed"]) {
@@ -399,11 +405,15 @@ const withoutText: Readonly<Record<string, string>> = {
   "bounds.begun": "counts, and a run, which it hands on as it is",
   "bounds.left": "a reason, which it hands on as it is",
   "bounds.sharedBound": "numbers",
+  "bounds.threadOf": "a path, which it puts before a number",
   "bounds.told": "names of ours, and numbers",
   "conversation.dueAt": "times",
   "conversation.limitsWith": "settings, put together",
+  "conversation.placeOf": "a path, which it puts before a number",
   "merge.mergeConversations": "two conversations, whose lists it joins by keys, each seen once",
   "never-sent.wasNeverSent": "something thrown, of which it reads a code",
+  "notes.isRecent": "times",
+  "notes.unplacedNotes": "names of ours, which it compares",
   "prompts.conflictPrompt": "a number",
   "retry.answerPauseMs": "a name of ours, and numbers",
   "rounds.conflicted": "a commit, which it hands on as it is",

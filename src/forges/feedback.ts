@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { CommentPlace } from "../domain/conversations/facts.ts";
 import type { CommitStatus, IdScope, Reaction, ReactionTarget, Subject, Thread } from "../domain/answers/answer.ts";
 import { withCommentMark } from "../domain/repositories/comment-mark.ts";
 import { SessionError } from "../domain/errors/errors.ts";
@@ -66,8 +67,11 @@ export interface Feedback {
    * are set
    */
   add(address: RepositoryAddress, number: number, addition: PullRequestAddition, signal: AbortSignal): Promise<void>;
-  /** Nothing happens if the reaction is there, and on Bitbucket Cloud, whose API has none: whoever waits for a sign gets a comment. */
-  react(address: RepositoryAddress, target: ReactionTarget, reaction: Reaction, signal: AbortSignal): Promise<void>;
+  /**
+   * Nothing happens if the reaction is there.
+   * @returns false if the forge has no such reaction to such a thing: nothing was done
+   */
+  react(address: RepositoryAddress, target: ReactionTarget, reaction: Reaction, signal: AbortSignal): Promise<boolean>;
   /** The last one for a name counts. */
   setStatus(address: RepositoryAddress, sha: string, status: CommitStatus, signal: AbortSignal): Promise<void>;
   /**
@@ -87,10 +91,28 @@ export interface Feedback {
     signal: AbortSignal,
   ): Promise<readonly CiJob[]>;
   /**
+   * What a comment on a pull request is on. Omitted: deliveries of this forge say it whole.
+   * @returns null if it is on no lines, or they are gone
+   */
+  readPlace?(address: RepositoryAddress, comment: DeliveredComment, signal: AbortSignal): Promise<CommentPlace | null>;
+  /**
+   * The parents of a commit; none if there is no such commit. Omitted: whatever this forge tells of checks names commits of branches, and
+   * none that it made of them.
+   */
+  parentsOf?(address: RepositoryAddress, sha: string, signal: AbortSignal): Promise<readonly string[]>;
+  /**
    * Whether a person may write to the repository now. False also for somebody else who has the name by now.
    * @returns null if the forge does not tell this token
    */
   mayWrite(address: RepositoryAddress, person: Person, signal: AbortSignal): Promise<boolean | null>;
+}
+
+/** A comment on a pull request, as far as its delivery says where it is. */
+export interface DeliveredComment {
+  readonly number: number;
+  readonly threadId: string | null;
+  readonly path: string | null;
+  readonly line: number | null;
 }
 
 /** A job of a CI run. */

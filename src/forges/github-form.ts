@@ -41,6 +41,7 @@ export function feedbackInGitHubForm(api: {
       const answer = await call(address, "POST", `${pathOf(target)}/reactions`, signal, { body: { content } });
       // 200: it was there.
       expectStatus(host, answer, [200, 201], "reaction");
+      return true;
     },
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const body = { state, context: name, description: description.slice(0, longestDescription), target_url: url };

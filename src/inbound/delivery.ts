@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { InboundEvent } from "../domain/automations/inbound-event.ts";
 
 /** A request of a sender of events, as it came. */
@@ -6,6 +7,14 @@ export interface Delivery {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The raw body: signatures are over these bytes. */
   readonly body: Buffer;
+}
+
+/**
+ * The id of a delivery by a sender's id of what set it off, such as GitLab's `X-Gitlab-Event-UUID`: one request there can set off several
+ * deliveries (a comment that closes an issue), so the body counts too.
+ */
+export function idWithBody(setOffBy: string, body: Buffer): string {
+  return `${setOffBy} ${createHash("sha256").update(body).digest("hex").slice(0, 32)}`;
 }
 
 /** What a delivery says, once its signature was found to be right. */

@@ -1,21 +1,20 @@
 import type { EventContext } from "../domain/automations/automation.ts";
 import type { Verification } from "../domain/automations/trigger.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
-import type { Delivery } from "./delivery.ts";
+import { idWithBody, type Delivery } from "./delivery.ts";
 import { hasHmac, hasStandardSignature } from "./signatures.ts";
 
 /**
- * Headers in which senders tell a delivery's id, the same if they send it again: Standard Webhooks, GitHub, Gitea, Forgejo and
- * GitLab, Bitbucket, and the header of the draft for idempotent requests.
+ * Headers in which senders tell a delivery's id, the same if they send it again: Standard Webhooks, the header of the draft for idempotent
+ * requests (GitLab's too), GitHub, Gitea, Forgejo, and Bitbucket.
  */
 const idHeaders = [
   "webhook-id",
+  "idempotency-key",
   "x-github-delivery",
   "x-gitea-delivery",
   "x-forgejo-delivery",
-  "x-gitlab-event-uuid",
   "x-request-uuid",
-  "idempotency-key",
 ] as const;
 const longestId = 500;
 
@@ -40,9 +39,11 @@ export function verifyWebhook(
 }
 
 /** The sender's id of a delivery; null if it tells none. */
-export function webhookDeliveryId({ headers }: Delivery): string | null {
+export function webhookDeliveryId({ headers, body }: Delivery): string | null {
   const given = idHeaders.map((name) => headers[name]).find((value) => value !== undefined && value !== "");
-  return given === undefined || given.length > longestId ? null : given;
+  if (given !== undefined) return given.length > longestId ? null : given;
+  const setOffBy = headers["x-gitlab-event-uuid"];
+  return setOffBy === undefined || setOffBy === "" || setOffBy.length > longestId ? null : idWithBody(setOffBy, body);
 }
 
 /**

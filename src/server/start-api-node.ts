@@ -46,6 +46,7 @@ export async function startApiNode(
     sandboxed: sandbox.isolates,
     allowLocalRepositories: config.allowLocalRepositories,
     rateLimitPerMinute: config.rateLimitPerMinute,
+    deliveriesPerMinute: config.deliveriesPerMinute,
     mention: config.conversations.mention,
     maxRunningPerOrganization: config.maxRunningPerOrganization,
     queueLimit: config.queueLimit,

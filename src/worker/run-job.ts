@@ -1,8 +1,10 @@
 import type { Database } from "../database/database.ts";
 import { titleOfRun } from "../domain/automations/automation.ts";
+import { readForgeEvent } from "../domain/automations/told-by-forge.ts";
 import { replyTargetOf } from "../domain/automations/reply-target.ts";
 import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
 import { newSession, type NewSession } from "../domain/sessions/new-session.ts";
+import { titleOf } from "../domain/sessions/session.ts";
 import type { Logger } from "../observability.ts";
 import { getAutomation } from "../store/automations/automations.ts";
 import { failJob, filterJob, type ClaimedJob } from "../store/automations/jobs.ts";
@@ -52,10 +54,12 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
     const saved = await getAutomation(database, job.organizationId, automation.id);
     const template = saved?.title ?? null;
     const title = template === null ? null : await templates.render(template, payload, askerOf(job));
+    const isConfidential = readForgeEvent(payload)?.confidential === true;
     const sessionFor = (repositories: ClaimedJob["automation"]["repositories"], jobPart: number): NewSession =>
       newSession({
         prompt,
-        title: titleOfRun(title, prompt, automation.name),
+        // Also that of the branch, the commits and the pull request, which more people may read than a confidential event.
+        title: isConfidential ? titleOf(automation.name) : titleOfRun(title, prompt, automation.name),
         agent: automation.agent,
         ...branchesOf(told, automation),
         repositories,

@@ -1,5 +1,5 @@
 import type { Database } from "../database/database.ts";
-import type { ForgeReplyTarget } from "../domain/automations/reply-target.ts";
+import type { ForgeReply } from "../domain/automations/reply-target.ts";
 import type { ForgeEvent } from "../domain/automations/forge-event.ts";
 import { readForgeEvent, subjectOf } from "../domain/automations/told-by-forge.ts";
 import { isBranchName } from "../domain/fields/git-ref.ts";
@@ -16,7 +16,7 @@ export interface ToldRun extends Pick<ToldJob, "connectionId" | "pushTo"> {
   /** The event's. */
   readonly repository: JobRepository;
   /** Where the result is said; null: nowhere. */
-  readonly replyTarget: ForgeReplyTarget | null;
+  readonly reply: ForgeReply | null;
 }
 
 /** What finding it needs. */
@@ -39,13 +39,19 @@ export async function findToldRun(services: ToldRunServices, job: ClaimedJob): P
   const repository = await repositoryOf(services, job, { event, told });
   if (repository === null)
     return pushTo === "pullRequest" ? "the pull request is of no repository that the automation works on" : null;
-  const subject = subjectOf(event);
-  const isAnswered = reply === "subject" && subject !== null;
-  const replyTarget = isAnswered
-    ? ({ service: "forge", connectionId, repositoryId: repository.id, subject } as const)
-    : null;
-  const run = { event, repository, connectionId, pushTo, replyTarget };
+  const place = reply === "subject" ? replyOf(event, connectionId, repository.id) : null;
+  const run = { event, repository, connectionId, pushTo, reply: place };
   return pushTo === "pullRequest" ? ((await whyNotPushedTo(services, job, run)) ?? run) : run;
+}
+
+/** What not everybody may read is answered in its thread alone, whose answers are as confidential; without one, not at all. */
+function replyOf(event: ForgeEvent, connectionId: string, repositoryId: string): ForgeReply | null {
+  const subject = subjectOf(event);
+  if (subject === null) return null;
+  const target = { service: "forge", connectionId, repositoryId, subject } as const;
+  if (event.confidential !== true || event.comment === undefined) return { target, threadId: null };
+  const { threadId } = event.comment;
+  return threadId === null ? null : { target, threadId };
 }
 
 async function repositoryOf(

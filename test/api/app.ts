@@ -73,6 +73,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     sandboxed: true,
     allowLocalRepositories: false,
     rateLimitPerMinute: 10_000,
+    deliveriesPerMinute: 1_000_000,
     mention: "offstage",
     maxRunningPerOrganization: 20,
     queueLimit: 1_000_000,

@@ -16,7 +16,9 @@ import {
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
+import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
+import { signed, signedAt } from "../inbound/deliveries.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { addOrganization } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "./app.ts";
@@ -166,6 +168,51 @@ it("accepts the webhook secret before a rotation for a day, and no other", async
   await app.database.pool.query("update forge_connection set previous_secret_until = now() - interval '1 second'");
   expect(await secrets()).toEqual([again.webhookSecret]);
   expect(await readConnectionForDelivery(app.database, vault, crypto.randomUUID())).toBeNull();
+});
+
+it("keeps which repositories work items are about, of Azure DevOps alone", async () => {
+  const map = { Shop: "back end" };
+  const refused = await app.post("/connection/create", body({ workItemRepositories: map }));
+  expect([refused.status, refused.body.error]).toEqual([
+    400,
+    expect.stringContaining("only azure has work items") as string,
+  ]);
+  const { id } = await connect();
+  const updated = await app.post(`/connection/${id}/update`, { workItemRepositories: map });
+  expect([updated.status, updated.body.error]).toEqual([
+    400,
+    expect.stringContaining("only azure has work items") as string,
+  ]);
+  await app.database.pool.query("update forge_connection set kind = 'azure' where id = $1", [id]);
+  const set = await app.post(`/connection/${id}/update`, { workItemRepositories: map });
+  expect([set.body.error, set.body.workItemRepositories]).toEqual([undefined, map]);
+  expect((await app.post(`/connection/${id}/update`, { name: "Boards" })).body.workItemRepositories).toEqual(map);
+  expect((await readConnectionForDelivery(app.database, vault, id))?.workItemRepositories).toEqual(map);
+  const none = await app.post(`/connection/${id}/update`, { workItemRepositories: null });
+  expect(none.body.workItemRepositories).toBeNull();
+});
+
+it("takes a secret that the forge has made, as GitLab makes its signing tokens", async () => {
+  const token = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString("base64")}`;
+  const { id, webhookSecret } = await connect({ webhookSecret: token(1) });
+  expect(webhookSecret).toBe(token(1));
+  const verifies = async (secret: string) => {
+    const known = await readConnectionForDelivery(app.database, vault, id);
+    const delivery = signed("gitlab", {}, Buffer.from("{}"), secret);
+    return readerOf("gitlab").verify(delivery, known?.secrets ?? [], signedAt);
+  };
+  expect([await verifies(token(1)), await verifies(token(2))]).toEqual([true, false]);
+  const { body: rotated } = await app.post(`/connection/${id}/rotate-secret`, { webhookSecret: token(2) });
+  expect(rotated.webhookSecret).toBe(token(2));
+  expect([await verifies(token(1)), await verifies(token(2))]).toEqual([true, true]);
+  for (const [wrong, problem] of [
+    ["whsec_short", "must be whole"],
+    ["short", "must be at least 16"],
+    ["with spaces in it, which headers lose", "without spaces"],
+  ] as const) {
+    const { status, body: refused } = await app.post(`/connection/${id}/rotate-secret`, { webhookSecret: wrong });
+    expect([status, refused.error]).toEqual([400, expect.stringContaining(problem) as string]);
+  }
 });
 
 it("forgets all that is secret when it is deleted, and says how many repositories it served", async () => {

@@ -228,6 +228,96 @@ describe("a connection of GitHub", () => {
     expect(rows).toEqual([]);
   });
 
+  test("tells of nothing that another connection has told a trigger of both already, but to triggers of its own", async () => {
+    const otherId = randomUUID();
+    await createConnection(api.database, vault, api.organizationId, {
+      id: otherId,
+      kind: "github",
+      name: "GitHub, by its App",
+      webUrl: "https://github.com/acme",
+      apiUrl: "https://api.github.com",
+      credential: { type: "configured" },
+      check: { account: null, problems: [] },
+      hookSecret,
+    });
+    const shared = { type: "forge", events: ["release.published"], repositories: ["github.com/*"] };
+    const ofBoth = await addAutomation(shared);
+    const ofOther = await addAutomation({ ...shared, connectionId: otherId });
+    const user = { id: 1, login: "ann", type: "User" };
+    const told = (id: number) => ({
+      action: "published",
+      release: {
+        id,
+        tag_name: `v${id}`,
+        name: "",
+        body: "",
+        html_url: `https://github.com/acme/two/v${id}`,
+        author: user,
+      },
+      repository: { id: 9, full_name: "acme/two", html_url: "https://github.com/acme/two", default_branch: "main" },
+      sender: user,
+    });
+    const deliver = async (connection: string, id: number) => {
+      const { body } = await send(`/hook/forge/${connection}`, signed("release", told(id)));
+      expect(body.outcome).toBe("accepted");
+      await decideAll();
+      return body.ledgerId;
+    };
+    const runsOf = async ({ automationId }: { readonly automationId: string }) =>
+      (await api.get(`/automation/${automationId}/runs`)).body.runs.length;
+    await deliver(connectionId, 1);
+    const again = await deliver(otherId, 1);
+    expect([await runsOf(ofBoth), await runsOf(ofOther)]).toEqual([1, 1]);
+    expect((await entry(again)).decisions).toContainEqual(
+      expect.objectContaining({
+        automationId: ofBoth.automationId,
+        outcome: "filtered",
+        reason: expect.stringContaining("of which another connection told") as string,
+      }),
+    );
+    // The positive controls: another release, and what somebody has decided again.
+    await deliver(otherId, 2);
+    expect([await runsOf(ofBoth), await runsOf(ofOther)]).toEqual([2, 2]);
+    await api.post(`/ledger/${again}/replay`, {});
+    await decideAll();
+    expect([await runsOf(ofBoth), await runsOf(ofOther)]).toEqual([3, 3]);
+  });
+
+  test("takes what is signed however much is sent without a right signature, and has a rate of its own for it", async () => {
+    const limited = await api.another({ rateLimitPerMinute: 2, deliveriesPerMinute: 5 });
+    const deliver = async (to: string, { headers, body }: Delivery) => {
+      const { statusCode, headers: answered } = await limited.inject({
+        method: "POST",
+        url: to,
+        headers: headers as Record<string, string>,
+        payload: body,
+      });
+      return statusCode === 429 ? `429 ${answered["retry-after"]}` : String(statusCode);
+    };
+    const all = async (count: number, to: string, make: () => Delivery) => {
+      const statuses: string[] = [];
+      for (let index = 0; index < count; index += 1) statuses.push(await deliver(to, make()));
+      return statuses;
+    };
+    const right = () => signed("ping", { zen: randomUUID(), hook_id: 1 });
+    const forged = () => ({ ...right(), body: Buffer.from("{}") });
+    const later = expect.stringMatching(/^429 \d+$/u) as string;
+    expect(await all(4, path, forged)).toEqual(["401", "401", later, later]);
+    expect(await all(6, path, right)).toEqual(["202", "202", "202", "202", "202", later]);
+
+    const verify = { type: "hmac", header: "X-Signature" };
+    const { path: ofWebhook } = await addAutomation({ type: "webhook", verify, secret });
+    const body = Buffer.from("{}");
+    const signature = createHmac("sha256", secret).update(body).digest("hex");
+    const unsigned = () => ({ headers: { "content-type": "application/json" }, body });
+    expect(await all(3, ofWebhook, unsigned)).toEqual(["401", "401", later]);
+    const signedToo = () => ({ headers: { ...unsigned().headers, "x-signature": signature }, body });
+    expect(await all(6, ofWebhook, signedToo)).toEqual(["202", "202", "202", "202", "202", later]);
+    // Whoever knows an address that asks for no signature may send to it.
+    const { path: open } = await addAutomation({ type: "webhook", verify: { type: "none" } });
+    expect(await all(3, open, unsigned)).toEqual(["202", "202", later]);
+  });
+
   test("refuses what is not signed, and takes the old secret after a rotation", async () => {
     const delivery = signed("push", {});
     const headers = { ...delivery.headers, "x-hub-signature-256": `sha256=${"0".repeat(64)}` };

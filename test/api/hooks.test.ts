@@ -249,6 +249,25 @@ describe("a second delivery", () => {
     expect(entries.filter(({ outcome }: { outcome: string }) => outcome === "duplicate")).toHaveLength(9);
   });
 
+  test("with the same body under another id starts nothing, unless its sender repeats bodies on purpose", async () => {
+    const outcomesOf = async (hook: Awaited<ReturnType<typeof addHook>>) => {
+      const outcomes: string[] = [];
+      for (const [raw, id] of [
+        ['{"a":1}', "one"],
+        ['{"a":1}', "two"],
+        ['{"a":2}', "three"],
+        ['{"a":1}', "one"],
+      ] as const)
+        outcomes.push((await deliver(hook, raw, { "webhook-id": id })).body.outcome);
+      return outcomes;
+    };
+    expect(await outcomesOf(await addHook())).toEqual(["accepted", "duplicate", "accepted", "duplicate"]);
+    const repeating = await addHook({ deduplicateBy: "id" });
+    expect(await outcomesOf(repeating)).toEqual(["accepted", "accepted", "accepted", "duplicate"]);
+    // It has no id to go by.
+    expect((await deliver(repeating, '{"a":1}')).body.outcome).toBe("accepted");
+  });
+
   test("with the same body and no id is told apart from one with another body", async () => {
     const hook = await addHook();
     const outcomes = [];

@@ -93,7 +93,9 @@ export function runLoop(
   const begun = Promise.withResolvers<void>();
   const loop = { events: [] as LoopEvent[], duplicates: 0, broken: [] as string[], begun: begun.promise };
   const send = async (told: Told): Promise<void> => {
-    const { headers, body } = deliveryOf({ kind: "github", secret: connection.secret }, told);
+    const made = deliveryOf({ kind: "github", secret: connection.secret }, told);
+    if (made === null) throw new Error(`GitHub tells of no ${told.type}`);
+    const { headers, body } = made;
     const { duplicates } = await deliver(fleet, { path: `/hook/forge/${connection.id}`, headers, body });
     loop.duplicates += duplicates;
   };

@@ -212,6 +212,7 @@ export class MemoryOffstage {
       spentUsd: kept.started * this.usdPerRun,
       isMacro: () => false,
       logs: new Map(),
+      places: new Map(),
       ends: new Map(
         kept.state.runs.flatMap(({ id }) => {
           const end = this.endOf(id);

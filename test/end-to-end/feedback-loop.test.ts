@@ -6,6 +6,7 @@ import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { pollPullRequests } from "../../src/worker/background/pull-request-polling.ts";
+import { asAzure } from "../forge/azure-url.ts";
 import { connectForge, type ConnectedForge } from "../forge/connect.ts";
 import type { Script } from "../model/server.ts";
 import { waitFor } from "../wait-for.ts";
@@ -16,6 +17,7 @@ import { script as ordered } from "./script.ts";
 const resolve = "sed -i '/^[<=>]\\{7\\}/d' a.txt && git add a.txt && git commit -q --no-edit";
 
 const script: Script = (message, conversation) => {
+  if (message.includes("wait for ever")) return [{ hang: true }];
   const rest = typeof ordered === "function" ? ordered(message, conversation) : ordered;
   if (message.includes("First of all")) return [{ shell: resolve }, ...rest];
   // As an agent does that reads the log.
@@ -32,7 +34,12 @@ const dialects = [
   { kind: "github", agent: "opencode:scripted" },
   { kind: "gitea", agent: "basic:scripted" },
   { kind: "gitlab", agent: "basic:scripted" },
+  { kind: "bitbucket", agent: "basic:scripted" },
+  { kind: "bitbucketDataCenter", agent: "basic:scripted" },
+  { kind: "azure", agent: "basic:scripted" },
 ] as const;
+/** Forges that deliver comments on lines. */
+const tellsLines = (kind: (typeof dialects)[number]["kind"]): boolean => kind !== "gitea";
 
 describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
   let world: World;
@@ -59,7 +66,8 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
   /** A session with its open pull request. @param checks the repository's CI, if it has one */
   async function begin(checks?: string) {
     const name = `loop-${(count += 1)}`;
-    const { url } = await world.forge.createRepository("acme", name, { "a.txt": "1\n" });
+    const made = await world.forge.createRepository("acme", name, { "a.txt": "1\n" });
+    const url = kind === "azure" ? asAzure(made.url) : made.url;
     world.forge.describe("acme", name, { people: { ann: "write" }, tellsRights: true });
     const runs = checks === undefined ? [] : world.forge.runCi("acme", name, checks);
     const { id } = await client.session.create({ prompt: "write a.txt: four", repositories: [url] });
@@ -67,6 +75,7 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
     expect(pullRequests).toHaveLength(1);
     return {
       id,
+      url,
       name,
       runs,
       branch: branchName,
@@ -98,21 +107,52 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
     await untilOver(client, id);
   }
 
-  test("a comment becomes a commit on the same pull request, a reaction at once and one answer", async () => {
-    const { id, name, branch, place, number } = await begin();
-    const lines = { path: "a.txt", line: 1, hunk: "@@ -1 +1 @@\n-1\n+four" };
+  const lines = { path: "a.txt", line: 1, hunk: "@@ -1 +1 @@\n-1\n+four" };
+  /** Whether somebody who said something can see that it was seen: by a reaction or, where there are none, by words in the thread. */
+  function isSeen(
+    name: string,
+    number: number,
+    said: { readonly id: number; readonly thread: string | null },
+  ): boolean {
+    const { comments, reactions } = world.forge.feedback("acme", name);
+    const isOnLines = said.thread !== null && tellsLines(kind);
+    switch (kind) {
+      case "github":
+        return reactions.has(`${isOnLines ? "pulls" : "issues"}/comments/${said.id} eyes`);
+      case "gitea":
+        return reactions.has(`issues/comments/${said.id} eyes`);
+      case "gitlab":
+        return reactions.has(`merge_requests/${number}/notes/${said.id} eyes`);
+      case "bitbucket":
+        return comments.some(({ body, thread }) => body.startsWith("Seen.") && thread === String(said.id));
+      case "bitbucketDataCenter":
+        return reactions.has(`pull-requests/${number}/comments/${said.id} eyes`);
+      case "azure":
+        return reactions.has(`threads/${said.thread}/comments/1 like`);
+    }
+  }
+
+  test("a comment becomes a commit on the same pull request, is seen before its turn begins, and has one answer", async () => {
+    const { id, url, name, branch, place, number } = await begin();
+    // The repository's only place is taken: the turn can't begin.
+    const repository = (await client.repository.list({})).codeRepositories.find((each) => each.url === url);
+    const limited = await fetch(`${offstage.url}/repository/${repository?.id}/limits`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${adminKey}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ maxRunningSessions: 1 }),
+    });
+    expect(limited.status).toBe(200);
+    const other = await client.session.create({ prompt: "wait for ever", repositories: [url] });
+    await waitFor(async () => (await client.session.get(other.id)).status === "running", "the other session runs");
     const said = forge.say(place, number, {
       by: "ann",
       body: "@offstage\nwrite a.txt: fourteen",
-      ...(kind !== "gitea" && { lines }),
+      ...(tellsLines(kind) && { lines }),
     });
-    const { comments, reactions } = world.forge.feedback("acme", name);
-    const to = {
-      github: `pulls/comments/${said.id} eyes`,
-      gitea: `issues/comments/${said.id} eyes`,
-      gitlab: `merge_requests/${number}/notes/${said.id} eyes`,
-    }[kind];
-    await waitFor(() => Promise.resolve(reactions.has(to)), "the reaction is there");
+    await waitFor(() => Promise.resolve(isSeen(name, number, said)), "it is seen");
+    expect([(await client.session.get(id)).status, await turnsOf(id)]).toEqual(["queued", [agent]]);
+    await client.session.cancel(other.id);
+    const { comments } = world.forge.feedback("acme", name);
     const answer = await waitFor(() => {
       const found = comments.find((each) => each.body.includes("Done in"));
       return Promise.resolve(found);
@@ -125,7 +165,7 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
     // Its own comment and push were delivered too, twice each: nothing comes of them.
     await untilAllDecided(id);
     expect(await turnsOf(id)).toEqual([agent, agent]);
-    expect(comments).toHaveLength(2);
+    expect(comments).toHaveLength(kind === "bitbucket" ? 3 : 2);
     const textOf = async (): Promise<string> => (await world.forge.pullRequests("acme", name))[0]?.body ?? "";
     const told = `- 1 follow-up so far; its last commit here is \`${tip.slice(0, 10)}\`.\n- It waits for comments, reviews and checks.\n`;
     await waitFor(async () => (await textOf()).includes(told), "the text tells of the follow-up");
@@ -139,18 +179,51 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
     expect(after.rows).toHaveLength(2);
   });
 
-  test("a red check comes back with its log's end, and turns green", async () => {
-    const { id, name, branch, runs } = await begin(ci);
-    await waitFor(() => Promise.resolve(runs.length === 2), "the commit that mends it is checked");
+  test("a review that asks for changes is one turn with all that it says, and each thread has one answer", async () => {
+    const { id, name, branch, place, number } = await begin();
+    const isAlone = kind === "gitea";
+    const words = isAlone ? "write a.txt: better" : "";
+    const review = { by: "ann", body: words, id: 9 };
+    // GitHub says of which review a comment is, Gitea tells of none; elsewhere a review is a vote without words.
+    const said = isAlone
+      ? []
+      : [forge.say(place, number, { by: "ann", body: "write a.txt: better", lines, reviewId: review.id })];
+    const thanks = "Thanks for the work so far.";
+    const isVote = !isAlone && kind !== "github";
+    if (isVote) said.push(forge.say(place, number, { by: "ann", body: thanks }));
+    forge.review(place, number, review);
+    await waitFor(() => Promise.resolve(said.slice(0, 1).every((each) => isSeen(name, number, each))), "it is seen");
+    await waitFor(async () => (await content(name, branch)) === "better", "the turn did as asked");
+    const { comments } = world.forge.feedback("acme", name);
+    const answered = () => comments.filter(({ body }) => body.includes("Done in")).map(({ thread }) => String(thread));
+    const threads = isAlone ? ["null"] : said.map(({ thread }) => String(thread));
+    await waitFor(() => Promise.resolve(answered().length >= threads.length), "each thread is answered");
     await untilAllDecided(id);
-    expect(runs.map(({ conclusion }) => conclusion)).toEqual(["failure", "success"]);
-    expect(runs[1]?.sha).toBe(await tipOf(name, branch));
-    expect(await content(name, branch)).toBe("five");
+    expect(new Set(answered())).toEqual(new Set(threads));
+    expect(answered()).toHaveLength(threads.length);
     expect(await turnsOf(id)).toEqual([agent, agent]);
-    // What it pushed speaks for itself.
-    expect(world.forge.feedback("acme", name).comments).toEqual([]);
-    expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+    const asked = world.model.requests.at(-1)?.conversation.everything ?? "";
+    expect(asked).toContain("asks for changes");
+    expect(asked.includes(thanks)).toBe(isVote);
+    expect(/a\.txt[^]*four/u.test(asked)).toBe(!isAlone);
   });
+
+  // Data Center tells of no builds.
+  test.skipIf(kind === "bitbucketDataCenter")(
+    "a red check comes back with its log's end, and turns green",
+    async () => {
+      const { id, name, branch, runs } = await begin(ci);
+      await waitFor(() => Promise.resolve(runs.length === 2), "the commit that mends it is checked");
+      await untilAllDecided(id);
+      expect(runs.map(({ conclusion }) => conclusion)).toEqual(["failure", "success"]);
+      expect(runs[1]?.sha).toBe(await tipOf(name, branch));
+      expect(await content(name, branch)).toBe("five");
+      expect(await turnsOf(id)).toEqual([agent, agent]);
+      // What it pushed speaks for itself.
+      expect(world.forge.feedback("acme", name).comments).toEqual([]);
+      expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+    },
+  );
 
   test("a pull request that collides with its target is mended and merged, and then left alone", async () => {
     const { id, name, branch, place, number } = await begin();

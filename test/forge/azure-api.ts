@@ -12,7 +12,7 @@ import {
   repositoryIdOf,
 } from "./azure-places.ts";
 import { azureCommitShape, azurePullShape, azureRefShape, repositoryShape } from "./azure-shapes.ts";
-import { bareOf, bringFrom, commitsOf } from "./commits.ts";
+import { bareOf, bringFrom, commitOf, commitsOf, fileAt } from "./commits.ts";
 import { mergeableOf } from "./mergeable.ts";
 import { nextLagMs, shownState, type ForgeState, type KeptPullRequest, type Place } from "./state.ts";
 
@@ -96,6 +96,9 @@ export function answerAsAzure(state: ForgeState, request: ApiRequest, pulls: Kep
     return { status: 200, body: repositoryShape(state, place, query.get("includeParent") === "true") };
   }
   if (path === "/refs") return listRefs(state, request);
+  const [, sha] = /^\/commits\/(\w+)$/u.exec(path) ?? [];
+  if (sha !== undefined) return showCommit(state, place, sha);
+  if (path === "/items") return showItem(state, request);
   const fields = answerFieldsAsAzure(state, request);
   if (fields !== null) return fields;
   const [, id, commits] = /^\/pull[rR]equests\/(\d+)(\/commits)?$/u.exec(path) ?? [];
@@ -173,6 +176,29 @@ function listCommits(state: ForgeState, { place, query }: ApiRequest, pull: Kept
     commits.slice(from, from + size).map((commit) => azureCommitShape(state, place, commit)),
     more,
   );
+}
+
+function showCommit(state: ForgeState, place: Place, sha: string): Answer {
+  const commit = commitOf(bareOf(state, place), sha);
+  if (commit === null)
+    return refusedByAzure(404, `TF401174: The commit ${sha} was not found.`, "GitItemNotFoundException");
+  return {
+    status: 200,
+    body: { ...azureCommitShape(state, place, commit), parents: commit.parents, treeId: commit.tree },
+  };
+}
+
+/** A file with its content, as JSON. */
+function showItem(state: ForgeState, { place, query }: ApiRequest): Answer {
+  const [path = "", commitId = ""] = [query.get("path"), query.get("versionDescriptor.version")].map(
+    (each) => each ?? "",
+  );
+  const content = fileAt(bareOf(state, place), commitId, path.replace(/^\//u, ""));
+  if (content === null)
+    return refusedByAzure(404, `TF401174: The item '${path}' could not be found.`, "GitItemNotFoundException");
+  const url = `${state.url}/_apis/git/repositories/${repositoryIdOf(place)}/items${path}`;
+  const item = { objectId: commitId, gitObjectType: "blob", commitId, path, isFolder: false, content, url, _links: {} };
+  return { status: 200, body: item };
 }
 
 /** A fork has its branches once it is copied. */

@@ -1,14 +1,23 @@
 import type { Answer, ApiRequest } from "./api-request.ts";
 import { azureList, refusedByAzure } from "./azure-answers.ts";
 import { azureNamesOf, azurePathIn, guidOf, projectIdOf, repositoryIdOf } from "./azure-places.ts";
-import { identityShape, threadCommentShape, threadShape, workItemCommentShape } from "./azure-shapes.ts";
+import {
+  descriptorOf,
+  identityShape,
+  knownIdentity,
+  threadCommentShape,
+  threadShape,
+  workItemCommentShape,
+} from "./azure-shapes.ts";
 import {
   addComment,
   addReaction,
+  beginThread,
   feedbackOf,
   isThere,
   logOf,
   personOf,
+  reactionsTo,
   resolveThread,
   setStatus,
   shownComments,
@@ -88,32 +97,52 @@ function answerInRepository(state: ForgeState, request: ApiRequest): Answer | nu
 }
 
 /** A thread by its number, read or changed: anything but `active` ends it. */
-function answerThread(state: ForgeState, { place, method, body }: ApiRequest, number: number, thread: string): Answer {
+function answerThread(state: ForgeState, request: ApiRequest, number: number, thread: string): Answer {
+  const { place, method, body } = request;
   const facts = state.facts.get(`${place.owner}/${place.name}`);
   if (facts?.threads?.includes(thread) !== true || !isThere(state, place, number, "pull"))
     return refusedByAzure(404, `The requested thread ${thread} was not found.`, "DiscussionThreadNotFoundException");
   if (method === "PATCH" && body["status"] === "fixed") resolveThread(state, place, thread);
-  const root = { id: 1, number, body: "Words", thread, createdAt: began };
   const status = feedbackOf(state, place).resolved.has(thread) ? "fixed" : "active";
-  return { status: 200, body: threadShape(state, Number(thread), [root], status) };
+  const unsaid = { id: 1, number, body: "Words", thread, createdAt: began, shownFrom: 0 };
+  const said = threadsOf(state, request, number).get(Number(thread)) ?? [unsaid];
+  const likes = reactionsTo(state, request, `threads/${thread}/comments/1`).length;
+  return { status: 200, body: threadShape(state, Number(thread), said, { status, likes }) };
+}
+
+function listThreads(state: ForgeState, request: ApiRequest, number: number): Answer {
+  const threads = [...threadsOf(state, request, number)];
+  return azureList(threads.map(([id, comments]) => threadShape(state, id, comments, { status: "active", likes: 0 })));
 }
 
 /** A comment on its own is the first of a thread that has its number. */
-function listThreads(state: ForgeState, request: ApiRequest, number: number): Answer {
+function threadsOf(
+  state: ForgeState,
+  request: ApiRequest,
+  number: number,
+): ReadonlyMap<number, readonly KeptComment[]> {
   const threads = new Map<number, KeptComment[]>();
   for (const kept of shownComments(state, request, number)) {
-    const id = kept.thread === null ? kept.id : Number(kept.thread);
-    const own = kept.thread === null ? { ...kept, id: 1 } : kept;
-    threads.set(id, [...(threads.get(id) ?? []), own]);
+    const id = Number(kept.thread ?? kept.id);
+    threads.set(id, [...(threads.get(id) ?? []), id === kept.id ? { ...kept, id: 1 } : kept]);
   }
-  return azureList([...threads].map(([id, comments]) => threadShape(state, id, comments, "active")));
+  return threads;
+}
+
+interface SentThread {
+  readonly comments: readonly { readonly content: string }[];
+  readonly status: string;
+  readonly threadContext?: { readonly filePath: string; readonly rightFileStart?: { readonly line: number } };
 }
 
 function addThread(state: ForgeState, request: ApiRequest, number: number): Answer {
-  const { comments, status } = request.body as unknown as { comments: { content: string }[]; status: string };
+  const { comments, status, threadContext } = request.body as unknown as SentThread;
   const body = comments[0]?.content ?? "";
-  const added = addComment(state, { ...request, body: { body } }, number, null);
-  return { status: 200, body: threadShape(state, added.id, [{ ...added, id: 1 }], status) };
+  const line = threadContext?.rightFileStart?.line;
+  const on = line === undefined ? null : { path: (threadContext?.filePath ?? "").slice(1), line, hunk: "" };
+  const added = addComment(state, { ...request, body: { body } }, number, on);
+  if (on === null) beginThread(state, request.place, String(added.id));
+  return { status: 200, body: threadShape(state, added.id, [{ ...added, id: 1 }], { status, likes: 0 }) };
 }
 
 function addReply(state: ForgeState, request: ApiRequest, number: number, thread: string): Answer {
@@ -195,27 +224,8 @@ function readIdentity(state: ForgeState, request: ApiRequest): Answer {
   const people = [...state.facts.values()].flatMap(({ people: known = {} }) => Object.keys(known));
   const login = people.find((name) => guidOf(`person ${name}`) === wanted);
   if (login === undefined) return azureList([]);
-  return azureList([
-    {
-      id: wanted,
-      descriptor: descriptorOf(login),
-      subjectDescriptor: `aad.${wanted}`,
-      providerDisplayName: login,
-      isActive: true,
-      isContainer: false,
-      members: [],
-      memberOf: [],
-      memberIds: [],
-      masterId: wanted,
-      properties: {},
-      resourceVersion: 2,
-      metaTypeId: 0,
-    },
-  ]);
+  return azureList([knownIdentity(login)]);
 }
-
-const descriptorOf = (login: string): string =>
-  `Microsoft.IdentityModel.Claims.ClaimsIdentity;${guidOf("tenant")}\\${login}@example.com`;
 
 function readPermissions(state: ForgeState, { query }: ApiRequest): Answer {
   const token = query.get("token") ?? "";

@@ -17,7 +17,10 @@ export function guidOf(name: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join("-");
 }
 
-export function azureNamesOf(state: ForgeState, { owner, name }: Pick<Place, "owner" | "name">): AzureNames {
+export function azureNamesOf(
+  state: Pick<ForgeState, "facts">,
+  { owner, name }: Pick<Place, "owner" | "name">,
+): AzureNames {
   const upstream = state.facts.get(`${owner}/${name}`)?.forkOf;
   const [collection = "", project = name] = (upstream ?? owner).split("/");
   return { collection, project, repository: upstream === undefined ? name : `${name}.${owner}` };

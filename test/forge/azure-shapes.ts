@@ -1,6 +1,6 @@
 import { azureNamesOf, guidOf, projectIdOf, repositoryIdOf } from "./azure-places.ts";
 import type { ListedCommit } from "./commits.ts";
-import { tokenUser, type ForgeState, type KeptComment, type KeptPullRequest, type Place } from "./state.ts";
+import { tokenUser, type ForgeState, type KeptComment, type KeptPullRequest, type Lines, type Place } from "./state.ts";
 
 // The shapes of Azure DevOps itself: `azure-specs.test.ts` holds them against its published descriptions.
 
@@ -168,7 +168,7 @@ export function threadShape(
   state: ForgeState,
   id: number,
   comments: readonly Omit<KeptComment, "shownFrom">[],
-  status: string,
+  { status, likes }: { readonly status: string; readonly likes: number },
 ) {
   const at = comments[0]?.createdAt ?? began;
   return {
@@ -176,14 +176,24 @@ export function threadShape(
     id,
     publishedDate: at,
     lastUpdatedDate: at,
-    comments: comments.map((comment) => threadCommentShape(state, comment)),
+    comments: comments.map((comment, index) => ({
+      ...threadCommentShape(state, comment),
+      usersLiked: index === 0 ? Array.from({ length: likes }, () => identityShape(state)) : [],
+    })),
     status,
-    threadContext: null,
+    threadContext: contextShape(comments[0]?.lines),
     properties: {},
     identities: null,
     isDeleted: false,
     _links: {},
   };
+}
+
+/** Where a thread is: on lines of the newer file. */
+function contextShape(lines: Lines | undefined) {
+  if (lines === undefined) return null;
+  const at = { line: lines.line, offset: 1 };
+  return { filePath: `/${lines.path}`, leftFileStart: null, leftFileEnd: null, rightFileStart: at, rightFileEnd: at };
 }
 
 export function workItemCommentShape(state: ForgeState, { id, number, body, createdAt }: KeptComment) {
@@ -197,5 +207,29 @@ export function workItemCommentShape(state: ForgeState, { id, number, body, crea
     modifiedBy: identityShape(state),
     modifiedDate: createdAt,
     url: `${state.url}/_apis/wit/workItems/${number}/comments/${id}`,
+  };
+}
+
+/** By which permissions name a person. */
+export const descriptorOf = (login: string): string =>
+  `Microsoft.IdentityModel.Claims.ClaimsIdentity;${guidOf("tenant")}\\${login}@example.com`;
+
+/** A person as the service of identities knows them. */
+export function knownIdentity(login: string) {
+  const id = guidOf(`person ${login}`);
+  return {
+    id,
+    descriptor: descriptorOf(login),
+    subjectDescriptor: `aad.${id}`,
+    providerDisplayName: login,
+    isActive: true,
+    isContainer: false,
+    members: [],
+    memberOf: [],
+    memberIds: [],
+    masterId: id,
+    properties: { Account: { $type: "System.String", $value: `${login}@example.com` } },
+    resourceVersion: 2,
+    metaTypeId: 0,
   };
 }

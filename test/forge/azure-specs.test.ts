@@ -13,6 +13,7 @@ import type { Feedback } from "../../src/forges/feedback.ts";
 import type { Forge } from "../../src/forges/forge.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { guidOf } from "./azure-places.ts";
+import { tipOf } from "./commits.ts";
 import { asAzure } from "./azure-url.ts";
 import { startForge, type TestForge } from "./server.ts";
 
@@ -230,12 +231,18 @@ it("comments, answers, likes, statuses, logs and rights are asked for and answer
   const status = { state: "pending", name: "offstage", description: "Words", url: "https://offstage.example" } as const;
   await feedback.setStatus(address, "a".repeat(40), status, signal());
   expect(await feedback.readLogEnd(address, "5", 100, signal())).toBe("Words\n");
+  const [main, work = ""] = ["main", "work"].map(
+    (branch) => tipOf(forge.pathOf("acme/tools", "answers"), branch) ?? "",
+  );
+  expect(await feedback.parentsOf?.(address, work, signal())).toEqual([main]);
   expect(await feedback.mayWrite(address, { id: guidOf("person ada"), login: "ada" }, signal())).toBe(true);
   expect(exchanges.flatMap(problems)).toEqual([]);
   const wanted = Object.keys(description.operations).map((name) => name.replace(/^(\w+) .*_apis\//u, "$1 "));
   expect(asked()).toEqual(
     expect.arrayContaining(
-      wanted.filter((name) => /threads|labels|reviewers|statuses|builds|identities|accesscontrol|wit\//u.test(name)),
+      wanted.filter((name) =>
+        /threads|labels|reviewers|commits\/|statuses|builds|identities|accesscontrol|wit\//u.test(name),
+      ),
     ),
   );
 });

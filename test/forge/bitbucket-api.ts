@@ -10,7 +10,7 @@ import {
   shortRepositoryShape,
   uuidOf,
 } from "./bitbucket-shapes.ts";
-import { bareOf, bringFrom, commitsOf, isAhead } from "./commits.ts";
+import { bareOf, bringFrom, commitsOf, diffOf, isAhead } from "./commits.ts";
 import { mergeableOf } from "./mergeable.ts";
 import { shownState, tokenUser, type ForgeState, type KeptPullRequest, type Place } from "./state.ts";
 
@@ -48,6 +48,11 @@ export function answerAsBitbucket(state: ForgeState, request: ApiRequest, pulls:
   if (path === "/refs/branches") return listBranches(state, request);
   const feedback = answerFeedbackAsBitbucket(state, request);
   if (feedback !== null) return feedback;
+  const [, from, into] = /^\/diff\/(\w+)\.\.(\w+)$/u.exec(path) ?? [];
+  if (from !== undefined && into !== undefined) {
+    const text = diffOf(bareOf(state, place), from, into, request.query.get("path") ?? "");
+    return { status: 200, headers: { "Content-Type": "text/plain" }, text };
+  }
   if (path.startsWith("/file-conflicts/")) return listConflicts(state, request, pulls);
   const [, id, rest = ""] = /^\/pullrequests\/(\d+)(\/\w+)?$/u.exec(path) ?? [];
   if (id === undefined) {

@@ -7,12 +7,23 @@ import {
   shortRepositoryShape,
   uuidOf,
 } from "./bitbucket-shapes.ts";
-import { addComment, idOf, isThere, logOf, resolveThread, setStatus, shownComments } from "./feedback.ts";
+import {
+  addComment,
+  askForChanges,
+  beginThread,
+  idOf,
+  isThere,
+  logOf,
+  resolveThread,
+  setStatus,
+  shownComments,
+} from "./feedback.ts";
 import { tokenUser, type ForgeState } from "./state.ts";
 
 interface Sent {
   readonly content?: { readonly raw?: string };
   readonly parent?: { readonly id?: number };
+  readonly inline?: { readonly path?: string; readonly to?: number };
 }
 
 /** The part of Bitbucket Cloud's API for answers; null if a request is for none of it. */
@@ -27,6 +38,16 @@ export function answerFeedbackAsBitbucket(state: ForgeState, request: ApiRequest
     if (done.wasResolved) return refusedByBitbucket(409, "Comment has already been resolved.");
     const user = bitbucketAccountShape(tokenUser, String(idOf(tokenUser)));
     return { status: 200, body: { type: "comment_resolution", user, created_on: "2026-01-01T00:00:00.000000+00:00" } };
+  }
+  const [, reviewed] = /^\/pullrequests\/(\d+)\/request-changes$/u.exec(path) ?? [];
+  if (reviewed !== undefined && method === "POST") {
+    if (!askForChanges(state, request, Number(reviewed), ""))
+      return refusedByBitbucket(400, "You can't request changes on your own pull request.");
+    const user = bitbucketAccountShape(state.asking, String(idOf(state.asking)));
+    return {
+      status: 200,
+      body: { type: "participant", user, role: "REVIEWER", approved: false, state: "changes_requested" },
+    };
   }
   const [, sha] = /^\/commit\/(\w+)\/statuses\/build$/u.exec(path) ?? [];
   if (sha !== undefined && method === "POST") return addStatus(state, request, sha);
@@ -65,12 +86,16 @@ function answerComments(state: ForgeState, request: ApiRequest, kind: "issue" | 
     const sorted = request.query.get("sort") === "-created_on" ? found.toReversed() : found;
     return bitbucketPage(request, sorted, 100, (each) => bitbucketCommentShape(place, each));
   }
-  const { content, parent } = request.body as Sent;
+  const { content, parent, inline } = request.body as Sent;
   const thread = parent?.id === undefined ? null : String(parent.id);
   const { threads = [] } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
   if (thread !== null && !threads.includes(thread))
     return refusedByBitbucket(400, "parent: Bad request", { parent: ["Bad request"] });
-  const added = addComment(state, { ...request, body: { body: content?.raw ?? "" } }, number, thread);
+  const { path, to: line } = inline ?? {};
+  const on = path === undefined || line === undefined ? thread : { path, line, hunk: "" };
+  const added = addComment(state, { ...request, body: { body: content?.raw ?? "" } }, number, on);
+  // Each comment can be answered.
+  if (on === null) beginThread(state, place, String(added.id));
   return { status: 201, body: bitbucketCommentShape(place, added) };
 }
 

@@ -117,7 +117,8 @@ export function bitbucketCommentShape({ webUrl, owner, name }: Place, comment: K
     updated_on: comment.createdAt,
     user: bitbucketAccountShape("tester"),
     deleted: false,
-    ...(comment.thread !== null && { parent: { type: "pullrequest_comment", id: Number(comment.thread) } }),
+    ...(comment.thread !== null &&
+      comment.thread !== String(comment.id) && { parent: { type: "pullrequest_comment", id: Number(comment.thread) } }),
     links: { html: { href } },
   };
 }

@@ -56,6 +56,30 @@ export interface ListedCommit {
   readonly date: string;
 }
 
+/** A commit by its name; null: there is none. */
+export function commitOf(bare: string, sha: string): ListedCommit | null {
+  return commitsOf(bare, sha, { baseSha: `${sha}^@` })[0] ?? null;
+}
+
+/** The merge that forges make of a branch and its target to check it, which is on no branch. @throws if the two collide */
+export function mergedForChecks(bare: string, headSha: string, baseSha: string): string {
+  const tree = git(bare, "merge-tree", "--write-tree", baseSha, headSha);
+  const words = ["-m", `Merge ${headSha} into ${baseSha}`];
+  const sha = tree === null ? null : git(bare, "commit-tree", tree, "-p", baseSha, "-p", headSha, ...words);
+  if (sha === null) throw new Error(`${headSha} can't be merged into ${baseSha}`);
+  return sha;
+}
+
+/** What one file is at a commit; null: there is none. */
+export function fileAt(bare: string, sha: string, path: string): string | null {
+  return git(bare, "cat-file", "blob", `${sha}:${path}`);
+}
+
+/** What a pull request changes in one file, as git writes it; empty: nothing. */
+export function diffOf(bare: string, headSha: string, baseSha: string, path: string): string {
+  return git(bare, "diff", "--no-color", `${baseSha}...${headSha}`, "--", path) ?? "";
+}
+
 /** The commits of a pull request, oldest first. */
 export function commitsOf(
   bare: string,

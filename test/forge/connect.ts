@@ -2,7 +2,14 @@ import type { deliveriesOf, Hook } from "./deliveries/deliveries.ts";
 import type { TestForge } from "./server.ts";
 
 /** Where the forge has the API of each dialect that it delivers in. */
-const apis = { github: "/api/v3", gitea: "/api/v1", gitlab: "/api/v4" } as const;
+const apis = {
+  github: "/api/v3",
+  gitea: "/api/v1",
+  gitlab: "/api/v4",
+  bitbucket: "/2.0",
+  bitbucketDataCenter: "/rest/api/latest",
+  azure: "",
+} as const;
 
 /** A forge that an Offstage is connected with. */
 export type ConnectedForge = ReturnType<typeof deliveriesOf> & {

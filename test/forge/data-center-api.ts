@@ -4,11 +4,12 @@ import { dataCenterPage, refusedByDataCenter } from "./data-center-answers.ts";
 import { answerFeedbackAsDataCenter } from "./data-center-feedback.ts";
 import {
   dataCenterCommitShape,
+  dataCenterHunkShape,
   dataCenterPullRequestShape,
   dataCenterRepositoryShape,
   dataCenterUserShape,
 } from "./data-center-shapes.ts";
-import { bareOf, bringFrom, commitsOf, isAhead } from "./commits.ts";
+import { bareOf, bringFrom, commitsOf, diffOf, isAhead } from "./commits.ts";
 import { mergeableOf } from "./mergeable.ts";
 import { shownState, tokenUser, type ForgeState, type KeptPullRequest, type Place } from "./state.ts";
 
@@ -59,6 +60,14 @@ export function answerAsDataCenter(state: ForgeState, request: ApiRequest, pulls
   }
   const feedback = answerFeedbackAsDataCenter(state, request);
   if (feedback !== null) return feedback;
+  const [, ofDiff, file = ""] = /^\/pull-requests\/(\d+)\/diff\/(.+)$/u.exec(path) ?? [];
+  if (ofDiff !== undefined)
+    return showDiff(
+      state,
+      place,
+      pulls.find(({ number }) => number === Number(ofDiff)),
+      file,
+    );
   const [, id, rest = ""] = /^\/pull-requests\/(\d+)(\/\w+)?$/u.exec(path) ?? [];
   if (id === undefined) {
     if (path !== "/pull-requests") return refusedByDataCenter(404, "null for uri", null);
@@ -80,6 +89,21 @@ export function answerAsDataCenter(state: ForgeState, request: ApiRequest, pulls
   if (rest === "" && method === "PUT") return change(state, request, pulls, pull);
   const now = pulls.find(({ number }) => number === pull.number) ?? pull;
   return { status: 200, body: shape(state, place, now) };
+}
+
+/** The change of one file, line by line. */
+function showDiff(state: ForgeState, place: Place, pull: KeptPullRequest | undefined, file: string): Answer {
+  if (pull === undefined) return refusedByDataCenter(404, "The pull request does not exist.", null);
+  const path = decodeURIComponent(file);
+  const text = diffOf(bareOf(state, place), headShaOf(state, place, pull), pull.baseSha, path);
+  const hunks = text
+    .split(/^(?=@@ )/mu)
+    .slice(1)
+    .map(dataCenterHunkShape);
+  const name = { components: path.split("/"), name: path, toString: path };
+  const diffs = text === "" ? [] : [{ source: name, destination: name, hunks, truncated: false }];
+  const hashes = { fromHash: pull.baseSha, toHash: headShaOf(state, place, pull) };
+  return { status: 200, body: { ...hashes, contextLines: 10, whitespace: "SHOW", diffs, truncated: false } };
 }
 
 function shape(state: ForgeState, place: Place, pull: KeptPullRequest) {

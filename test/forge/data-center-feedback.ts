@@ -1,8 +1,25 @@
 import type { Answer, ApiRequest } from "./api-request.ts";
 import { dataCenterPage, refusedByDataCenter } from "./data-center-answers.ts";
 import { dataCenterCommentShape, dataCenterUserShape } from "./data-center-shapes.ts";
-import { addComment, addReaction, feedbackOf, isThere, resolveThread, setStatus, shownComments } from "./feedback.ts";
+import {
+  addComment,
+  addReaction,
+  askForChanges,
+  beginThread,
+  feedbackOf,
+  isThere,
+  reactionsTo,
+  resolveThread,
+  setStatus,
+  shownComments,
+} from "./feedback.ts";
 import { tokenUser, type ForgeState, type KeptComment } from "./state.ts";
+
+interface Sent {
+  readonly text?: string;
+  readonly parent?: { readonly id?: number };
+  readonly anchor?: { readonly path: string; readonly line: number };
+}
 
 /** The part of Bitbucket Data Center's API for answers; null if a request is for none of it. */
 export function answerFeedbackAsDataCenter(state: ForgeState, request: ApiRequest): Answer | null {
@@ -15,6 +32,12 @@ export function answerFeedbackAsDataCenter(state: ForgeState, request: ApiReques
     addReaction(state, request, on, emoticon);
     return { status: 200, body: { emoticon: { shortcut: emoticon }, user: dataCenterUserShape(tokenUser) } };
   }
+  const [, reviewed, slug] = /^\/pull-requests\/(\d+)\/participants\/([^/]+)$/u.exec(path) ?? [];
+  if (reviewed !== undefined && method === "PUT") {
+    if (slug !== state.asking || !askForChanges(state, request, Number(reviewed), ""))
+      return refusedByDataCenter(409, "Authors may not update their status on their own pull request.", null);
+    return { status: 200, body: { user: dataCenterUserShape(slug), role: "REVIEWER", status: "NEEDS_WORK" } };
+  }
   const [, id = "", kind = "", thread] =
     /^\/pull-requests\/(\d+)\/(activities|comments)(?:\/(\d+))?$/u.exec(path) ?? [];
   if (kind === "") return null;
@@ -22,7 +45,7 @@ export function answerFeedbackAsDataCenter(state: ForgeState, request: ApiReques
     return refusedByDataCenter(404, `Pull request ${id} does not exist.`, null);
   const shown = shownComments(state, request, Number(id));
   if (kind === "activities") {
-    const roots = shown.filter((each) => each.thread === null).toReversed();
+    const roots = shown.filter(({ id: own, thread: of }) => of === null || of === String(own)).toReversed();
     return dataCenterPage(request, roots, (each) => activityShape(each, answersTo(shown, each.id)));
   }
   const { threads = [], resolvesNothing } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
@@ -39,27 +62,27 @@ export function answerFeedbackAsDataCenter(state: ForgeState, request: ApiReques
       if ((request.body as { threadResolved?: unknown }).threadResolved === true) resolveThread(state, place, thread);
     }
     const isResolved = resolvesNothing === true ? null : feedbackOf(state, place).resolved.has(thread);
-    const root = {
+    const unsaid = { body: "Words", thread: null, createdAt: "2026-01-01T00:00:00Z", shownFrom: 0 };
+    const root = shown.find((each) => each.id === Number(thread)) ?? {
+      ...unsaid,
       id: Number(thread),
       number: Number(id),
-      body: "Words",
-      thread: null,
-      createdAt: "2026-01-01T00:00:00Z",
     };
-    return {
-      status: 200,
-      body: dataCenterCommentShape({ ...root, shownFrom: 0 }, answersTo(shown, root.id), isResolved),
-    };
+    const reactions = reactionsTo(state, request, `pull-requests/${id}/comments/${thread}`);
+    return { status: 200, body: dataCenterCommentShape(root, answersTo(shown, root.id), { isResolved, reactions }) };
   }
-  const { text = "", parent } = request.body as { text?: string; parent?: { id?: number } };
+  const { text = "", parent, anchor } = request.body as Sent;
   const to = parent?.id === undefined ? null : String(parent.id);
   if (to !== null && !threads.includes(to)) return refusedByDataCenter(404, `No comment ${to}`, null);
-  const added = addComment(state, { ...request, body: { body: text } }, Number(id), to);
+  const begun = anchor === undefined ? to : { path: anchor.path, line: anchor.line, hunk: "" };
+  const added = addComment(state, { ...request, body: { body: text } }, Number(id), begun);
+  // Each comment can be answered.
+  if (begun === null) beginThread(state, place, String(added.id));
   return { status: 201, body: dataCenterCommentShape(added) };
 }
 
 function answersTo(shown: readonly KeptComment[], id: number): readonly KeptComment[] {
-  return shown.filter(({ thread }) => thread === String(id));
+  return shown.filter((each) => each.thread === String(id) && each.id !== id);
 }
 
 function activityShape(comment: KeptComment, answers: readonly KeptComment[]) {

@@ -94,15 +94,18 @@ export function dataCenterCommitShape(commit: ListedCommit) {
   };
 }
 
-/** @param isResolved null: the server is too old to resolve threads */
+/** @param told `isResolved` null: the server is too old to resolve threads */
 export function dataCenterCommentShape(
   comment: KeptComment,
   answers: readonly KeptComment[] = [],
-  isResolved: boolean | null = false,
+  { isResolved, reactions }: { readonly isResolved: boolean | null; readonly reactions: readonly string[] } = {
+    isResolved: false,
+    reactions: [],
+  },
 ): object {
   const at = Date.parse(comment.createdAt);
   return {
-    properties: {},
+    properties: { reactions: reactions.map((shortcut) => ({ emoticon: { shortcut }, users: [] })) },
     id: comment.id,
     version: isResolved === true ? 1 : 0,
     text: comment.body,
@@ -114,4 +117,26 @@ export function dataCenterCommentShape(
     severity: "NORMAL",
     state: "OPEN",
   };
+}
+
+/** A hunk as git writes it, as Data Center answers it: runs of lines of one kind. */
+export function dataCenterHunkShape(hunk: string) {
+  const [header = "", ...written] = hunk.trimEnd().split("\n");
+  const [sourceLine = 0, sourceSpan = 1, destinationLine = 0, destinationSpan = 1] = [
+    ...(/^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/u.exec(header) ?? []),
+  ]
+    .slice(1)
+    .map((number) => (number === undefined ? undefined : Number(number)));
+  let [source, destination] = [sourceLine, destinationLine];
+  const kinds = { "+": "ADDED", "-": "REMOVED", " ": "CONTEXT" } as const;
+  const segments: { type: string; lines: object[]; truncated: boolean }[] = [];
+  for (const line of written) {
+    const type = kinds[line[0] as keyof typeof kinds];
+    if (type === undefined) continue;
+    if (segments.at(-1)?.type !== type) segments.push({ type, lines: [], truncated: false });
+    segments.at(-1)?.lines.push({ source, destination, line: line.slice(1), truncated: false });
+    if (type !== "ADDED") source += 1;
+    if (type !== "REMOVED") destination += 1;
+  }
+  return { context: "", sourceLine, sourceSpan, destinationLine, destinationSpan, segments, truncated: false };
 }

@@ -104,7 +104,17 @@ export function setStatus(state: ForgeState, { place }: ApiRequest, status: Kept
   const key = `${status.sha} ${status.name}`;
   const before = statuses.get(key) ?? null;
   statuses.set(key, status);
+  state.statusSet(place, status);
   return before;
+}
+
+/** Asks for changes as whose request it is. @returns false: nobody may of what is their own */
+export function askForChanges(state: ForgeState, { place }: ApiRequest, number: number, body: string): boolean {
+  const pull = state.pulls.get(`${place.owner}/${place.name}`)?.find((each) => each.number === number);
+  if (pull === undefined || pull.author === state.asking) return false;
+  const { reviews = [] } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+  state.reviewed(place, number, { by: state.asking, body, id: 900 + reviews.length });
+  return true;
 }
 
 /** A person of the forge, by name; null: there is none. */

@@ -1,5 +1,14 @@
 import type { Answer, ApiRequest } from "./api-request.ts";
-import { addComment, isThere, logOf, personOf, resolveThread, setStatus, shownComments } from "./feedback.ts";
+import {
+  addComment,
+  askForChanges,
+  isThere,
+  logOf,
+  personOf,
+  resolveThread,
+  setStatus,
+  shownComments,
+} from "./feedback.ts";
 import { answerJobs, answerReactions } from "./github-form.ts";
 import { userShape } from "./gitea-shapes.ts";
 import { tokenUser, type ForgeState, type KeptComment, type Place } from "./state.ts";
@@ -46,6 +55,11 @@ export function answerFeedbackAsGitea(
       return { status: 404, text: "Not Found\n" };
     return resolveThread(state, place, resolved) === null ? notFound : { status: 204, text: "" };
   }
+  const [, reviewed] = /^\/pulls\/(\d+)\/reviews$/u.exec(path) ?? [];
+  if (reviewed !== undefined && method === "POST")
+    return askForChanges(state, request, Number(reviewed), body["body"] ?? "")
+      ? { status: 200, body: { id: 1, state: "REQUEST_CHANGES" } }
+      : refused(422, "reject your own pull is not allowed");
   const [, to] = /^\/(issues\/(?:comments\/)?\d+)\/reactions$/u.exec(path) ?? [];
   if (to !== undefined) {
     const reaction = { user: userShape(place.webUrl, tokenUser), created_at: began };

@@ -1,5 +1,5 @@
 import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
-import { addComment, isThere, listed, logOf, personOf, setStatus, shownComments } from "./feedback.ts";
+import { addComment, askForChanges, isThere, listed, logOf, personOf, setStatus, shownComments } from "./feedback.ts";
 import { answerJobs, answerReactions } from "./github-form.ts";
 import { userShape } from "./github-shapes.ts";
 import { tokenUser, type ForgeState, type KeptComment, type KeptStatus, type Lines, type Place } from "./state.ts";
@@ -80,6 +80,13 @@ export function answerFeedbackAsGitHub(state: ForgeState, request: ApiRequest, n
     if (thread !== undefined && (!isPulls || !hasThread(state, place, thread))) return notFound;
     const added = addComment(state, request, Number(number), lines ?? thread ?? null);
     return { status: 201, body: (isPulls ? reviewCommentShape : commentShape)(place, added) };
+  }
+  const [, reviewed] = /^\/pulls\/(\d+)\/reviews$/u.exec(path) ?? [];
+  if (reviewed !== undefined && method === "POST") {
+    const words = "Review Can not request changes on your own pull request";
+    return askForChanges(state, request, Number(reviewed), body["body"] ?? "")
+      ? { status: 200, body: { id: 1, state: "CHANGES_REQUESTED" } }
+      : { status: 422, body: { message: "Unprocessable Entity", errors: [words] } };
   }
   const [, to] = /^\/(issues\/\d+|(?:issues|pulls)\/comments\/\d+)\/reactions$/u.exec(path) ?? [];
   if (to !== undefined) {

@@ -11,9 +11,33 @@ export interface GraphQLRequest {
 /** Threads of a page: a pull request with more has several. */
 const pageSize = 100;
 
-/** The two requests about threads of a review that Offstage makes, told apart by what they ask for. */
+/** The requests about reviews and their threads that Offstage makes, told apart by what they ask for. */
 export function answerGraphQL(state: ForgeState, { query, variables }: GraphQLRequest): Answer {
+  if (query.includes("addReaction(")) return react(state, variables);
+  if (query.includes("reviews(")) return listReviews(state, variables);
   return query.includes("resolveReviewThread(") ? resolveById(state, variables) : listThreads(state, variables);
+}
+
+/** Every review that is asked for is there: nothing makes one by the API. */
+function listReviews(state: ForgeState, variables: GraphQLRequest["variables"]): Answer {
+  const { owner, name, number } = variables as { owner: string; name: string; number: number };
+  const key = `${owner}/${name}`;
+  const reviews = state.facts.get(key)?.reviews ?? [];
+  const nodes = reviews.map((review) => ({ id: `PRR_${key}/${number}/${review}`, fullDatabaseId: review }));
+  return { status: 200, body: { data: { repository: { pullRequest: { reviews: { nodes } } } } } };
+}
+
+function react(state: ForgeState, { subjectId, content }: GraphQLRequest["variables"]): Answer {
+  const [, owner = "", name = "", number = "", review = ""] =
+    /^PRR_(.+)\/([^/]+)\/(\d+)\/([^/]+)$/u.exec(String(subjectId)) ?? [];
+  if (state.facts.get(`${owner}/${name}`)?.reviews?.includes(review) !== true)
+    return refused("NOT_FOUND", `Could not resolve to a node with the global id of '${String(subjectId)}'`, {
+      addReaction: null,
+    });
+  feedbackOf(state, { owner, name }).reactions.add(
+    `pulls/${number}/reviews/${review} ${String(content).toLowerCase()}`,
+  );
+  return { status: 200, body: { data: { addReaction: { reaction: { content } } } } };
 }
 
 function listThreads(state: ForgeState, variables: GraphQLRequest["variables"]): Answer {

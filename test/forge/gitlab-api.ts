@@ -8,7 +8,7 @@ import {
   type Answer,
   type ApiRequest,
 } from "./api-request.ts";
-import { bareOf, bringFrom, commitsOf } from "./commits.ts";
+import { bareOf, bringFrom, commitOf, commitsOf } from "./commits.ts";
 import { answerFeedbackAsGitLab } from "./gitlab-feedback.ts";
 import {
   gitLabBranchShape,
@@ -53,6 +53,12 @@ export function answerAsGitLab(state: ForgeState, request: ApiRequest, pulls: Ke
   }
   const [, branch] = /^\/repository\/branches\/([^/]+)$/u.exec(path) ?? [];
   if (branch !== undefined) return showBranch(state, request, decodeURIComponent(branch));
+  const [, sha] = /^\/repository\/commits\/(\w+)$/u.exec(path) ?? [];
+  if (sha !== undefined) {
+    const commit = commitOf(bareOf(state, place), sha);
+    if (commit === null) return refusedByGitLab(404, "404 Commit Not Found");
+    return { status: 200, body: gitLabCommitShape(place, commit) };
+  }
   const feedback = answerFeedbackAsGitLab(state, request, (text) => described(state, text).body);
   if (feedback !== null) return feedback;
   const [, iid, commits] = /^\/merge_requests\/(\d+)(\/commits)?$/u.exec(path) ?? [];
@@ -142,7 +148,7 @@ function change(state: ForgeState, request: ApiRequest, pull: KeptPullRequest): 
 
 /** GitLab carries out the quick actions of a description, and takes them out of it. */
 function described(state: ForgeState, description: string): { readonly body: string } {
-  const action = /^\/(?:merge|assign|close|label|approve|target_branch)(?: .*)?$/gmu;
+  const action = /^\/(?:merge|assign|assign_reviewer|close|label|approve|submit_review|target_branch)(?: .*)?$/gmu;
   state.quickActions.push(...(description.match(action) ?? []));
   return { body: description.replaceAll(action, "").trim() };
 }

@@ -2,6 +2,7 @@ import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
 import {
   addComment,
   addReaction,
+  askForChanges,
   feedbackOf,
   idOf,
   isThere,
@@ -14,6 +15,7 @@ import {
   setStatus,
   shownComments,
 } from "./feedback.ts";
+import { changePull } from "./pull-request-fields.ts";
 import { gitLabUserShape } from "./gitlab-shapes.ts";
 import { tokenUser, type ForgeState, type KeptComment, type Lines, type Place } from "./state.ts";
 
@@ -77,6 +79,11 @@ export function answerFeedbackAsGitLab(
     if (thread !== undefined && !isOfComment && facts.threads?.includes(thread) !== true)
       return refused(404, "404 Discussion Not Found");
     const text = carriedOut(body["body"] ?? "");
+    // Of commands alone it makes no note.
+    if (text === "") {
+      carryOut(state, request, Number(iid));
+      return { status: 202, body: { commands_changes: {}, summary: ["Done."] } };
+    }
     const added = addComment(state, { ...request, body: { body: text } }, Number(iid), thread ?? null);
     return { status: 201, body: noteShape(place, added, isIssue) };
   }
@@ -145,6 +152,16 @@ export function answerFeedbackAsGitLab(
   const user = gitLabUserShape(place.webUrl, person.login, person.id);
   const member = { access_level: roles[person.permission], created_at: began, expires_at: null };
   return { status: 200, body: { ...user, ...member, membership_state: "active" } };
+}
+
+/** Only who is a reviewer has a say. */
+function carryOut(state: ForgeState, request: ApiRequest, number: number): void {
+  const { place, body } = request;
+  if (body["body"] === "/assign_reviewer me")
+    changePull(state, place, number, ({ reviewers }) => ({ reviewers: [...(reviewers ?? []), state.asking] }));
+  const pull = state.pulls.get(`${place.owner}/${place.name}`)?.find((each) => each.number === number);
+  if (body["body"] === "/submit_review requested_changes" && pull?.reviewers?.includes(state.asking) === true)
+    askForChanges(state, request, number, "");
 }
 
 /** A status that is the same already is no transition. */

@@ -158,6 +158,15 @@ describe("the test forge answers as GitLab's description says, with the fields t
     expect(problems(`GET ${project}/protected_branches`, 200, rules.body, ["name", ...fields])).toEqual([]);
   });
 
+  it("when one commit is read, as it is described in a list", async () => {
+    const branch = await call("GET", "/repository/branches/main");
+    const { id } = (branch.body as { commit: { id: string } }).commit;
+    const read = await call("GET", `/repository/commits/${id}`);
+    expect([read.status, wrongIn("API_Entities_Commit", read.body)]).toEqual([200, []]);
+    expect(read.body).toHaveProperty("parent_ids");
+    expect((await call("GET", `/repository/commits/${"f".repeat(40)}`)).status).toBe(404);
+  });
+
   it("when a fork is made, and a merge request is opened from there", async () => {
     const fork = await call("POST", "/fork", {});
     expect([fork.status, problems(`POST ${project}/fork`, 201, fork.body)]).toEqual([201, []]);
@@ -177,9 +186,11 @@ describe("the test forge answers as GitLab's description says, with the fields t
 });
 
 /** What is wrong with a note: of calls for notes GitLab describes the answer alone. */
-function wrongInNote(note: unknown): readonly string[] {
-  const validate = ajv.compile({ $ref: "#/definitions/API_Entities_Note", definitions: description.definitions });
-  validate(note);
+const wrongInNote = (note: unknown): readonly string[] => wrongIn("API_Entities_Note", note);
+
+function wrongIn(entity: string, answer: unknown): readonly string[] {
+  const validate = ajv.compile({ $ref: `#/definitions/${entity}`, definitions: description.definitions });
+  validate(answer);
   return (validate.errors ?? []).map(
     ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
   );

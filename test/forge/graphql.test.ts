@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
-import { graphqlUrlOf, resolveMutation, threadsQuery } from "../../src/forges/github/review-threads.ts";
+import { graphqlUrlOf } from "../../src/forges/github/graphql.ts";
+import { reactionMutation, reviewsQuery } from "../../src/forges/github/review-reactions.ts";
+import { resolveMutation, threadsQuery } from "../../src/forges/github/review-threads.ts";
 import { startForge } from "./server.ts";
 
 /** GitHub's published GraphQL schema, as far as Offstage asks for it: see `prune-graphql.ts`. */
@@ -93,7 +95,7 @@ it("what is asked of GitHub's GraphQL API is in its schema, and answered so by t
   await using forge = await disposableForge();
   await forge.createRepository("acme", "shop", { "a.txt": "a\n" });
   await forge.commit("acme", "shop", "work", { "b.txt": "b\n" });
-  forge.describe("acme", "shop", { threads: ["77"] });
+  forge.describe("acme", "shop", { threads: ["77"], reviews: ["9"] });
   const headers = { Authorization: `Bearer ${forge.token}` };
   const body = JSON.stringify({ head: "work", base: "main", title: "Work" });
   await fetch(`${forge.apiUrl}/repos/acme/shop/pulls`, { method: "POST", headers, body });
@@ -107,6 +109,12 @@ it("what is asked of GitHub's GraphQL API is in its schema, and answered so by t
   const resolved = await ask(resolveMutation, { threadId });
   expect(problems(resolveMutation, resolved)).toEqual([]);
   expect(resolved).toEqual({ resolveReviewThread: { thread: { isResolved: true } } });
+  const reviews = await ask(reviewsQuery, { owner: "acme", name: "shop", number: 1 });
+  expect(problems(reviewsQuery, reviews)).toEqual([]);
+  const [, subjectId] = /"id":"([^"]+)"/u.exec(JSON.stringify(reviews)) ?? [];
+  const reacted = await ask(reactionMutation, { subjectId, content: "EYES" });
+  expect(problems(reactionMutation, reacted)).toEqual([]);
+  expect(reacted).toEqual({ addReaction: { reaction: { content: "EYES" } } });
 });
 
 async function disposableForge() {

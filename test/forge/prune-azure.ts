@@ -38,6 +38,8 @@ const operations = [
   ["git", "post", `${pullRequest}/labels`],
   ["git", "put", `${pullRequest}/reviewers/{reviewerId}`],
   ["git", "post", `${repository}/commits/{commitId}/statuses`],
+  ["git", "get", `${repository}/commits/{commitId}`],
+  ["git", "get", `${repository}/items`],
   ["git", "get", `${repository}/refs`],
   ["build", "get", `${build}/timeline/{timelineId}`],
   ["build", "get", `${build}/logs/{logId}`],

@@ -1,8 +1,8 @@
 import type { Answer, ApiRequest } from "./api-request.ts";
 import { azureList, refusedByAzure } from "./azure-answers.ts";
 import { guidOf } from "./azure-places.ts";
-import { identityShape } from "./azure-shapes.ts";
-import { idOf } from "./feedback.ts";
+import { identityShape, knownIdentity } from "./azure-shapes.ts";
+import { askForChanges, idOf } from "./feedback.ts";
 import { userShape as giteaUserShape } from "./gitea-shapes.ts";
 import { userShape } from "./github-shapes.ts";
 import { gitLabUserShape } from "./gitlab-shapes.ts";
@@ -16,7 +16,7 @@ export function peopleOf(state: ForgeState, { owner, name }: Pick<Place, "owner"
 }
 
 /** Changes a pull request. @returns null: there is none */
-function changePull(
+export function changePull(
   state: ForgeState,
   { owner, name }: Pick<Place, "owner" | "name">,
   number: number,
@@ -198,7 +198,8 @@ export function assignAtGitea(
 }
 
 /** The calls of Azure DevOps for labels and reviewers; null if a request is for none of it. */
-export function answerFieldsAsAzure(state: ForgeState, { place, method, path, body }: ApiRequest): Answer | null {
+export function answerFieldsAsAzure(state: ForgeState, request: ApiRequest): Answer | null {
+  const { place, method, path, body } = request;
   const [, number, field, id] = /^\/pullRequests\/(\d+)\/(labels|reviewers)(?:\/([^/]+))?$/u.exec(path) ?? [];
   if (number === undefined) return null;
   if (field === "labels" && method === "POST") {
@@ -210,7 +211,9 @@ export function answerFieldsAsAzure(state: ForgeState, { place, method, path, bo
   if (login === undefined || method !== "PUT")
     return refusedByAzure(400, `TF401190: The identity ${id} is not valid.`, "GitArgumentException");
   changePull(state, place, Number(number), (pull) => ({ reviewers: together(pull.reviewers, [login]) }));
-  return { status: 200, body: azureReviewer(state, login) };
+  const vote = Number(body["vote"] ?? 0);
+  if (vote < 0) askForChanges(state, request, Number(number), "");
+  return { status: 200, body: { ...azureReviewer(state, login), vote } };
 }
 
 /** A reviewer as Azure DevOps shows one. */
@@ -223,8 +226,7 @@ export function findAtAzure({ facts }: ForgeState, { query }: ApiRequest): Answe
   const wanted = query.get("filterValue");
   if (wanted === null) return null;
   const all = [...facts.values()].flatMap(({ people = {} }) => Object.keys(people));
-  const found = [...new Set(all)].filter((login) => login === wanted);
-  return azureList(
-    found.map((login) => ({ id: guidOf(`person ${login}`), providerDisplayName: login, isActive: true })),
-  );
+  // It finds by the beginning of a name, too.
+  const found = [...new Set(all)].filter((login) => `${login}@example.com`.startsWith(wanted));
+  return azureList(found.map(knownIdentity));
 }

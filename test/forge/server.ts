@@ -161,6 +161,8 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     feedback: new Map(),
     lfs,
     commented: () => undefined,
+    statusSet: () => undefined,
+    reviewed: () => undefined,
     pushed: () => undefined,
     edited: () => undefined,
     ended: () => undefined,
@@ -250,7 +252,9 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     },
     deliverTo(hooks) {
       const deliveries = deliveriesOf(state, hooks);
-      state.commented = (place, comment) => deliveries.commented(place, comment, tokenUser);
+      state.commented = (place, comment) => deliveries.commented(place, comment, state.asking);
+      state.statusSet = deliveries.statusSet;
+      state.reviewed = deliveries.review;
       state.edited = deliveries.edited;
       state.ended = deliveries.ended;
       state.pushed = (place, branch, before, after, by = tokenUser) => {

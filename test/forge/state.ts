@@ -118,6 +118,8 @@ export interface RepositoryFacts {
   readonly issues?: readonly number[];
   /** Ids of threads in reviews. */
   readonly threads?: readonly string[];
+  /** Ids of reviews. */
+  readonly reviews?: readonly string[];
   /** Whether the forge is too old to resolve a thread. */
   readonly resolvesNothing?: boolean;
   /** What people may do, by their name. */
@@ -185,6 +187,14 @@ export interface KeptStatus {
   readonly state: string;
   readonly description: string;
   readonly url: string;
+}
+
+/** A review that asks for changes. */
+export interface KeptReview {
+  readonly by: string;
+  /** Only GitHub's and Gitea's reviews have words of their own. */
+  readonly body: string;
+  readonly id: number;
 }
 
 /** A run of CI that ended. */
@@ -255,8 +265,12 @@ export interface ForgeState {
   /** What GitLab was made to do by lines of texts. */
   readonly quickActions: string[];
   readonly lfs: LfsState;
-  /** Called with each comment that Offstage posts. */
+  /** Called with each comment that is posted by the API. */
   commented: (place: Place, comment: KeptComment) => void;
+  /** Called with each status that was set. */
+  statusSet: (place: Place, status: KeptStatus) => void;
+  /** Called with each review that asks for changes. */
+  reviewed: (place: Place, number: number, review: KeptReview) => void;
   /** Called with each branch that was pushed to, by whoever has the token if nobody is named. */
   pushed: (place: Place, branch: string, before: string | null, after: string, by?: string) => void;
   /** Called with each pull request whose text was changed, and the text before. */

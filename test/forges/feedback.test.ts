@@ -13,6 +13,7 @@ import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
 import { guidOf } from "../forge/azure-places.ts";
 import { asAzure } from "../forge/azure-url.ts";
+import { mergedForChecks, tipOf } from "../forge/commits.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import type { RepositoryFacts } from "../forge/state.ts";
@@ -70,10 +71,19 @@ async function setting(create: (token?: string) => Forge, facts: RepositoryFacts
   const address = parseRepositoryUrl(forge.kind === "azure" ? asAzure(url) : url) as RepositoryAddress;
   await forge.openPullRequest(address, { head: "work", target: "main", title: "Work", body: "" }, signal);
   const said = () => server.feedback("acme", name);
-  return { address, signal, feedback: forge.feedback as Feedback, said };
+  return { address, signal, feedback: forge.feedback as Feedback, said, bare: server.pathOf("acme", name) };
 }
 
 describe.each(adapters)("on %s", (kind, create) => {
+  it("the parents of the merge that a pull request's checks are of are read, if they are of such", async () => {
+    const { address, signal, feedback, bare } = await setting(create);
+    const [main = "", work = ""] = ["main", "work"].map((branch) => tipOf(bare, branch) ?? "");
+    const merged = mergedForChecks(bare, work, main);
+    const isChecked = kind === "Azure DevOps" || kind === "GitLab";
+    expect(await feedback.parentsOf?.(address, merged, signal)).toEqual(isChecked ? [main, work] : undefined);
+    expect(await feedback.parentsOf?.(address, "f".repeat(40), signal)).toEqual(isChecked ? [] : undefined);
+  });
+
   // Data Center has no issues.
   it.each(kind === "Data Center" ? [pull] : [pull, issue])(
     "a comment on $kind is posted once, however often it is asked for",
@@ -174,6 +184,18 @@ describe.each(adapters)("on %s", (kind, create) => {
     expect(said().comments).toMatchObject([{ number: 1, thread: kind === "Gitea" ? null : "77" }]);
   });
 
+  // On Gitea it is a comment on the pull request in any case.
+  it.skipIf(kind === "Gitea")(
+    "an answer to a thread that is gone is refused for good, so that it can be said elsewhere",
+    async () => {
+      const { address, signal, feedback, said } = await setting(create);
+      const reply = feedback.reply(address, { subject: pull, id: "404" }, comment("Done in abc."), signal);
+      await expect(reply).rejects.toMatchObject({ retryable: false });
+      await expect(reply).rejects.not.toMatchObject({ code: "repository_access_denied" });
+      expect(said().comments).toEqual([]);
+    },
+  );
+
   it("a thread of a review is resolved, and stays so", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const thread = { subject: pull, id: "77" };
@@ -196,6 +218,26 @@ describe.each(adapters)("on %s", (kind, create) => {
     });
   });
 
+  it("what a comment is on is read where deliveries don't say it: the lines, and the change to them", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const lines = { path: "b.txt", line: 1, hunk: "" };
+    const now = new Date().toISOString();
+    said().comments.push({ id: 77, number: 1, body: "Hm.", thread: "77", createdAt: now, shownFrom: 0, lines });
+    const on = { number: 1, threadId: "77", path: "b.txt", line: 1 };
+    const place = (hunk: string) => ({ path: "b.txt", line: 1, hunk });
+    const known = {
+      "Azure DevOps": place("@@ -1,1 +1,1 @@\n b"),
+      Bitbucket: place("@@ -0,0 +1 @@\n+b"),
+      "Data Center": place("@@ -0,0 +1,1 @@\n+b"),
+    };
+    expect(await feedback.readPlace?.(address, on, signal)).toEqual(known[kind as keyof typeof known]);
+    // Azure DevOps says it by the thread alone, the others by the delivery's path.
+    const bare = { number: 1, threadId: "404", path: null, line: null };
+    expect((await feedback.readPlace?.(address, bare, signal)) ?? null).toBeNull();
+    const elsewhere = { ...on, threadId: "404", path: "a.txt" };
+    expect((await feedback.readPlace?.(address, elsewhere, signal))?.hunk ?? null).toBeNull();
+  });
+
   it("a reaction that is there stays", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const targets = [
@@ -203,7 +245,14 @@ describe.each(adapters)("on %s", (kind, create) => {
       { subject: pull, commentId: kind === "Azure DevOps" ? "77.1" : "77", isOnLines: true },
       { subject: issue, commentId: "78", isOnLines: false },
     ];
-    for (const target of [...targets, ...targets]) await feedback.react(address, target, "eyes", signal);
+    const done: boolean[] = [];
+    for (const target of [...targets, ...targets]) done.push(await feedback.react(address, target, "eyes", signal));
+    const [toPull, toLines, toIssue] = {
+      "Azure DevOps": [false, true, true],
+      Bitbucket: [false, false, false],
+      "Data Center": [false, true, false],
+    }[kind] ?? [true, true, true];
+    expect(done).toEqual([toPull, toLines, toIssue, toPull, toLines, toIssue]);
     await feedback.react(address, { subject: issue, commentId: null, isOnLines: false }, "+1", signal);
     expect([...said().reactions]).toEqual(
       {
@@ -223,6 +272,14 @@ describe.each(adapters)("on %s", (kind, create) => {
         "Data Center": ["pull-requests/1/comments/77 eyes"],
       }[kind],
     );
+  });
+
+  it.runIf(kind === "GitHub")("a review's own words get the reaction, by GraphQL", async () => {
+    const { address, signal, feedback, said } = await setting(create, { reviews: ["8", "9"] });
+    const to = (reviewId: string) => ({ subject: pull, commentId: null, isOnLines: false, reviewId });
+    for (let time = 0; time < 2; time += 1) expect(await feedback.react(address, to("9"), "eyes", signal)).toBe(true);
+    expect([...said().reactions]).toEqual(["pulls/1/reviews/9 eyes"]);
+    await expect(feedback.react(address, to("10"), "eyes", signal)).rejects.toMatchObject({ retryable: false });
   });
 
   it("the last status of a name counts", async () => {
@@ -276,6 +333,18 @@ describe.each(adapters)("on %s", (kind, create) => {
     // Somebody else has the name by now.
     expect(await mayWrite("ada", idIn("stranger"))).toBe(false);
   });
+});
+
+it("Azure DevOps tells by the unique name alone who may write, as deliveries of work items name people", async () => {
+  const people = { ada: "write", "ada.b": "write", bo: "read" } as const;
+  const { address, signal, feedback } = await setting(azure, { people });
+  const mayWrite = (login: string) => feedback.mayWrite(address, { id: "", login }, signal);
+  expect(await mayWrite("ada@example.com")).toBe(true);
+  expect(await mayWrite("ADA.B@example.com")).toBe(true);
+  expect(await mayWrite("bo@example.com")).toBe(false);
+  // What a search finds by a part of a name, or by the name that is shown, is nobody's account.
+  expect(await mayWrite("ada")).toBe(false);
+  expect(await mayWrite("ada@example.co")).toBe(false);
 });
 
 it.each([

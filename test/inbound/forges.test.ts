@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { automationStatusName } from "../../src/domain/automations/automation-file.ts";
 import { forgeEventSchema } from "../../src/domain/automations/forge-event.ts";
 import { InvalidInputError } from "../../src/domain/errors/errors.ts";
 import { deliveringForges, readerOf } from "../../src/inbound/forges/readers.ts";
@@ -53,6 +54,23 @@ test.each(documented.map((sample) => [sample.forge, sample.title, sample] as con
     expect(read(sample).events.map(({ name }) => name)).toEqual(sample.names);
   },
 );
+
+test("a status has the name that it was set with, by which Offstage's own is known", () => {
+  const name = automationStatusName;
+  const set = (title: string, forge: Sample["forge"], change: (payload: Record<string, unknown>) => object) => {
+    const found = all.find((each) => each.forge === forge && each.title.includes(title));
+    if (found === undefined) throw new Error(`no sample ${title}`);
+    const payload = { ...found.payload, ...change(found.payload as Record<string, unknown>) };
+    const { checks } = forgeEventSchema.parse(read({ ...found, payload }).events[0]?.event);
+    return [checks?.kind, checks?.name];
+  };
+  expect(set(" status ", "github", () => ({ context: name, state: "failure" }))).toEqual(["status", name]);
+  expect(set("a status failed", "gitea", () => ({ context: name }))).toEqual(["status", name]);
+  const ofBitbucket = (payload: Record<string, unknown>) => ({
+    commit_status: { ...(payload["commit_status"] as object), key: name, name },
+  });
+  expect(set("repo:commit_status_created", "bitbucket", ofBitbucket)).toEqual(["status", name]);
+});
 
 test("the same delivery under another id has the same content", () => {
   for (const sample of all) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
+import { inRepositoryOf } from "../../src/inbound/forges/azure-work-items.ts";
 import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { delivered, type Sample } from "./deliveries.ts";
 import { azureSamples } from "./samples/azure.ts";
@@ -54,6 +55,17 @@ describe("GitLab", () => {
   test("a review that asks for changes is the reviewer's", () => {
     const [told] = tell("merge request: changes asked for");
     expect(told?.event.review).toMatchObject({ state: "changesRequested", author: { login: "rita" } });
+  });
+  test("what not everybody may read is told as confidential: an issue, a comment on one, an internal comment", () => {
+    const onIssue = "note: on an issue, before 16.11";
+    const isConfidential = (title: string, changes: Json = {}) => tell(title, changes)[0]?.event.confidential;
+    expect(isConfidential("issue: labelled")).toBe(false);
+    expect(isConfidential("issue: labelled", { object_attributes: { confidential: true } })).toBe(true);
+    expect(isConfidential("issue: labelled", { event_type: "confidential_issue" })).toBe(true);
+    expect(isConfidential(onIssue)).toBe(false);
+    expect(isConfidential(onIssue, { event_type: "confidential_note" })).toBe(true);
+    expect(isConfidential(onIssue, { issue: { confidential: true } })).toBe(true);
+    expect(isConfidential("note: on a line", { object_attributes: { internal: true } })).toBe(true);
   });
   test("a fork's branch is not taken for ours", () => {
     const fork = { merge_request: { source_project_id: 16, source_branch: "main" } };
@@ -220,6 +232,45 @@ describe("Azure DevOps", () => {
     const elsewhere = { resource: { comment: { _links: { threads: { href } } } } };
     expect(keys(tell(title, elsewhere))).not.toEqual(keys(tell(title)));
   });
+  test("a work item is about the repository of its project's name, and its people are known by their names alone", () => {
+    const url = "https://dev.azure.com/fabrikam/Fabrikam/_git/Fabrikam";
+    const [told] = tell("workitem.commented");
+    expect(told?.event).toMatchObject({
+      repository: { url, fullName: "Fabrikam/Fabrikam" },
+      comment: { author: { id: "", login: "rita@example.com" }, body: "@offstage please mend this" },
+    });
+    expect(tell("a work item commented on by a person with an id")[0]?.event.comment?.author).toEqual({
+      id: "2ea2d095-48f9-4cd6-9966-62f6f574096c",
+      login: "rita@example.com",
+      isBot: false,
+    });
+    expect(tell("workitem.updated")[0]?.event.repository?.url).toBe(url);
+    const where = (resource: Json, more: Json = {}) =>
+      tell("workitem.created", { resource, ...more })[0]?.event.repository;
+    expect(
+      where({ url: "https://dev.azure.com/fabrikam/be9b3917-87e6-42a4-a549-2bc06a7a878f/_apis/wit/workItems/5" })?.url,
+    ).toBe(url);
+    expect(where({ url: "https://fabrikam.visualstudio.com/DefaultCollection/_apis/wit/workItems/5" })?.url).toBe(
+      "https://fabrikam.visualstudio.com/DefaultCollection/Fabrikam/_git/Fabrikam",
+    );
+    const collection = { baseUrl: "https://azure.example/tfs/Main/" };
+    expect(where({ fields: { "System.TeamProject": "A shop" } }, { resourceContainers: { collection } })?.url).toBe(
+      "https://azure.example/tfs/Main/A%20shop/_git/A%20shop",
+    );
+    expect(where({ fields: { "System.TeamProject": null } })).toBeNull();
+  });
+  test("a work item is about the repository that the connection names for its project", () => {
+    const sample = azureSamples.find(({ title }) => title === "workitem.created") as Sample;
+    const [told] = readerOf("azure").read(delivered(sample)).events;
+    const of = (map: Record<string, string> | null) =>
+      told === undefined ? null : (inRepositoryOf(told, map).event as unknown as ForgeEvent).repository;
+    expect(of({ fabrikam: "back end" })).toMatchObject({
+      url: "https://dev.azure.com/fabrikam/Fabrikam/_git/back%20end",
+      fullName: "Fabrikam/back end",
+    });
+    expect(of({ Other: "app" })?.fullName).toBe("Fabrikam/Fabrikam");
+    expect(of(null)?.fullName).toBe("Fabrikam/Fabrikam");
+  });
   test("a comment on a work item has its own id if the server names it", () => {
     expect(tell("workitem.commented")[0]?.event.comment).toMatchObject({ id: "4" });
     const named = { resource: { commentVersionRef: { commentId: 54_321, version: 1 } } };
@@ -229,6 +280,19 @@ describe("Azure DevOps", () => {
   test("a vote is that of the reviewer whom the message names", () => {
     const [told] = tell("Rita approved pull request 1 (Fix the login) in Fabrikam");
     expect(told?.event).toMatchObject({ actor: { login: "rita@example.com" }, review: { state: "approved" } });
+  });
+  test("a pull request's build is of the commit that was merged to be built, as far as the delivery says it", () => {
+    const ofMerge = { sourceBranch: "refs/pull/7/merge", sourceVersion: "b".repeat(40) };
+    const shaOf = (resource: Json): string | undefined => tell("build.complete", { resource })[0]?.event.checks?.sha;
+    expect(shaOf(ofMerge)).toBe("b".repeat(40));
+    const triggerInfo = { "pr.number": "7", "pr.sourceSha": "a".repeat(40) };
+    expect(shaOf({ ...ofMerge, triggerInfo })).toBe("a".repeat(40));
+    const parameters = JSON.stringify({
+      "system.pullRequest.pullRequestId": "7",
+      "system.pullRequest.sourceCommitId": "c".repeat(40),
+    });
+    expect(shaOf({ ...ofMerge, triggerInfo: {}, parameters })).toBe("c".repeat(40));
+    expect(shaOf({ ...ofMerge, triggerInfo: { "pr.sourceSha": 1 }, parameters: "{" })).toBe("b".repeat(40));
   });
   test("a build is about its branch, or its pull request", () => {
     const [told] = tell("build.complete");

@@ -135,12 +135,12 @@ async function forgeRun(settings: object = { reply: "subject" }) {
     [connectionId, organizationId, `https://git.example.com/${connectionId}`],
   );
   const place = { service: "forge", connectionId, repositoryId, subject: { kind: "issue", number: 7 } } as const;
-  const start = async (): Promise<string> => {
+  const start = async (threadId: string | null = null): Promise<string> => {
     const id = crypto.randomUUID();
     await createJobs(database, [{ id, organizationId, automationId, priority: 5, payload: {}, triggerId }]);
     const session = newSession({ prompt: "Work", repositories: [], sandboxed: true, automationId, jobId: id });
     const { id: sessionId } = await createSession(database, organizationId, session);
-    const note = { jobId: id, sessionId, target: place };
+    const note = { jobId: id, sessionId, target: place, threadId };
     await noteForgeReply(pool, note);
     await noteForgeReply(pool, note);
     await begin(await requireClaim(database));
@@ -172,6 +172,24 @@ test("of a run that a forge's event started, the result is said once, and nothin
   );
 });
 
+test("of what not everybody may read, the result is said in its thread alone", async () => {
+  const { start } = await forgeRun();
+  const [open, internal] = [await start(), await start("d1")];
+  for (const id of [open, internal]) await move(id, "completed", { summary: "Done." });
+  await say();
+  const { rows } = await database.pool.query<{ sessionId: string; action: object }>(
+    `select session_id as "sessionId", action from answer where session_id = any($1) order by number`,
+    [[open, internal]],
+  );
+  const subject = { kind: "issue", number: 7 };
+  expect(new Map(rows.map(({ sessionId, action }) => [sessionId, action]))).toEqual(
+    new Map([
+      [open, { kind: "comment", subject }],
+      [internal, { kind: "reply", thread: { subject, id: "d1" } }],
+    ]),
+  );
+});
+
 test("nothing is said on a forge for a trigger that does not say so or no longer does, or of a connection that is gone", async () => {
   const silent = await forgeRun({});
   const changed = await forgeRun();
@@ -191,7 +209,7 @@ test("nothing is said on a forge for a trigger that does not say so or no longer
 
 test(`at one issue no more than ${mostRepliesOfSubject} results are said`, async () => {
   const { start } = await forgeRun();
-  for (let count = 0; count < mostRepliesOfSubject + 2; count += 1) await start();
+  for (let count = 0; count < mostRepliesOfSubject + 2; count += 1) await start(count % 2 === 0 ? null : `d${count}`);
   const { rows } = await database.pool.query<{ count: number }>(
     "select count(*)::integer as count from session_reply join session on session.id = session_id where organization_id = $1",
     [organizationId],

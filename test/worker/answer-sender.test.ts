@@ -168,6 +168,40 @@ test("a comment, a reply, a reaction and a status arrive, and comments are known
   );
 });
 
+test("where a forge has no reactions, a short comment in the thread is the sign, once, and one for several", async () => {
+  await openPullRequest();
+  const subject = { kind: "pullRequest", number: 1 } as const;
+  const bitbucket = { kind: "bitbucket", webUrl: forge.url, apiUrl: `${forge.url}/2.0`, token: forge.token } as const;
+  const forges: OwnForges = {
+    ...forgesOf([{ settings: bitbucket, forge: createForge(bitbucket) }]),
+    secrets: () => [secret],
+  };
+  await start({ forgesOf: () => Promise.resolve(forges) });
+  const seen = (commentId: string | null, isMinor: boolean) =>
+    queue({
+      action: { kind: "reaction", target: { subject, commentId, isOnLines: false }, reaction: "eyes", isMinor },
+      text: "",
+    });
+  const [one, other, minor] = [await seen("77", false), await seen(null, false), await seen("77", true)];
+  for (const key of [one, other, minor]) await until(key, "sent");
+  const shown = () => said().comments.map(({ body, thread }) => [thread, body.split("\n")[0]]);
+  expect(new Set(shown())).toEqual(
+    new Set([
+      [null, "Seen."],
+      ["77", "Seen."],
+    ]),
+  );
+  expect(shown()).toHaveLength(2);
+  // As if its worker had died before it could record that; and it is known as ours.
+  await database.pool.query("update answer set status = 'pending', next_attempt_at = now() where key = $1", [one]);
+  database.notify(answersChannel, "");
+  await until(one, "sent");
+  expect(shown()).toHaveLength(2);
+  const { external_id: commentId } = await read(one);
+  const asSeen = { organizationId, repositoryId, body: "Seen.", commentId: commentId ?? "" };
+  expect(await isOwnComment(database.pool, asSeen)).toBe(true);
+});
+
 test("two workers never send one twice", async () => {
   await start();
   await start();
@@ -198,6 +232,42 @@ test("what is said in one place keeps its order, and a state of a commit is neve
       .comments.slice(1)
       .map(({ body }) => body.split("\n")[0]),
   ).toEqual(keys.map((_, index) => `Answer ${index}.`));
+});
+
+test("an answer whose thread is gone is a comment that says so, once, unless not everybody may read it", async () => {
+  await openPullRequest();
+  const subject = { kind: "pullRequest", number: 1 } as const;
+  const otherwise = "To a comment on `a.txt, line 3` that is not there any more:";
+  const replies = (id: string, words?: string | null) =>
+    queue({
+      action: { kind: "reply", thread: { subject, id }, ...(words !== undefined && { otherwise: words }) },
+      text: "Done in abc.",
+    });
+  const [there, gone, confidential, ofBefore] = [
+    await replies("77", otherwise),
+    await replies("404", otherwise),
+    await replies("405", null),
+    await replies("406"),
+  ];
+  await start();
+  await until(there, "sent");
+  await until(gone, "sent");
+  await until(confidential, "refused");
+  await until(ofBefore, "refused");
+  const shown = () => said().comments.map(({ body, thread }) => [thread, body.split("\n<!--")[0]]);
+  expect(shown()).toEqual(
+    expect.arrayContaining([
+      ["77", "Done in abc."],
+      [null, `${otherwise}\n\nDone in abc.`],
+    ]),
+  );
+  expect(shown()).toHaveLength(2);
+  expect(await read(gone)).toMatchObject({ id_scope: "conversation" });
+  // As if its worker had died before it could record that.
+  await database.pool.query("update answer set status = 'pending', next_attempt_at = now() where key = $1", [gone]);
+  database.notify(answersChannel, "");
+  await until(gone, "sent");
+  expect(shown()).toHaveLength(2);
 });
 
 test("a thread is resolved once its reply is there, and stays open if that was refused", async () => {

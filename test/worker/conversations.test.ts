@@ -30,6 +30,9 @@ import { createRestingHosts } from "../../src/worker/conversations/ask-forge.ts"
 import { sweepConversations } from "../../src/worker/conversations/conversation-sweep.ts";
 import { createEventDecisions, decideNext } from "../../src/worker/events/event-decisions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
+import { guidOf } from "../forge/azure-places.ts";
+import { asAzure } from "../forge/azure-url.ts";
+import { mergedForChecks, tipOf } from "../forge/commits.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { addOrganization, addSession, requireClaim } from "../store/fixtures.ts";
@@ -641,6 +644,101 @@ test("an issue that calls Offstage becomes a session, and what is said later a f
   expect(text).toMatch(/and test it[^]*<untrusted-data>[^]*the stranger's own words/u);
 });
 
+describe("what not everybody may read", () => {
+  test("gives a session, its branch and its pull request no name, and tells the agent", async () => {
+    const opened = await deliver("issue.opened", {
+      issue: { ...issue("@offstage fix it", "ann"), title: "The key leaks" },
+      transition: "opened",
+      confidential: true,
+    });
+    const { rows } = await api.database.pool.query<{ title: string; branch: string; prompt: string }>(
+      "select title, branch_name as branch, prompt from session where id = $1",
+      [opened.sessionId],
+    );
+    expect(rows).toEqual([
+      {
+        title: "Work on a confidential issue (#3)",
+        branch: expect.stringMatching(/^offstage\/work-on-a-confidential-issue/u) as string,
+        prompt: expect.stringContaining("It is confidential") as string,
+      },
+    ]);
+  });
+
+  test("is answered in its own thread, or not taken up", async () => {
+    const internal = (threadId: string | null) =>
+      deliver("issue.commented", {
+        issue: issue("public words"),
+        comment: comment("@offstage look at the customer's data", "ann", { threadId }),
+        confidential: true,
+      });
+    expect(await internal(null)).toMatchObject({
+      outcome: "filtered",
+      reason: expect.stringContaining("in no thread") as string,
+    });
+    const taken = await internal("d1");
+    expect(taken.outcome).toBe("fired");
+    await endTurn(newSha(), taken.sessionId);
+    await sweep();
+    expect(await answers("comment")).toEqual([]);
+    expect(await answers("reply")).toEqual([expect.stringContaining("Done in") as string]);
+  });
+});
+
+test("a comment on lines comes with what it is on where its delivery does not say it, also as a review's", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "azure", webUrl: forge.url, apiUrl: forge.url, token: forge.token }]);
+  await forge.commit("acme", scene.name, "work", { "b.txt": "one\ntwo\nthree\n" });
+  forge.propose("acme", scene.name, { head: "work", base: "main", title: "Work", number: 7 });
+  const url = asAzure(scene.repository.url);
+  await api.database.pool.query("update repository set url = $2 where id = $1", [scene.repositoryId, url]);
+  const lines = { path: "b.txt", line: 2, hunk: "" };
+  const said = (thread: string, body: string) => {
+    const createdAt = new Date().toISOString();
+    const { comments } = forge.feedback("acme", scene.name);
+    comments.push({ id: Number(thread), number: 7, body, thread, createdAt, shownFrom: 0, lines });
+    forge.describe("acme", scene.name, { people, threads: comments.map((each) => each.thread ?? "") });
+    const written = comment(body, "ann", {
+      threadId: thread,
+      author: { id: guidOf("person ann"), login: "ann", isBot: false },
+    });
+    return deliver("pullRequest.commented", { forge: "azure", pullRequest: pullRequest(), comment: written });
+  };
+  expect((await said("900", "@offstage look")).outcome).toBe("fired");
+  await said("901", "Rename it.");
+  const author = { id: guidOf("person ann"), login: "ann", isBot: false };
+  const review = { id: null, state: "changesRequested", body: "", url: null, author } as const;
+  await deliver("pullRequest.reviewSubmitted", { forge: "azure", pullRequest: pullRequest(), review });
+  await sweep();
+  const [mentioned, reviewed, ...others] = await followUps();
+  expect(others).toEqual([]);
+  for (const text of [mentioned, reviewed]) expect(text).toMatch(/"file": "b\.txt"[^]*"line": 2[^]*two/u);
+  expect(reviewed).toMatch(/asks for changes[^]*Rename it\./u);
+  forges = before;
+});
+
+test("a work item of Azure DevOps, which names people without ids, calls Offstage and is answered", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "azure", webUrl: forge.url, apiUrl: forge.url, token: forge.token }]);
+  const [organization, project] = ["acme", scene.name];
+  const { url } = await forge.createRepository(`${organization}/${project}`, project, { "a.txt": "a" });
+  forge.describe(`${organization}/${project}`, project, { people: { ann: "write", bob: "read" } });
+  await api.post("/repository/create", { url: asAzure(url) });
+  const repository = { url: asAzure(url), fullName: `${project}/${project}`, defaultBranch: null };
+  const said = (login: string, id = "") => {
+    const author = { id, login, isBot: false };
+    const written = { ...comment("/offstage look", "ann"), author };
+    return deliver("issue.commented", { forge: "azure", repository, issue: issue("words"), comment: written });
+  };
+  expect(await said("bob@example.com")).toMatchObject({
+    outcome: "filtered",
+    reason: "bob@example.com has no write access",
+  });
+  // The name that is shown is nobody's account.
+  expect((await said("ann")).outcome).toBe("filtered");
+  expect((await said("ann@example.com")).outcome).toBe("fired");
+  forges = before;
+});
+
 test("a stranger's issue starts nothing, until somebody with write access says so", async () => {
   expect(await deliver("issue.opened", { issue: issue("@offstage delete all"), transition: "opened" })).toMatchObject({
     outcome: "filtered",
@@ -650,6 +748,33 @@ test("a stranger's issue starts nothing, until somebody with write access says s
     comment: comment("@offstage look at it", "ann"),
   });
   expect(said.outcome).toBe("fired");
+});
+
+test("who calls Offstage in a repository that is not connected, not allowed or elsewhere finds the reason in the ledger", async () => {
+  const call = async (url: string, body = "@offstage look") => {
+    const repository = { url, fullName: "acme/elsewhere", defaultBranch: "main" };
+    const { outcome, reason } = await deliver("issue.commented", {
+      repository,
+      issue: issue(""),
+      comment: comment(body, "ann"),
+    });
+    return [outcome, reason];
+  };
+  const url = `${forge.url}/acme/elsewhere-${count}`;
+  const why = "the event's repository is not connected: connect it, so that Offstage can be called there";
+  expect(await call(url)).toEqual(["filtered", why]);
+  // It would call nobody where Offstage works, either.
+  expect(await call(url, "Look at it.")).toEqual(["filtered", expect.not.stringContaining("connect it") as string]);
+  expect(await call("https://git.elsewhere.example/acme/one")).toEqual([
+    "filtered",
+    "it names no repository of the connection's forge, so nobody can call Offstage there",
+  ]);
+  await api.post("/organization/update", { repositories: ["git.example.com/acme/*"] });
+  expect(await call(url)).toEqual([
+    "filtered",
+    "the organization does not allow the event's repository, so nobody can call Offstage there",
+  ]);
+  await api.post("/organization/update", { repositories: null });
 });
 
 test("a macro starts its automation, and the thread hears how it went", async () => {
@@ -788,6 +913,43 @@ describe("checks", () => {
     expect(text).toMatch(/2 checks[^]*<untrusted-data>[^]*error: it broke here/u);
     expect(text).not.toContain("old");
   });
+
+  test.each(["gitlab", "azure"] as const)(
+    "of the merge that %s made of a pull request to check it are of the commit that was pushed",
+    async (kind) => {
+      const before = forges;
+      const apiUrl = { gitlab: `${forge.url}/api/v4`, azure: forge.url }[kind];
+      forges = createForges([{ kind, webUrl: forge.url, apiUrl, token: forge.token }]);
+      const { pool } = api.database;
+      const bare = forge.pathOf("acme", scene.name);
+      await forge.commit("acme", scene.name, "work", { "b.txt": "b" });
+      await forge.commit("acme", scene.name, "other", { "c.txt": "c" });
+      const [main = "", work = "", other = ""] = ["main", "work", "other"].map((branch) => tipOf(bare, branch) ?? "");
+      if (kind === "azure")
+        await pool.query("update repository set url = $2 where id = $1", [
+          scene.repositoryId,
+          asAzure(scene.repository.url),
+        ]);
+      await pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [scene.sessionId, work]);
+      const checked = (sha: string, numbers = [7]) => {
+        const check = { kind: "pipeline", id: "30", name: "CI", url: null, branch: null };
+        return deliver("checks.failed", { checks: { ...check, sha, pullRequests: numbers } });
+      };
+      const old = mergedForChecks(bare, other, main);
+      expect(await checked(old)).toMatchObject({
+        outcome: "filtered",
+        reason: expect.stringContaining("not what the session pushed last") as string,
+      });
+      expect((await checked("f".repeat(40))).outcome).toBe("filtered");
+      const merged = mergedForChecks(bare, work, main);
+      expect((await checked(merged)).outcome).toBe("fired");
+      await sweep();
+      const [text, ...others] = await followUps();
+      expect(others).toEqual([]);
+      expect(text).toContain(`On your last commit (${work.slice(0, 10)}) a check failed`);
+      forges = before;
+    },
+  );
 
   test("those that fail before the push is recorded are taken up once it is, and dropped if it never is", async () => {
     const { database } = api;

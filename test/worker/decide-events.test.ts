@@ -109,6 +109,63 @@ test("an event fires each trigger that listens to it and whose condition holds, 
   ]);
 });
 
+test("an event starts one run of an automation, by the first of its triggers whose condition holds", async () => {
+  const events = ["issue.assigned"];
+  const skip = { key: "'issue'", policy: "skip" };
+  const triggers = [
+    { type: "forge", events, condition: "event.issue.number == 1" },
+    { type: "forge", events, condition: "event.issue.number < 3", concurrency: skip },
+    { type: "forge", events, repositories: ["git.example.com/other/*"] },
+    { type: "forge", events },
+  ];
+  const automation = await addAutomation({}, { triggers });
+  const { triggers: made } = (await api.get(`/automation/${automation}`)).body;
+  const [first, second, , last] = made.filter(({ type }: { type: string }) => type === "forge");
+  const assign = async (number: number) => {
+    const { ledgerId } = await receive({ issue: { number } }, { name: "issue.assigned" });
+    await decideAll();
+    const { decisions } = await entry(ledgerId);
+    return new Map(
+      decisions.map((each: { triggerId: string; outcome: string; reason: string }) => [
+        each.triggerId,
+        each.reason ?? each.outcome,
+      ]),
+    );
+  };
+  const earlier = "an earlier trigger of its automation has decided what comes of the event";
+  const notHolding = "its condition does not hold";
+  expect(await assign(1)).toEqual(
+    new Map([
+      [first.id, "fired"],
+      [second.id, earlier],
+      [last.id, earlier],
+    ]),
+  );
+  expect(await assign(2)).toEqual(
+    new Map([
+      [first.id, notHolding],
+      [second.id, "fired"],
+      [last.id, earlier],
+    ]),
+  );
+  // What its policy holds back does not go to the next one.
+  expect(await assign(2)).toEqual(
+    new Map([
+      [first.id, notHolding],
+      [second.id, expect.stringContaining("concurrency: skip") as string],
+      [last.id, earlier],
+    ]),
+  );
+  expect(await assign(3)).toEqual(
+    new Map([
+      [first.id, notHolding],
+      [second.id, notHolding],
+      [last.id, "fired"],
+    ]),
+  );
+  expect(await runsOf(automation)).toHaveLength(3);
+});
+
 test("an event that nothing listens to is filtered at once", async () => {
   const { outcome, ledgerId } = await receive({}, { name: "release.published" });
   expect(outcome).toBe("filtered");
@@ -210,6 +267,62 @@ test("an unconnected repository is worked on only for a trigger that lists it, a
   expect(rows).toEqual([]);
 });
 
+describe("Offstage's own status at a commit", () => {
+  const checks = (name: string, more: object = {}) => ({
+    checks: {
+      kind: "status",
+      id: "1",
+      name,
+      url: null,
+      sha: "f".repeat(40),
+      branch: "main",
+      pullRequests: [],
+      ...more,
+    },
+  });
+
+  test("starts nothing, and another program's does", async () => {
+    const automation = await addAutomation({ events: ["checks.passed"] });
+    const { ledgerId } = await receive(checks("offstage/automations"), { name: "checks.passed" });
+    await decideAll();
+    expect(await runsOf(automation)).toEqual([]);
+    expect(await entry(ledgerId)).toMatchObject({ outcome: "filtered", reason: "an Offstage wrote it" });
+    await receive(checks("ci/automations"), { name: "checks.passed" });
+    await receive(checks("offstage/automations", { kind: "workflow" }), { name: "checks.passed" });
+    await decideAll();
+    expect(await runsOf(automation)).toHaveLength(2);
+  });
+
+  test("starts nothing as a pipeline of GitLab, which has its outcome and not its name", async () => {
+    const automation = await addAutomation({ events: ["checks.passed", "checks.failed"] });
+    const { pool } = api.database;
+    const { body } = await api.post("/repository/create", { url: repository.url });
+    const sha = "9".repeat(40);
+    await pool.query(
+      "insert into automation_sync (repository_id, organization_id, enabled, commit, due_at) values ($1, $2, true, $3, 'infinity')",
+      [body.id, api.organizationId, sha],
+    );
+    const tell = async (name: string, source: string, commit = sha) => {
+      const told = checks("", { kind: "pipeline", sha: commit });
+      await receive({ ...told, payload: { object_attributes: { source } } }, { name });
+      await decideAll();
+      return (await runsOf(automation)).length;
+    };
+    expect(await tell("checks.passed", "external")).toBe(0);
+    // The positive controls: it says that something else failed, it is GitLab's own, or it is of another commit.
+    expect(await tell("checks.failed", "external")).toBe(1);
+    expect(await tell("checks.passed", "push")).toBe(2);
+    expect(await tell("checks.passed", "external", "8".repeat(40))).toBe(3);
+    await pool.query(
+      "insert into automation_file (repository_id, path, organization_id, problem) values ($1, 'a.yaml', $2, 'broken')",
+      [body.id, api.organizationId],
+    );
+    expect(await tell("checks.failed", "external")).toBe(3);
+    await pool.query("delete from automation_file where repository_id = $1", [body.id]);
+    await pool.query("delete from automation_sync where repository_id = $1", [body.id]);
+  });
+});
+
 describe("what a session itself did on the forge", () => {
   const sha = "c".repeat(40);
 
@@ -249,6 +362,23 @@ describe("what a session itself did on the forge", () => {
     );
     await decideAll();
     expect(await runsOf(own)).toHaveLength(before + 1);
+  });
+
+  test("is known by the beginning of its commit, as Bitbucket Cloud names it, and by no shorter one", async () => {
+    await drain();
+    const own = await addAutomation({ events: ["pullRequest.updated"] });
+    const commit = "c0ffee".padEnd(40, "1");
+    await pushedBy(own, commit);
+    const before = (await runsOf(own)).length;
+    const updated = async (head: string) => {
+      const pullRequest = { number: 50, head: { branch: "work", sha: head } };
+      await receive({ pullRequest }, { name: "pullRequest.updated" });
+      await decideAll();
+      return (await runsOf(own)).length - before;
+    };
+    expect(await updated(commit.slice(0, 12))).toBe(0);
+    expect(await updated("c0ffee")).toBe(1);
+    expect(await updated("c0ffee".padEnd(12, "2"))).toBe(2);
   });
 
   test("opened in a person's name is no person's deed for what does not listen to bots", async () => {
@@ -292,34 +422,132 @@ describe("what a session itself did on the forge", () => {
     expect(await runsOf(other)).toHaveLength(1);
   });
 
-  test("and the checks of it start runs until the chain is five long", async () => {
+  interface Made {
+    readonly number: number;
+    readonly commit: string;
+  }
+  let pullRequests = 100;
+
+  /** Ends the newest run as a worker does: its session has opened a pull request, with the automation's settings, and pushed. */
+  async function endRun(automationId: string, into?: Made): Promise<Made> {
+    const { pool } = api.database;
+    const [job] = await runsOf(automationId);
+    const { body } = await api.post("/repository/create", { url: repository.url });
+    const session = await addSession(api.database, api.organizationId, {
+      automationId,
+      jobId: job.id,
+      repositories: [{ id: body.id, name: "acme/one" }],
+    });
+    pullRequests += 1;
+    const made = { number: into?.number ?? pullRequests, commit: String(pullRequests).padStart(40, "a") };
+    await pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [session.id, made.commit]);
+    await pool.query("update job set status = 'completed', session_id = $2 where id = $1", [job.id, session.id]);
+    await pool.query(
+      "update session set pull_request = (select pull_request from automation where id = $2) where id = $1",
+      [session.id, automationId],
+    );
+    await pool.query(
+      `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, head_sha)
+       values ($1, $2, $3, $4, $5, 'main', $6, 'https://git.example.com/acme/one/pulls/' || $6::integer, $7)
+       on conflict (repository_id, head, target) do update set head_sha = excluded.head_sha`,
+      [randomUUID(), api.organizationId, session.id, body.id, `work-${made.number}`, made.number, made.commit],
+    );
+    return made;
+  }
+
+  const labelled = ({ number, commit }: Made, label: string) => {
+    const actor = { id: "1", login: "ann", isBot: false };
+    const pullRequest = { number, body: "", author: actor, head: { branch: "work", sha: commit } };
+    return { name: "pullRequest.labeled", payload: { actor, label, pullRequest } };
+  };
+
+  /** Twelve rounds in which the forge tells of the last run's work. @returns how many runs were started */
+  async function play(
+    automationId: string,
+    tell: (made: Made) => { readonly name: string; readonly payload: Record<string, unknown> },
+    pushesOn = false,
+  ): Promise<number> {
     await drain();
-    const automation = await addAutomation({ events: ["checks.failed"] });
-    let started = 0;
-    let commit = "0".repeat(40);
+    await api.post(`/automation/${automationId}/trigger`, {});
+    let made = await endRun(automationId);
+    let started = 1;
     for (let round = 0; round < 12; round += 1) {
-      await receive({ checks: { sha: commit } }, { name: "checks.failed" });
+      const { name, payload } = tell(made);
+      await receive(payload, { name });
       await decideAll();
-      const runs = await runsOf(automation);
+      const runs = await runsOf(automationId);
       if (runs.length === started) break;
       started = runs.length;
-      const [job] = runs;
-      const { body } = await api.post("/repository/create", { url: repository.url });
-      const session = await addSession(api.database, api.organizationId, {
-        automationId: automation,
-        jobId: job?.id,
-        repositories: [{ id: body.id, name: "acme/one" }],
-      });
-      commit = String(round + 1).padStart(40, "a");
-      await api.database.pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [
-        session.id,
-        commit,
-      ]);
-      await api.database.pool.query("update job set status = 'completed', session_id = $2 where id = $1", [
-        job?.id,
-        session.id,
-      ]);
+      made = await endRun(automationId, pushesOn ? made : undefined);
     }
-    expect(started).toBe(6);
+    return started - 1;
+  }
+
+  const checked = ({ commit }: Made) => ({ name: "checks.failed", payload: { checks: { sha: commit } } });
+  const checkedMerged = ({ number }: Made) => ({
+    name: "checks.failed",
+    payload: { checks: { sha: randomUUID().replaceAll("-", "").padEnd(40, "0"), pullRequests: [number] } },
+  });
+  const commented = ({ number }: Made) => ({
+    name: "pullRequest.commented",
+    payload: {
+      pullRequest: { number, head: null },
+      comment: { id: randomUUID(), body: "Hm.", path: null, threadId: null },
+    },
+  });
+  const reviewed = ({ number, commit }: Made) => ({
+    name: "pullRequest.reviewSubmitted",
+    payload: { pullRequest: { number, head: { branch: "work", sha: commit } } },
+  });
+  const ended =
+    (name: string) =>
+    ({ number }: Made) => ({ name, payload: { pullRequest: { number, head: null } } });
+
+  test.each([
+    ["checks of it", "checks.failed", checked, false],
+    ["checks of its merge with the target", "checks.failed", checkedMerged, false],
+    ["labels that others give its pull requests", "pullRequest.labeled", (made: Made) => labelled(made, "y"), false],
+    ["comments on it", "pullRequest.commented", commented, false],
+    ["comments after each push to one pull request", "pullRequest.commented", commented, true],
+    ["reviews of it", "pullRequest.reviewSubmitted", reviewed, false],
+    ["merges of it", "pullRequest.merged", ended("pullRequest.merged"), false],
+    ["ends of it", "pullRequest.closed", ended("pullRequest.closed"), false],
+  ])("and the %s start runs until the chain is five long", async (_, name, tell, pushesOn) => {
+    const automation = await addAutomation({ events: [name] }, { pullRequest: { labels: ["x"] } });
+    expect(await play(automation, tell, pushesOn)).toBe(5);
+  });
+
+  test.each([
+    ["the label of its settings", "pullRequest.labeled", (made: Made) => labelled(made, "X")],
+    [
+      "the reviewer of its settings",
+      "pullRequest.reviewRequested",
+      (made: Made) => {
+        const { payload } = labelled(made, "");
+        return {
+          name: "pullRequest.reviewRequested",
+          payload: { ...payload, label: undefined, assignee: { id: "team 4", login: "core", isBot: false } },
+        };
+      },
+    ],
+  ])("and %s never starts its own automation again, and others once, as a program's deed", async (_, name, tell) => {
+    const pullRequest = { labels: ["x"], reviewers: ["acme/core"] };
+    const own = await addAutomation({ events: [name] }, { pullRequest });
+    const other = await addAutomation({ events: [name] });
+    const human = await addAutomation({ events: [name], condition: "!event.actor.isBot" });
+    expect(await play(own, tell)).toBe(0);
+    expect(await runsOf(other)).toHaveLength(1);
+    expect(await runsOf(human)).toEqual([]);
+  });
+
+  test("but a person who labels somebody else's pull requests starts a run each time", async () => {
+    const automation = await addAutomation({ events: ["pullRequest.labeled"] }, { pullRequest: { labels: ["x"] } });
+    let foreign = 1_000;
+    expect(
+      await play(automation, () => {
+        foreign += 1;
+        return labelled({ number: foreign, commit: String(foreign).padStart(40, "b") }, "x");
+      }),
+    ).toBe(12);
   });
 });

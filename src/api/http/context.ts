@@ -87,6 +87,8 @@ export interface ApiOptions {
   readonly mention: string;
   /** Requests per minute of one key or user. */
   readonly rateLimitPerMinute: number;
+  /** Signed deliveries per minute to one address. */
+  readonly deliveriesPerMinute: number;
   /** Limit of an organization's running sessions, if it has none of its own. */
   readonly maxRunningPerOrganization: number;
   /** Limit of sessions and jobs of one organization that wait. */

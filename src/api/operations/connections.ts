@@ -7,6 +7,8 @@ import {
   connectionWithSecretSchema,
   createConnectionSchema,
   deletedConnectionSchema,
+  noWorkItems,
+  rotateWebhookSecretSchema,
   updateConnectionSchema,
   usualAddresses,
   type ConnectionCheck,
@@ -59,8 +61,9 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       const { credential, ...body } = request.body;
       const addresses = addressesOf(body);
       const check = await checked(options, addresses, credential);
-      const { name = defaultName(addresses.webUrl), mention, allowedBots } = body;
-      const connection = { ...addresses, id: randomUUID(), name, mention, allowedBots };
+      const { name = defaultName(addresses.webUrl), mention, allowedBots, workItemRepositories } = body;
+      const set = { mention, allowedBots, workItemRepositories, hookSecret: body.webhookSecret };
+      const connection = { ...addresses, ...set, id: randomUUID(), name };
       const organizationId = organizationOf(request);
       const made = await createConnection(database, vault, organizationId, { ...connection, credential, check });
       await connections.changed(organizationId);
@@ -118,6 +121,8 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       const known = await getConnection(database.pool, organizationId, id);
       if (given?.type === "app" && known.kind !== "github")
         throw new InvalidInputError("credential: app is for github only");
+      if (changes.workItemRepositories != null && known.kind !== "azure")
+        throw new InvalidInputError(`workItemRepositories: ${noWorkItems}`);
       const credential = given && { given, check: await checked(options, known, given) };
       const updated = await updateConnection(database, vault, organizationId, id, { ...changes, credential });
       await connections.changed(organizationId);
@@ -147,19 +152,24 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
   app.post(
     "/connection/:id/rotate-secret",
     {
-      config: admin,
+      config: { operation: { ...adminWithSecret.operation, optionalBody: true } },
       schema: {
         tags,
         operationId: "rotateConnectionSecret",
-        summary: "Make a new webhook secret, shown only in this response; the one before is accepted for another day",
+        summary:
+          "Replace the webhook's secret, by one of the forge's or a new one, shown only in this response; the one before is accepted for another day",
         params: idParameters,
+        body: rotateWebhookSecretSchema,
         response: answers(connectionWithSecretSchema),
       },
     },
     async (request) => {
       refuseIdempotencyKey(request);
       const id = idOf(request, "connection");
-      return show(await rotateConnectionSecret(database, vault, organizationOf(request), id));
+      const { webhookSecret } = request.body;
+      return show(
+        await rotateConnectionSecret(database, vault, { organizationId: organizationOf(request), id }, webhookSecret),
+      );
     },
   );
   app.post(

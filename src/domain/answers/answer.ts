@@ -18,6 +18,8 @@ export interface ReactionTarget {
   readonly commentId: string | null;
   /** Whether it is a comment on lines of the change, which GitHub counts apart. */
   readonly isOnLines: boolean;
+  /** A review's own words, on forges that name reviews; omitted: none. */
+  readonly reviewId?: string;
 }
 
 /** The reactions that all forges have. */

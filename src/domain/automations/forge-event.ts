@@ -85,6 +85,11 @@ export const forgeEventSchema = z.object({
   repository: z.object({ url: text, fullName: text, defaultBranch: text.nullable() }).nullable(),
   /** Who did it. */
   actor: account.nullable(),
+  /**
+   * Whether not everybody who may read the repository may read it: a confidential issue, or an internal comment. Absent in events of the
+   * version before.
+   */
+  confidential: z.boolean().optional(),
   issue: issue.optional(),
   pullRequest: pullRequest.optional(),
   /** Of `issue.opened` and `pullRequest.opened`: whether it is new, was closed before, or was a draft. */

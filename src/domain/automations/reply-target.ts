@@ -34,5 +34,12 @@ export interface ForgeReplyTarget {
   readonly subject: Subject;
 }
 
+/** Where exactly a result is said. */
+export interface ForgeReply {
+  readonly target: ForgeReplyTarget;
+  /** The thread that it is said in, since not everybody may read it; null: it is a comment on the subject itself. */
+  readonly threadId: string | null;
+}
+
 /** Most runs of all automations whose results are said at one issue or pull request, so that bots that answer each other come to an end. */
 export const mostRepliesOfSubject = 50;

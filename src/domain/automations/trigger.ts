@@ -114,9 +114,15 @@ const pushTo = z.enum(["newBranch", "pullRequest"]).meta({
 });
 const answering = { reply: reply.default("none"), pushTo: pushTo.default("newBranch") };
 
+/** What tells a second delivery to a webhook. */
+const deduplicateBy = z.enum(["idAndContent", "id"]).meta({
+  description:
+    "idAndContent: the sender's id of the delivery, and the same body within a minute. id: the id alone, for senders that repeat bodies on purpose. Default idAndContent.",
+});
+
 const settings = {
   schedule: { cron, timeZone: timeZone.default("UTC"), missed: z.enum(["runOnce", "skip"]).default("runOnce") },
-  webhook: { verify: verifySchema.default({ type: "none" }) },
+  webhook: { verify: verifySchema.default({ type: "none" }), deduplicateBy: deduplicateBy.default("idAndContent") },
   forge: { connectionId: connectionId.default(null), events, repositories: repositories.default([]), ...answering },
   source: {
     source: z.enum(sourceNames),
@@ -224,7 +230,14 @@ export const triggerSchema = z.discriminatedUnion("type", [
     missed: z.enum(["runOnce", "skip"]),
     nextAt: z.iso.datetime().nullable().meta({ description: "Its next tick; null if it has none." }),
   }),
-  z.object({ type: z.literal("webhook"), ...shown, verify: verifySchema, ...address }),
+  z.object({
+    type: z.literal("webhook"),
+    ...shown,
+    verify: verifySchema,
+    /** Nodes of the version before don't say it. */
+    deduplicateBy: settings.webhook.deduplicateBy,
+    ...address,
+  }),
   z.object({
     type: z.literal("forge"),
     ...shown,
@@ -247,8 +260,8 @@ export const triggerSchema = z.discriminatedUnion("type", [
 export type Trigger = z.infer<typeof triggerSchema>;
 
 /** Whether a trigger's deliveries are signed: those of sources are, those of webhooks unless their `verify` is of type `none`. */
-export function isSigned(trigger: Trigger | TriggerInput): boolean {
-  return trigger.type === "source" || (trigger.type === "webhook" && trigger.verify.type !== "none");
+export function isSigned(trigger: { readonly type: TriggerType; readonly verify?: Verification }): boolean {
+  return trigger.type === "source" || (trigger.type === "webhook" && trigger.verify?.type !== "none");
 }
 
 /** The sender's own secret that a trigger was given; null: none. */

@@ -72,6 +72,8 @@ export const notices = {
   closed: () => "This is closed, so I do nothing more here. Open it again, or start a new session.",
   foreign: () =>
     "I work on pull requests that I opened, and not on this one. Open an issue and mention me there, or start a session.",
+  wordless: () =>
+    "This review asks for changes, but nothing of what it says has come to me, so I change nothing. Write in a comment what is to be changed, and mention me there.",
 } as const;
 
 /** The answer to a macro that no automation has, or that may not be started so. */

@@ -1,7 +1,16 @@
 import { notices } from "./answers.ts";
-import type { Conversation, ConversationLimits, Run } from "./conversation.ts";
-import type { Decided, Effect, Facts } from "./facts.ts";
+import { placeOf, type Conversation, type ConversationLimits, type Run } from "./conversation.ts";
+import type { AnsweredThread, Decided, Effect, Facts } from "./facts.ts";
 import type { Said } from "./happening.ts";
+
+/** Where what nobody asked for is said. */
+export const onSubject: AnsweredThread = { threadId: null, place: null, isConfidential: false };
+
+/** The thread in which somebody said something. */
+export function threadOf(saying: Pick<Said, "threadId" | "path" | "line" | "isConfidential">): AnsweredThread {
+  const { threadId, isConfidential } = saying;
+  return { threadId, place: placeOf(saying), isConfidential };
+}
 
 /** A limit at which a conversation, or a part of it, starts no more runs. `notices` in answers.ts has what is said at each. */
 export type Bound = keyof typeof notices;
@@ -35,12 +44,13 @@ export function told(conversation: Conversation, bound: Bound, limits: Conversat
     merged: 0,
     closed: 0,
     foreign: 0,
+    wordless: 0,
   };
   const answer: Effect = {
     type: "answer",
     // Some are said again after a person spoke, which was a turn.
     key: `told:${bound}:${conversation.turns}`,
-    threadId: saying?.threadId ?? null,
+    ...(saying === undefined ? onSubject : threadOf(saying)),
     text: notices[bound](numbers[bound]),
   };
   return { conversation: { ...conversation, told: [...conversation.told, bound] }, effects: [answer], takes, reason };

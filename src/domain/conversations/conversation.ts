@@ -11,7 +11,7 @@ const account = z.object({ id: z.string(), login: z.string(), isBot: z.boolean()
 /** Somebody on the forge. */
 export type Speaker = z.infer<typeof account>;
 
-/** A comment on lines of a change, kept until a review takes it. */
+/** A comment that a review may be about, kept until one takes it. */
 const noteSchema = z.object({
   key: z.string(),
   /** Of which review it is: the forge's id, or whose it is if the forge has none. */
@@ -24,6 +24,10 @@ const noteSchema = z.object({
   /** The thread that an answer goes to; null: a comment on the pull request. */
   threadId: z.string().nullable(),
   commentId: z.string(),
+  /** Whether not everybody who may read the repository may read it; omitted: everybody may. */
+  isConfidential: z.boolean().optional(),
+  /** When it came, in ms since the epoch. Omitted: it is on lines. */
+  at: z.number().optional(),
 });
 /** See `noteSchema`. */
 export type Note = z.infer<typeof noteSchema>;
@@ -54,6 +58,10 @@ const runSchema = z.object({
   kind: z.enum(["followUp", "session", "macro", "checks", "conflict"]),
   /** Threads to answer once it ended; null: by a comment. */
   threads: z.array(z.string().nullable()),
+  /** What each thread is on, as `AnsweredThread` has it. Omitted: nobody knows. */
+  places: z.array(z.string().nullable()).optional(),
+  /** Whether not everybody may read the threads; omitted: everybody may. */
+  isConfidential: z.boolean().optional(),
   /** What was pushed when it began. */
   pushedSha: z.string().nullable(),
 });
@@ -133,6 +141,11 @@ export interface ConversationLimits {
   readonly checksMs: number;
   /** For so long comments of one review are gathered, in ms. */
   readonly reviewMs: number;
+}
+
+/** What a thread is on, by the words of a comment in it; null: it is on no lines. */
+export function placeOf({ path, line }: { readonly path: string | null; readonly line: number | null }): string | null {
+  return path === null ? null : line === null ? path : `${path}, line ${line}`;
 }
 
 /** The limits with what a connection says itself of who calls Offstage by what. */

@@ -82,7 +82,8 @@ function answerEnded(conversation: Conversation, facts: Facts, limits: Conversat
     const text = answerOf(run, end);
     run.threads.forEach((threadId, index) => {
       const key = `run:${run.id}:${index}`;
-      effects.push({ type: "answer", key, threadId, text });
+      const where = { threadId, place: run.places?.[index] ?? null, isConfidential: run.isConfidential === true };
+      effects.push({ type: "answer", key, text, ...where });
       if (threadId !== null && isResolvable && isDoneByCommit(run, end))
         effects.push({ type: "resolve", key: `${key}:resolved`, threadId, after: key });
     });

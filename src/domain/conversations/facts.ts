@@ -1,6 +1,14 @@
 import type { RunEnd } from "./answers.ts";
 import type { Conversation, ConversationSubject } from "./conversation.ts";
 
+/** What a comment on a change is on. */
+export interface CommentPlace {
+  readonly path: string;
+  readonly line: number | null;
+  /** The lines of the change to the one that is meant; null: they can't be had. */
+  readonly hunk: string | null;
+}
+
 /** What deciding has to know of the world, as it is in the transaction that decides. */
 export interface Facts {
   /** Ms since the epoch. */
@@ -33,14 +41,35 @@ export interface Facts {
   readonly isMacro: (macro: string) => boolean;
   /** Ends of logs, by the check's id. */
   readonly logs: ReadonlyMap<string, string>;
+  /** What kept comments are on, by their keys: of forges that don't say it when they deliver them. */
+  readonly places: ReadonlyMap<string, CommentPlace>;
   /** How runs ended, by their ids; those that are missing have not. */
   readonly ends: ReadonlyMap<string, RunEnd>;
 }
 
+/** Where an answer goes. */
+export interface AnsweredThread {
+  /** Null: it is a comment on the pull request or issue. */
+  readonly threadId: string | null;
+  /** What the thread is on, such as `src/a.ts, line 3`; null: nobody knows, or it is on nothing. */
+  readonly place: string | null;
+  /** Whether not everybody may read the thread: it is answered nowhere else. */
+  readonly isConfidential: boolean;
+}
+
 /** What is to be done, in the same transaction. */
 export type Effect =
-  | { readonly type: "react"; readonly key: string; readonly commentId: string | null; readonly isOnLines: boolean }
-  | { readonly type: "answer"; readonly key: string; readonly threadId: string | null; readonly text: string }
+  | {
+      readonly type: "react";
+      readonly key: string;
+      /** Null: the issue, the pull request, or a review of it. */
+      readonly commentId: string | null;
+      readonly isOnLines: boolean;
+      readonly reviewId: string | null;
+      /** Whether there are others for the same saying, so that one can stand for all. */
+      readonly isMinor: boolean;
+    }
+  | ({ readonly type: "answer"; readonly key: string; readonly text: string } & AnsweredThread)
   /** Resolves a thread once its answer is there. @property after the answer's key */
   | { readonly type: "resolve"; readonly key: string; readonly threadId: string; readonly after: string }
   | { readonly type: "followUp"; readonly runId: string; readonly text: string; readonly mergesTarget: boolean }

@@ -19,7 +19,7 @@ export interface Said {
   readonly path: string | null;
   readonly line: number | null;
   readonly hunk: string | null;
-  /** The review that it is, or is of: the forge's id, or whose it is; null: none. */
+  /** The review that it is, or may be of: the forge's id, or whose it is; null: none. */
   readonly group: string | null;
   readonly asksForChanges: boolean;
   /** Whether an Offstage posted it, this one or another: nobody writes the mark by hand. */
@@ -28,6 +28,8 @@ export interface Said {
   readonly state: "open" | "merged" | "closed";
   /** Whether an Offstage opened the pull request. */
   readonly isMadeByOffstage: boolean;
+  /** Whether not everybody who may read the repository may read it. */
+  readonly isConfidential: boolean;
   readonly about: { readonly title: string; readonly body: string; readonly author: string | null };
 }
 
@@ -38,6 +40,8 @@ export type Happening =
       readonly type: "checks";
       readonly outcome: "failed" | "passed";
       readonly sha: string;
+      /** Whether the forge names pull requests that it is of. */
+      readonly isOfPullRequest: boolean;
       readonly check: FailedCheck;
     }
   | { readonly type: "pushed"; readonly sha: string | null; readonly by: Speaker | null }
@@ -103,7 +107,13 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
       const outcome = event.name === "checks.failed" ? "failed" : "passed";
       return {
         where: { kind: "checks", sha, branch, numbers },
-        happening: { type: "checks", outcome, sha, check: { kind, id, name, url } },
+        happening: {
+          type: "checks",
+          outcome,
+          sha,
+          isOfPullRequest: numbers.length > 0,
+          check: { kind, id, name, url },
+        },
       };
     }
     default:
@@ -133,7 +143,7 @@ export function steeringHintOf(event: ForgeEvent, mention: string): SteeringHint
   if (where.kind === "branch") return { ...hint, branch: where.branch };
   if (where.kind === "checks") return { ...hint, numbers: where.numbers, branch: where.branch, sha: where.sha };
   if (where.kind === "issue") return null;
-  const saysNothing = happening.type === "said" && !happening.asksForChanges && !happening.isOnLines;
+  const saysNothing = happening.type === "said" && !happening.asksForChanges && happening.group === null;
   return saysNothing ? null : { ...hint, numbers: [where.number] };
 }
 
@@ -150,12 +160,13 @@ const silent = {
   asksForChanges: false,
 } as const;
 
-function aboutIssue({ name, comment }: ForgeEvent, issue: NonNullable<ForgeEvent["issue"]>) {
+function aboutIssue({ name, comment, confidential }: ForgeEvent, issue: NonNullable<ForgeEvent["issue"]>) {
   const shared = {
     ...silent,
     type: "said",
     state: issue.state,
     isMadeByOffstage: false,
+    isConfidential: confidential === true,
     about: { title: issue.title, body: issue.body, author: issue.author?.login ?? null },
   } as const;
   const where = of("issue", issue.number);
@@ -170,8 +181,13 @@ function aboutIssue({ name, comment }: ForgeEvent, issue: NonNullable<ForgeEvent
   return { where, happening: { ...said, isMarked: commentMarkKey(body) !== null } };
 }
 
+/**
+ * Forges whose reviews are votes: what a reviewer has to say comes as comments, on lines or not, and nothing says of which review they are.
+ */
+const forgesOfVotes: ReadonlySet<string> = new Set(["gitlab", "bitbucket", "bitbucketDataCenter", "azure"]);
+
 function aboutPullRequest(
-  { comment, review }: ForgeEvent,
+  { forge, comment, review, confidential }: ForgeEvent,
   pullRequest: NonNullable<ForgeEvent["pullRequest"]>,
 ): { where: Where; happening: Happening } | null {
   const { number, title, body: text, author, state } = pullRequest;
@@ -180,13 +196,15 @@ function aboutPullRequest(
     type: "said",
     state,
     isMadeByOffstage: readMark(text) !== null,
+    isConfidential: confidential === true,
     about: { title, body: text, author: author?.login ?? null },
   } as const;
   const where = of("pullRequest", number);
   if (comment !== undefined) {
     const { id, body, author: by, path, line, hunk, threadId, reviewId = null } = comment;
     const isOnLines = path !== null;
-    const group = !isOnLines ? null : reviewId === null ? ofPerson(by) : `review:${reviewId}`;
+    const mayBeOfReview = isOnLines || forgesOfVotes.has(forge);
+    const group = !mayBeOfReview ? null : reviewId === null ? ofPerson(by) : `review:${reviewId}`;
     const key = `${isOnLines ? "lines" : "comment"}:${id}`;
     const said = { ...shared, key, by, body, commentId: id, isOnLines, threadId, path, line, hunk, group };
     return { where, happening: { ...said, isMarked: commentMarkKey(body) !== null } };

@@ -10,6 +10,10 @@ export function untrustedBlock(what: string, data: unknown): string {
   ].join("\n");
 }
 
+/** What an agent is told of words that not everybody may read who can read what it leaves. */
+export const confidentialNote =
+  "It is confidential: whoever may read the repository can read your commits, and your last message as the text of the pull request. Write nothing into either of what is confidential, but only what you changed.";
+
 /** What was said, and around what. */
 export interface Saying {
   readonly by: Speaker;
@@ -18,16 +22,18 @@ export interface Saying {
   readonly where: string;
   /** What it is about, by others or by nobody: lines, hunks, the issue's text. */
   readonly around: Readonly<Record<string, unknown>>;
+  readonly isConfidential: boolean;
 }
 
 /** The message for what somebody with write access said: the words are the instruction, everything around them is data. */
-export function sayingPrompt({ by, body, where, around }: Saying): string {
+export function sayingPrompt({ by, body, where, around, isConfidential }: Saying): string {
   const { text, quoted } = instructionOf(body);
   const data = { ...around, ...(quoted !== "" && { quotedInIt: quoted }) };
   return join([
     `${nameOf(by)} wrote in ${where}:`,
     text,
     Object.keys(data).length > 0 && untrustedBlock("What it is about follows.", data),
+    isConfidential && confidentialNote,
     ending,
   ]);
 }
@@ -43,12 +49,14 @@ export function reviewPrompt(
     return join([
       `Comment ${index + 1} of ${notes.length}:`,
       words.text,
-      untrustedBlock("The lines that it is about follow.", {
-        file: path,
-        line,
-        hunk,
-        ...(words.quoted !== "" && { quotedInIt: words.quoted }),
-      }),
+      path !== null &&
+        untrustedBlock("The lines that it is about follow.", {
+          file: path,
+          line,
+          hunk,
+          ...(words.quoted !== "" && { quotedInIt: words.quoted }),
+        }),
+      path === null && words.quoted !== "" && untrustedBlock("Quoted in it:", words.quoted),
     ]);
   });
   return join([
@@ -56,6 +64,7 @@ export function reviewPrompt(
     said.text,
     said.quoted !== "" && untrustedBlock("Quoted in it:", said.quoted),
     ...parts,
+    notes.some(({ isConfidential }) => isConfidential === true) && confidentialNote,
     ending,
   ]);
 }

@@ -1,6 +1,6 @@
 import { notices } from "./answers.ts";
-import { begun, left, sharedBound, told } from "./bounds.ts";
-import type { Conversation, ConversationLimits, Run } from "./conversation.ts";
+import { begun, left, onSubject, sharedBound, told } from "./bounds.ts";
+import type { Conversation, ConversationLimits, FailedCheck, Run } from "./conversation.ts";
 import type { Decided, Effect, Facts } from "./facts.ts";
 import type { Happening } from "./happening.ts";
 import { checksPrompt, conflictPrompt, type FailedLog } from "./prompts.ts";
@@ -16,7 +16,7 @@ export function checked(
   if (outcome === "passed") {
     if (checks?.sha !== sha) return left(conversation, "nothing is done about checks that pass");
     // It was run again before anything was started.
-    const failed = checks.failed.filter(({ kind, name }) => kind !== check.kind || name !== check.name);
+    const failed = checks.failed.filter((each) => !isSame(each, check));
     const next = failed.length === 0 ? null : { ...checks, failed };
     return left({ ...conversation, checks: next }, "a check that had failed passed");
   }
@@ -31,8 +31,7 @@ export function checked(
     return left(conversation, "the commit is not what the session pushed last");
   if (conversation.isPushedByOthers) return left(conversation, "somebody else has pushed to the branch");
   const since = checks?.sha === sha ? checks.since : facts.now;
-  const before =
-    checks?.sha === sha ? checks.failed.filter(({ id, kind }) => id !== check.id || kind !== check.kind) : [];
+  const before = checks?.sha === sha ? checks.failed.filter((each) => !isSame(each, check)) : [];
   // A few at most: each is named in a message.
   const failed = [...before, check].slice(-mostChecks);
   const dueAt = Math.min(facts.now + limits.checksMs, since + 5 * limits.checksMs);
@@ -42,6 +41,15 @@ export function checked(
     takes: null,
     reason: null,
   };
+}
+
+/**
+ * Whether two are the same check of a commit: a run that is run again keeps its id, while several runs may have one name, as of a workflow
+ * that runs for the push and for the pull request. A status that is set again has another id, and replaces that of its name.
+ */
+function isSame(one: FailedCheck, other: FailedCheck): boolean {
+  if (one.kind !== other.kind) return false;
+  return one.id === other.id || (one.kind === "status" && one.name === other.name);
 }
 
 const mostChecks = 20;
@@ -65,7 +73,7 @@ export function pushed(
   const reason = "somebody else pushed to the branch";
   if (!wasUnderWay || conversation.told.includes("pushed")) return { conversation: next, effects: [], takes, reason };
   const key = `told:pushed:${conversation.turns}`;
-  const effects: Effect[] = [{ type: "answer", key, threadId: null, text: notices.pushed() }];
+  const effects: Effect[] = [{ type: "answer", key, text: notices.pushed(), ...onSubject }];
   return { conversation: { ...next, told: [...next.told, "pushed"] }, effects, takes, reason };
 }
 

@@ -1,9 +1,17 @@
 import { noSuchMacro } from "./answers.ts";
-import { begun, left, sharedBound, told, type Bound } from "./bounds.ts";
-import type { Conversation, ConversationLimits, Note, Run, Speaker } from "./conversation.ts";
+import { begun, left, sharedBound, threadOf, told, type Bound } from "./bounds.ts";
+import {
+  placeOf,
+  type Conversation,
+  type ConversationLimits,
+  type Note,
+  type Run,
+  type Speaker,
+} from "./conversation.ts";
 import type { Decided, Effect, Facts } from "./facts.ts";
 import type { Said } from "./happening.ts";
 import { findMention, instructionOf } from "./mention.ts";
+import { isRecent, withNote } from "./notes.ts";
 import { reviewPrompt, sayingPrompt } from "./prompts.ts";
 
 /**
@@ -38,6 +46,9 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
   if (mention === null && !asks) return noted(conversation, saying, by, facts, limits);
   if (facts.mayWrite === null) return left(conversation, `the forge does not tell whether ${by.login} may write`);
   if (!facts.mayWrite) return left(conversation, `${by.login} has no write access`);
+  // What is answered elsewhere than in its thread everybody may read.
+  if (saying.isConfidential && saying.commentId !== null && saying.threadId === null)
+    return left(conversation, "it is confidential, and in no thread in which it could be answered");
   if (saying.isMadeByOffstage && facts.pullRequest === null)
     return left(conversation, "the pull request is of another Offstage, or of a session that is gone");
 
@@ -47,7 +58,8 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
   if (bound !== null) return told(conversation, bound, limits, saying);
   const counted = { ...heard, botTurns: heard.botTurns + Number(by.isBot) };
   if (mention?.macro != null) return macro(counted, saying, mention.macro, facts);
-  const isGathered = saying.group !== null && facts.pullRequest !== null;
+  const isOfReview = saying.isOnLines || saying.commentId === null;
+  const isGathered = saying.group !== null && isOfReview && facts.pullRequest !== null;
   return isGathered ? asked(counted, saying, by, facts, limits) : started(counted, saying, by, facts);
 }
 
@@ -80,18 +92,33 @@ function boundOf(
   return sharedBound(conversation, facts, limits);
 }
 
-const seen = ({ key, commentId, isOnLines }: Pick<Said, "key" | "commentId" | "isOnLines">): Effect => ({
-  type: "react",
-  key: `seen:${key}`,
-  commentId,
-  isOnLines,
-});
+/** The sign that something was seen. @param isMinor whether another one stands for it, too */
+function seen({ key, commentId, isOnLines }: Pick<Said, "key" | "commentId" | "isOnLines">, isMinor = false): Effect {
+  return { type: "react", key: `seen:${key}`, commentId, isOnLines, reviewId: null, isMinor };
+}
+
+/** The sign that a review was seen: at its own words, and at each of its comments. */
+function seenReview({ key, body, group }: Said, notes: readonly Note[]): Effect[] {
+  const reviewId = group?.startsWith("review:") === true ? group.slice("review:".length) : null;
+  const own: Effect[] =
+    body.trim() === ""
+      ? []
+      : [{ type: "react", key: `seen:${key}`, commentId: null, isOnLines: false, reviewId, isMinor: false }];
+  const ofNotes = notes.map((note, index) => seen({ ...note, isOnLines: note.path !== null }, own.length + index > 0));
+  return [...own, ...ofNotes];
+}
+
+/** What a run that one saying asks for has to answer. */
+function askedBy(saying: Said): Pick<Run, "threads" | "places" | "isConfidential"> {
+  const { threadId, place, isConfidential } = threadOf(saying);
+  return { threads: [threadId], places: [place], ...(isConfidential && { isConfidential }) };
+}
 
 function macro(conversation: Conversation, saying: Said, name: string, facts: Facts): Decided {
-  const { key: takes, threadId } = saying;
+  const { key: takes } = saying;
   if (!facts.isMacro(name)) {
     const text = noSuchMacro(name);
-    const effects: Effect[] = [{ type: "answer", key: `macro:${takes}`, threadId, text }];
+    const effects: Effect[] = [{ type: "answer", key: `macro:${takes}`, text, ...threadOf(saying) }];
     // It counts, or a writer's bot could have itself answered for ever.
     return {
       conversation: { ...conversation, turns: conversation.turns + 1 },
@@ -100,15 +127,17 @@ function macro(conversation: Conversation, saying: Said, name: string, facts: Fa
       reason: `no automation !${name} can be started`,
     };
   }
-  const run: Run = { id: facts.newId(), kind: "macro", threads: [threadId], pushedSha: null };
+  const run: Run = { id: facts.newId(), kind: "macro", ...askedBy(saying), pushedSha: null };
   const effects: Effect[] = [seen(saying), { type: "macro", runId: run.id, macro: name }];
   return { conversation: begun(conversation, run), effects, takes, reason: null };
 }
 
+const confidentialTitle = "Work on a confidential issue";
+
 /** A follow-up of the session that works on it, or a new session for an issue. */
 function started(conversation: Conversation, saying: Said, by: Speaker, facts: Facts): Decided {
   const { subject, session } = facts;
-  const { key: takes, body, threadId, path, line, hunk, about, commentId } = saying;
+  const { key: takes, body, path, line, hunk, about, commentId, isConfidential } = saying;
   const isIssue = subject.kind === "issue";
   const isOpening = isIssue && commentId === null;
   const where = isIssue
@@ -122,20 +151,22 @@ function started(conversation: Conversation, saying: Said, by: Speaker, facts: F
     ...(isIssue && !isOpening && { issue: { title: about.title, text: about.body, author: about.author } }),
     ...(path !== null && { file: path, line, hunk }),
   };
-  const text = sayingPrompt({ by, body, where, around });
+  const text = sayingPrompt({ by, body, where, around, isConfidential });
   const isFollowUp = session !== null && !session.isOver;
   const id = facts.newId();
   const run: Run = {
     id,
     kind: isFollowUp ? "followUp" : "session",
-    threads: [threadId],
+    ...askedBy(saying),
     pushedSha: isFollowUp ? session.pushedSha : null,
   };
   if (isFollowUp) {
     const effects: Effect[] = [seen(saying), { type: "followUp", runId: id, text, mergesTarget: false }];
     return { conversation: begun(conversation, run), effects, takes, reason: null };
   }
-  const title = about.title.trim() === "" ? instructionOf(body).text : about.title;
+  const words = about.title.trim() === "" ? instructionOf(body).text : about.title;
+  // The title is the branch's, the commits' and the pull request's.
+  const title = isConfidential ? confidentialTitle : words;
   const effects: Effect[] = [seen(saying), { type: "session", runId: id, title, text }];
   return {
     conversation: begun(conversation, run, { sessions: conversation.sessions + 1 }),
@@ -167,26 +198,15 @@ function asked(
     dueAt: known?.dueAt ?? dueAt,
   };
   const others = conversation.asked.filter((each) => each !== known);
-  const notes = isComment ? withNote(conversation.notes, saying, by, group) : conversation.notes;
-  const effects = isComment
-    ? [seen(saying)]
-    : asksForChanges
-      ? notes.filter((note) => note.group === group).map((note) => seen({ ...note, isOnLines: true }))
-      : [];
+  const notes = isComment ? withNote(conversation.notes, saying, by, group, facts.now) : conversation.notes;
+  const ofIt = notes.filter((note) => note.group === group && note.by.id === by.id && isRecent(note, facts.now));
+  const effects = isComment ? [seen(saying)] : seenReview(saying, asksForChanges ? ofIt : []);
   return { conversation: { ...conversation, notes, asked: [...others, next] }, effects, takes, reason: null };
 }
 
-/**
- * Most comments on lines that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may
- * write them, and nobody is asked whether they may.
- */
-const mostNotes = { each: { count: 50, characters: 64_000 }, all: { count: 100, characters: 256_000 } };
-const longest = { note: 8_000, hunk: 4_000 };
-/** What is kept of a comment beside its words: paths and names may be long too. */
-const longestName = 1_000;
 const keptReason = "it is kept until its review asks for changes";
 
-/** Keeps a comment on lines that asks for nothing itself: the review that it is of may. */
+/** Keeps a comment that asks for nothing itself: the review that it is of may. */
 function noted(
   conversation: Conversation,
   saying: Said,
@@ -195,14 +215,18 @@ function noted(
   limits: ConversationLimits,
 ): Decided {
   const { group, key: takes } = saying;
-  if (group === null || !saying.isOnLines || facts.pullRequest !== "open") {
+  if (group === null || facts.pullRequest !== "open") {
     return left(conversation, `it does not mention ${limits.mention}`);
   }
   if (conversation.notes.some((note) => note.key === takes)) return left(conversation, keptReason);
-  const notes = withNote(conversation.notes, saying, by, group);
-  const waiting = conversation.asked.find((each) => each.group === group && each.by.id === by.id);
-  if (waiting !== undefined)
-    return { conversation: { ...conversation, notes }, effects: [seen(saying)], takes, reason: null };
+  const notes = withNote(conversation.notes, saying, by, group, facts.now);
+  const isOfSame = (each: { readonly group: string; readonly by: Speaker }): boolean =>
+    each.group === group && each.by.id === by.id;
+  const waiting = conversation.asked.find(isOfSame);
+  if (waiting !== undefined) {
+    const isMinor = waiting.isAnswered || conversation.notes.some(isOfSame);
+    return { conversation: { ...conversation, notes }, effects: [seen(saying, isMinor)], takes, reason: null };
+  }
   if (conversation.reviewed.includes(`${group} ${by.id}`)) {
     const bound = boundOf(conversation, saying, facts, limits);
     if (bound !== null) return told(conversation, bound, limits, saying);
@@ -215,35 +239,6 @@ function noted(
   return left({ ...conversation, notes }, keptReason);
 }
 
-/** Of too many, whoever has most loses the oldest: nobody can crowd out another's. */
-function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string): Note[] {
-  const { key, body, path, line, hunk, threadId, commentId } = saying;
-  const cut = {
-    body: body.slice(0, longest.note),
-    hunk: hunk?.slice(-longest.hunk) ?? null,
-    path: path?.slice(0, longestName) ?? null,
-  };
-  let kept: Note[] = [...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut }];
-  for (;;) {
-    const of = [...Map.groupBy(kept, (note) => note.by.id).values()].toSorted(
-      (a, b) => charactersOf(b) - charactersOf(a),
-    );
-    const tooMany =
-      of.find((each) => isOver(each, mostNotes.each)) ?? (isOver(kept, mostNotes.all) ? of[0] : undefined);
-    if (tooMany === undefined) return kept;
-    kept = kept.filter((note) => note !== tooMany[0]);
-  }
-}
-
-function isOver(notes: readonly Note[], most: { readonly count: number; readonly characters: number }): boolean {
-  return notes.length > most.count || charactersOf(notes) > most.characters;
-}
-
-/** What the database keeps of notes, about. */
-function charactersOf(notes: readonly Note[]): number {
-  return notes.reduce((sum, { body, hunk, path }) => sum + body.length + (hunk?.length ?? 0) + (path?.length ?? 0), 0);
-}
-
 const mostReviewed = 50;
 
 /** One follow-up for one review, with all its comments that came. */
@@ -252,7 +247,9 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
   if (due === undefined || facts.session === null) return left(conversation, "no review is due");
   const { group, by } = due;
   const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
-  const notes = conversation.notes.filter(isOfIt);
+  const notes = conversation.notes
+    .filter((note) => isOfIt(note) && isRecent(note, facts.now))
+    .map((note) => ({ ...note, ...facts.places.get(note.key) }));
   const rest = {
     ...conversation,
     asked: conversation.asked.filter((each) => each !== due),
@@ -262,7 +259,10 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
       : conversation.reviewed,
   };
   const takesKept = notes.map(({ key }) => key);
-  const bound = sharedBound(rest, facts, limits);
+  const isWordless = notes.length === 0 && due.body.trim() === "" && !due.isAnswered;
+  // What the reviewer said may have called Offstage by itself.
+  if (isWordless && conversation.runs.length > 0) return left(rest, "the review has no words of its own");
+  const bound = isWordless ? "wordless" : sharedBound(rest, facts, limits);
   if (bound !== null) return { ...told(rest, bound, limits), takesKept };
   const [first] = notes;
   const isComment = notes.length === 1 && first !== undefined && due.body.trim() === "" && !due.isAnswered;
@@ -274,11 +274,18 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
           body: first.body,
           where: `a comment on lines of pull request #${number}`,
           around: { file: first.path, line: first.line, hunk: first.hunk },
+          isConfidential: first.isConfidential === true,
         })
       : reviewPrompt({ by, body: due.body, number }, notes);
   const of = [...new Set(notes.map(({ threadId }) => threadId))];
   const threads = due.isAnswered || of.length === 0 ? [null, ...of.filter((each) => each !== null)] : of;
-  const run: Run = { id: facts.newId(), kind: "followUp", threads, pushedSha: facts.session.pushedSha };
+  const places = threads.map((threadId) => {
+    const note = threadId === null ? undefined : notes.find((each) => each.threadId === threadId);
+    return note === undefined ? null : placeOf(note);
+  });
+  const isConfidential = notes.some((note) => note.isConfidential === true);
+  const asks = { threads, places, ...(isConfidential && { isConfidential }) };
+  const run: Run = { id: facts.newId(), kind: "followUp", ...asks, pushedSha: facts.session.pushedSha };
   const effects: Effect[] = [{ type: "followUp", runId: run.id, text, mergesTarget: false }];
   return { conversation: begun(rest, run), effects, takes: null, takesKept, reason: null };
 }

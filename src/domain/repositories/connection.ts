@@ -96,6 +96,34 @@ const callingFields = {
   }),
 };
 
+/** What GitLab calls signing tokens: 32 bytes in base64. Other secrets are secret tokens, which it sends as they are. */
+export const gitlabSigningToken = /^whsec_[A-Za-z0-9+/]{43}=?$/u;
+
+/** A secret that the forge has made for its webhook, as GitLab makes its signing tokens. */
+const webhookSecretSchema = text(1_000)
+  .regex(/^[\x21-\x7e]{16,}$/u, "must be at least 16 printable ASCII characters without spaces")
+  .refine(
+    (secret) => !secret.startsWith("whsec_") || gitlabSigningToken.test(secret),
+    "must be whole: a signing token of GitLab is whsec_ and 32 bytes in base64",
+  )
+  .optional()
+  .meta({ description: "The secret that the forge signs its deliveries with; omitted: one is made." });
+
+/** Body of a rotation of a webhook's secret. */
+export const rotateWebhookSecretSchema = z.object({ webhookSecret: webhookSecretSchema });
+
+/** What is wrong with repositories of work items at another forge. */
+export const noWorkItems = "must be absent: only azure has work items";
+const workItemRepositoriesSchema = z
+  .record(text(200), text(200))
+  .refine((map) => Object.keys(map).length <= 100, "must name at most 100 projects")
+  .nullable()
+  .optional()
+  .meta({
+    description:
+      'Of azure: the repository that work items are about, by their project, such as `{ "Shop": "backend" }`. Default: that of the project\'s name.',
+  });
+
 /** Body of a connection's creation. */
 export const createConnectionSchema = z
   .object({
@@ -107,15 +135,18 @@ export const createConnectionSchema = z
     }),
     apiUrl: forgeAddressSchema.optional().meta({ description: "Default: where the kind has its API." }),
     credential: credentialSchema.meta({ description: "Never shown again, and never in a sandbox." }),
+    webhookSecret: webhookSecretSchema,
     ...callingFields,
+    workItemRepositories: workItemRepositoriesSchema,
   })
-  .superRefine(({ kind, webUrl, credential }, context) => {
+  .superRefine(({ kind, webUrl, credential, workItemRepositories }, context) => {
     const issue = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
     if (kind === "azure" && isOldAzureAddress(webUrl ?? "")) issue(["webUrl"], oldAzureAddress);
     if (webUrl === undefined && usualAddresses[kind].webUrl === null) issue(["webUrl"], "is required for this kind");
     if (credential.type === "app" && kind !== "github") {
       issue(["credential", "type"], "app is for github only: send a token");
     }
+    if (workItemRepositories != null && kind !== "azure") issue(["workItemRepositories"], noWorkItems);
   });
 
 /** Body of a change of a connection: fields that are not sent keep their value. */
@@ -123,6 +154,7 @@ export const updateConnectionSchema = z.object({
   name: text(200).optional(),
   credential: credentialSchema.optional(),
   ...callingFields,
+  workItemRepositories: workItemRepositoriesSchema,
 });
 
 /** Something that a connection's credential lacks. */
@@ -191,6 +223,11 @@ export const connectionSchema = z.object({
     .array(z.string())
     .nullable()
     .meta({ description: "Bots that may steer sessions; null: OFFSTAGE_ALLOWED_BOTS." }),
+  workItemRepositories: z
+    .record(z.string(), z.string())
+    .nullable()
+    .default(null)
+    .meta({ description: "Repositories that work items are about, by their projects; null: those of their names." }),
   hookUrl: z.string().meta({ description: "The address that the forge's webhook must have." }),
   previousSecretUntil: z.iso.datetime().nullable().meta({
     description: "Until when deliveries that are signed with the webhook secret before are accepted.",

@@ -8,6 +8,7 @@ import { readLogEnd } from "../logs.ts";
 import { refusedBy } from "../refusal.ts";
 import type { AzureApi, AzureSettings } from "./api.ts";
 import { logOfBuild } from "./build-log.ts";
+import { readThreadPlace } from "./thread-place.ts";
 import { addOnAzure } from "./pull-request-fields.ts";
 import { mayWriteOnAzure } from "./may-write.ts";
 import { postOnWorkItem, reactOnWorkItem } from "./work-item-comments.ts";
@@ -24,6 +25,11 @@ interface Comment {
   readonly id: number;
   readonly content?: string;
   readonly isDeleted?: boolean;
+}
+
+/** Fields used of a commit (https://learn.microsoft.com/rest/api/azure/devops/git/commits/get). */
+interface Commit {
+  readonly parents?: readonly string[] | null;
 }
 
 /** More than a thread has comments (500): by the two numbers together comments are ordered. */
@@ -52,12 +58,17 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
     add: (address, number, addition, signal) => addOnAzure(api, settings, call, { address, number }, addition, signal),
     resolve: (address, thread, signal) => resolve(host, call, address, thread, signal),
     async react(address, { subject, commentId }, reaction, signal) {
-      if (commentId === null) return;
-      if (subject.kind === "issue") return reactOnWorkItem(api, address, subject.number, commentId, reaction, signal);
+      // Reactions are to comments alone.
+      if (commentId === null) return false;
+      if (subject.kind === "issue") {
+        await reactOnWorkItem(api, address, subject.number, commentId, reaction, signal);
+        return true;
+      }
       const [, thread, id] = /^(\d+)\.(\d+)$/u.exec(commentId) ?? [];
-      if (thread === undefined || id === undefined || !likes.has(reaction)) return;
+      if (thread === undefined || id === undefined || !likes.has(reaction)) return false;
       const path = `/pullRequests/${subject.number}/threads/${thread}/comments/${id}/likes`;
       expectStatus(host, await call(address, "POST", path, signal, emptyAnswer), [200, 201, 204], "reaction");
+      return true;
     },
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const body = {
@@ -78,6 +89,13 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
     // What `readLogEnd` takes is the build, of which it finds the step itself.
     failedJobs: (_, { kind, id }) =>
       Promise.resolve(kind === "build" ? [{ id, name: "The step that failed last" }] : []),
+    readPlace: (address, comment, signal) => readThreadPlace(host, call, address, comment, signal),
+    async parentsOf(address, sha, signal) {
+      const answer = await call(address, "GET", `/commits/${encodeURIComponent(sha)}`, signal);
+      if (answer.status === 404) return [];
+      expectStatus(host, answer, [200], "commit");
+      return ((answer.body ?? {}) as Commit).parents ?? [];
+    },
     mayWrite: (address, person, signal) => mayWriteOnAzure(api, settings, address, person, signal),
   };
 }

@@ -12,6 +12,7 @@ interface Identity {
   /** By which permissions name it, as `Microsoft.IdentityModel.Claims.ClaimsIdentity;…`. */
   readonly descriptor?: string;
   readonly isActive?: boolean;
+  readonly properties?: Readonly<Record<"Account" | "Mail", { readonly $value?: unknown } | undefined>>;
 }
 
 /** Fields used of an access control list (https://learn.microsoft.com/rest/api/azure/devops/security/access-control-lists/query). */
@@ -30,7 +31,7 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
 
 /**
  * Whether a person may contribute to a repository, by the permissions that Azure DevOps computes of all groups for it.
- * @param id of the person, as deliveries and comments have it
+ * @param person by the id that deliveries and comments have, or by the unique name alone, as deliveries of work items name people
  * @returns null if it does not tell the token: that takes the scope Identity (Read), and the right to see permissions
  * @throws SessionError if the token may not see the repository
  */
@@ -38,17 +39,20 @@ export async function mayWriteOnAzure(
   api: AzureApi,
   settings: AzureSettings,
   address: RepositoryAddress,
-  { id }: Person,
+  person: Person,
   signal: AbortSignal,
 ): Promise<boolean | null> {
   const repository = await readRepository(api, address, signal);
   // Nobody has such an id.
-  if (!uuid.test(id)) return false;
+  if (person.id !== "" && !uuid.test(person.id)) return false;
   const { collection } = api.repositoryOf(address);
-  const url = identitiesUrl(settings, collection, `identityIds=${encodeURIComponent(id)}`);
-  const found = await told(api, url, signal);
+  const by =
+    person.id === ""
+      ? `searchFilter=General&filterValue=${encodeURIComponent(person.login)}`
+      : `identityIds=${encodeURIComponent(person.id)}`;
+  const found = await told(api, identitiesUrl(settings, collection, by), signal);
   if (found === null) return null;
-  const identity = (found as readonly (Identity | null)[])[0];
+  const identity = onlyOne(found as readonly (Identity | null)[], person);
   if (identity?.descriptor === undefined || identity.isActive === false) return false;
   const query = new URLSearchParams({
     token: repositoryToken(repository),
@@ -62,6 +66,18 @@ export async function mayWriteOnAzure(
   if (extendedInfo === undefined) return null;
   const { effectiveAllow = 0, effectiveDeny = 0 } = extendedInfo;
   return (effectiveAllow & permissions.contribute) !== 0 && (effectiveDeny & permissions.contribute) === 0;
+}
+
+/** Of several whom a search finds by a part of their names, the one whose account has the unique name; none if that is not clear. */
+function onlyOne(found: readonly (Identity | null)[], { id, login }: Person): Identity | null {
+  if (id !== "") return found[0] ?? null;
+  const wanted = login.toLowerCase();
+  const isNamedSo = (identity: Identity | null): boolean =>
+    [identity?.properties?.Account, identity?.properties?.Mail].some(
+      (name) => typeof name?.$value === "string" && name.$value.toLowerCase() === wanted,
+    );
+  const [one = null, ...others] = found.filter((identity) => identity?.isActive !== false && isNamedSo(identity));
+  return others.length === 0 ? one : null;
 }
 
 /** The items of a list; null if the token may not ask for it. */

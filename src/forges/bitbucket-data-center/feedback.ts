@@ -3,6 +3,7 @@ import type { Reaction, Subject, Thread } from "../../domain/answers/answer.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import { hunkTo, type Hunk, type HunkLine } from "../diff-hunk.ts";
 import { expectStatus, lookFrom, postOnce, type Feedback, type ForgeComment, type NewComment } from "../feedback.ts";
 import type { ForgeAnswer } from "../http.ts";
 import { commentWithMark, withReferenceMarks } from "../reference-marks.ts";
@@ -44,6 +45,33 @@ const emoticons: Readonly<Record<Reaction, string>> = {
   confused: "confused",
 };
 
+/** Fields used of a diff (https://developer.atlassian.com/server/bitbucket/rest/v904/api-group-pull-requests/). */
+interface Diffs {
+  readonly diffs?: readonly { readonly hunks?: readonly DiffHunk[] }[];
+}
+interface DiffHunk {
+  readonly sourceLine?: number;
+  readonly sourceSpan?: number;
+  readonly destinationLine?: number;
+  readonly destinationSpan?: number;
+  readonly segments?: readonly {
+    readonly type?: string;
+    readonly lines?: readonly { readonly source?: number; readonly destination?: number; readonly line?: string }[];
+  }[];
+}
+
+function hunkOf({ sourceLine, sourceSpan, destinationLine, destinationSpan, segments }: DiffHunk): Hunk {
+  const header = `@@ -${sourceLine ?? 0},${sourceSpan ?? 0} +${destinationLine ?? 0},${destinationSpan ?? 0} @@`;
+  const lines = (segments ?? []).flatMap(({ type, lines: all }) =>
+    (all ?? []).map(({ source, destination, line }): HunkLine => {
+      const sign = type === "ADDED" ? "+" : type === "REMOVED" ? "-" : " ";
+      const [before, after] = [sign === "+" ? null : (source ?? null), sign === "-" ? null : (destination ?? null)];
+      return { text: line ?? "", sign, before, after };
+    }),
+  );
+  return { header, lines };
+}
+
 /** Answers on Bitbucket Data Center (https://developer.atlassian.com/server/bitbucket/rest/). */
 export function createDataCenterFeedback(api: DataCenter): Feedback {
   const { host, webUrl, call, reactions, users } = api;
@@ -54,16 +82,27 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
     resolve: (address, thread, signal) => resolve(api, address, thread, signal),
     async react(address, { subject, commentId }, reaction, signal) {
       // Reactions are to comments alone.
-      if (commentId === null || subject.kind === "issue") return;
+      if (commentId === null || subject.kind === "issue") return false;
       const comment = `/pull-requests/${subject.number}/comments/${encodeURIComponent(commentId)}`;
       const answer = await reactions(address, "PUT", `${comment}/reactions/${emoticons[reaction]}`, signal);
       expectStatus(host, answer, [200], "reaction");
+      return true;
     },
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const text = (value: string): string => value.slice(0, textLimit);
       const body = { key: text(name), name: text(name), state: states[state], description: text(description), url };
       const answer = await call(address, "POST", `/commits/${encodeURIComponent(sha)}/builds`, signal, { body });
       expectStatus(host, answer, [204], "build status");
+    },
+    async readPlace(address, { number, path, line }, signal) {
+      if (path === null) return null;
+      const file = path.split("/").map(encodeURIComponent).join("/");
+      const answer = await call(address, "GET", `/pull-requests/${number}/diff/${file}?withComments=false`, signal);
+      if (answer.status === 404) return { path, line, hunk: null };
+      if (answer.status !== 200) throw refusedBy(host, answer, "diff");
+      const { diffs } = (answer.body ?? {}) as Diffs;
+      const hunks = (diffs ?? []).flatMap(({ hunks: all }) => all ?? []).map(hunkOf);
+      return { path, line, hunk: line === null ? null : hunkTo(hunks, line) };
     },
     // It has no CI of its own.
     readLogEnd: () => Promise.resolve(null),

@@ -13,6 +13,7 @@ import {
   type NewComment,
 } from "../feedback.ts";
 import { commentWithMark, withReferenceMarks } from "../reference-marks.ts";
+import { hunkTo, readHunks } from "../diff-hunk.ts";
 import { refusedBy } from "../refusal.ts";
 import { addOnBitbucket } from "./pull-request-fields.ts";
 import { quoted, readPages } from "./pages.ts";
@@ -43,6 +44,14 @@ interface Step {
   readonly state?: { readonly result?: { readonly name?: string } };
 }
 
+/** Fields used of a pull request. */
+interface PullRequestCommits {
+  readonly source?: { readonly commit?: { readonly hash?: string } };
+  readonly destination?: { readonly commit?: { readonly hash?: string } };
+}
+
+/** Most bytes of the diff of one file that are read. */
+const mostOfDiff = 1024 ** 2;
 /** Pages of 100 comments, the newest first, that are looked through. */
 const pageLimit = 10;
 /** Most characters of a status's key, and of its name and description. */
@@ -65,7 +74,7 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
     },
     add: (address, number, addition, signal) => addOnBitbucket(api, address, number, addition, signal),
     // The API has no reactions.
-    react: () => Promise.resolve(),
+    react: () => Promise.resolve(false),
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const body = {
         key: keyOf(name),
@@ -92,6 +101,18 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
           ? [{ id: `${id}/${step.uuid}`, name: step.name ?? `step ${index + 1}` }]
           : [],
       );
+    },
+    async readPlace(address, { number, path, line }, signal) {
+      if (path === null) return null;
+      const answer = await call(address, "GET", `/pullrequests/${number}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer);
+      const { source, destination } = (answer.body ?? {}) as PullRequestCommits;
+      const [from, into] = [source?.commit?.hash, destination?.commit?.hash];
+      if (line === null || from === undefined || into === undefined) return { path, line, hunk: null };
+      // What merging the first into the second would change.
+      const query = new URLSearchParams({ path, topic: "true" });
+      const diff = await readLog(address, `/diff/${from}..${into}?${query.toString()}`, mostOfDiff, signal);
+      return { path, line, hunk: diff === null ? null : hunkTo(readHunks(diff), line) };
     },
     async mayWrite(address, { id }, signal) {
       const field = /^\{[0-9a-f-]{36}\}$/iu.test(id) ? "uuid" : "account_id";

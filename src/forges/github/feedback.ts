@@ -1,6 +1,6 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { components } from "@octokit/openapi-types";
-import type { IdScope, ReactionTarget, Thread } from "../../domain/answers/answer.ts";
+import type { IdScope, Reaction, ReactionTarget, Thread } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { lookFrom, postOnce, type Feedback, type ForgeComment, type LogReader, type NewComment } from "../feedback.ts";
@@ -20,10 +20,18 @@ interface GitHubApi {
   readonly readLog: LogReader;
   /** Resolves a thread, which REST has no call for. */
   readonly resolveThread: (address: RepositoryAddress, thread: Thread, signal: AbortSignal) => Promise<void>;
+  /** Reacts to a review of a pull request, which REST has no call for either. */
+  readonly reactToReview: (
+    address: RepositoryAddress,
+    review: { readonly number: number; readonly id: string },
+    reaction: Reaction,
+    signal: AbortSignal,
+  ) => Promise<void>;
 }
 
 /** Answers on GitHub (https://docs.github.com/rest/issues/comments, https://docs.github.com/rest/pulls/comments). */
 export function createGitHubFeedback(api: GitHubApi): Feedback {
+  const inForm = feedbackInGitHubForm({ ...api, pathOf, longestDescription: 140 });
   return {
     comment(address, { number }, comment, signal) {
       // A pull request is an issue here.
@@ -40,7 +48,13 @@ export function createGitHubFeedback(api: GitHubApi): Feedback {
       return true;
     },
     add: (address, number, addition, signal) => addOnGitHub(api, address, number, addition, signal),
-    ...feedbackInGitHubForm({ ...api, pathOf, longestDescription: 140 }),
+    ...inForm,
+    async react(address, target, reaction, signal) {
+      const { subject, reviewId } = target;
+      if (reviewId === undefined) return inForm.react(address, target, reaction, signal);
+      await api.reactToReview(address, { number: subject.number, id: reviewId }, reaction, signal);
+      return true;
+    },
   };
 }
 

@@ -6,7 +6,9 @@ import type { Forge, ForgePullRequest, ForgeSettings, RepositoryCall } from "../
 import { createInstallations } from "./app.ts";
 import { createGitHubFeedback } from "./feedback.ts";
 import { gitHubApprovals } from "./approvals.ts";
-import { graphqlUrlOf, resolveReviewThread } from "./review-threads.ts";
+import { graphqlUrlOf, type GraphQLApi } from "./graphql.ts";
+import { reactToReview } from "./review-reactions.ts";
+import { resolveReviewThread } from "./review-threads.ts";
 import { gitHubAccess } from "./access.ts";
 import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
@@ -91,6 +93,11 @@ export function createGitHub(settings: GitHubSettings): Forge {
       callForge(graphqlUrlOf(settings.apiUrl), { method: "POST", headers, body, signal }),
     );
 
+  const graphqlAt = (address: RepositoryAddress): GraphQLApi => ({
+    host,
+    ask: (query, variables, signal) => askGraphQL(address, { query, variables }, signal),
+  });
+
   const readLog: LogReader = async (address, path, bytes, signal) => {
     const secret = await token(address, signal);
     const headers = secret === null ? {} : { Authorization: `Bearer ${secret}` };
@@ -137,12 +144,9 @@ export function createGitHub(settings: GitHubSettings): Forge {
       call,
       readLog,
       resolveThread: (address, thread, signal) =>
-        resolveReviewThread(
-          { host, ask: (query, variables, asked) => askGraphQL(address, { query, variables }, asked) },
-          pathOn(settings.webUrl, address),
-          thread,
-          signal,
-        ),
+        resolveReviewThread(graphqlAt(address), pathOn(settings.webUrl, address), thread, signal),
+      reactToReview: (address, review, reaction, signal) =>
+        reactToReview(graphqlAt(address), pathOn(settings.webUrl, address), review, reaction, signal),
     }),
     issuedTokens: () => installations?.issued() ?? [],
     serves: (address) => servesAddress(settings.webUrl, address),

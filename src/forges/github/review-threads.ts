@@ -1,15 +1,9 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { Thread } from "../../domain/answers/answer.ts";
 import type { ForgeAnswer } from "../http.ts";
-import { refusedBy } from "../refusal.ts";
+import { dataOf, type GraphQLApi } from "./graphql.ts";
 
-/** Asks GitHub's GraphQL API as it is asked about one repository. */
-export type GraphQLCall = (
-  query: string,
-  variables: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
-) => Promise<ForgeAnswer>;
-
+const what = "resolution of a thread";
 /** Pages of 100 threads of a pull request that are looked through. */
 const pageLimit = 20;
 
@@ -48,20 +42,12 @@ interface ListedThreads {
 }
 
 /**
- * The address of the GraphQL API that belongs to one of REST
- * (https://docs.github.com/enterprise-server/graphql/guides/forming-calls-with-graphql#the-graphql-endpoint).
- */
-export function graphqlUrlOf(apiUrl: string): string {
-  return apiUrl.endsWith("/api/v3") ? apiUrl.replace(/v3$/u, "graphql") : `${apiUrl}/graphql`;
-}
-
-/**
  * Resolves the thread that a comment began: REST names threads by that, GraphQL by ids of its own, which no call for a comment tells.
  * @param repository as GitHub names it: `owner/name`
  * @throws SessionError if there is no such thread, or it may not be resolved
  */
 export async function resolveReviewThread(
-  { host, ask }: { readonly host: string; readonly ask: GraphQLCall },
+  { host, ask }: GraphQLApi,
   repository: string,
   { subject: { number }, id }: Thread,
   signal: AbortSignal,
@@ -69,7 +55,7 @@ export async function resolveReviewThread(
   const [owner = "", name = ""] = repository.split("/");
   const thread = await findThread(host, (after) => ask(threadsQuery, { owner, name, number, after }, signal), id);
   if (thread === null) throw threadIsGone(host, number);
-  if (!thread.isResolved) dataOf(host, await ask(resolveMutation, { threadId: thread.id }, signal));
+  if (!thread.isResolved) dataOf(host, await ask(resolveMutation, { threadId: thread.id }, signal), what);
 }
 
 async function findThread(
@@ -79,7 +65,7 @@ async function findThread(
 ): Promise<ListedThread | null> {
   let after: string | null = null;
   for (let page = 1; page <= pageLimit; page += 1) {
-    const { repository } = dataOf(host, await askPage(after)) as ListedThreads;
+    const { repository } = dataOf(host, await askPage(after), what) as ListedThreads;
     const threads = repository?.pullRequest?.reviewThreads;
     const found = threads?.nodes?.find((each) => String(each?.comments.nodes?.[0]?.fullDatabaseId) === firstComment);
     if (found != null) return found;
@@ -87,16 +73,6 @@ async function findThread(
     after = threads.pageInfo.endCursor ?? null;
   }
   return null;
-}
-
-/** What GraphQL says with 200 is an error all the same if it has some (https://spec.graphql.org/October2021/#sec-Errors). */
-function dataOf(host: string, answer: ForgeAnswer): unknown {
-  const { data, errors } = (answer.body ?? {}) as { readonly data?: unknown; readonly errors?: unknown };
-  const [first] = (Array.isArray(errors) ? errors : []) as readonly { readonly type?: unknown }[];
-  if (answer.status === 200 && first === undefined && typeof data === "object" && data !== null) return data;
-  const statuses: Readonly<Record<string, number>> = { FORBIDDEN: 403, NOT_FOUND: 404 };
-  const status = answer.status === 200 ? (statuses[String(first?.type)] ?? 422) : answer.status;
-  throw refusedBy(host, { status, body: answer.body }, "resolution of a thread");
 }
 
 function threadIsGone(host: string, number: number): SessionError {

@@ -43,6 +43,11 @@ interface Member {
   readonly state?: string;
 }
 
+/** Fields used of a commit (https://docs.gitlab.com/api/commits/#get-a-single-commit). */
+interface Commit {
+  readonly parent_ids?: readonly string[] | null;
+}
+
 /** Pages of 100 notes, the newest first, that are looked through. */
 const pageLimit = 10;
 /** Most characters of a status's description. */
@@ -80,8 +85,9 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
       const path = `${pathOf(subject)}${note}/award_emoji`;
       const answer = await call(address, "POST", path, signal, { body: { name: reactions[reaction] } });
       // GitLab says with a 404 that it is there.
-      if (/already been taken/iu.test(wordsOf(answer.body))) return;
+      if (/already been taken/iu.test(wordsOf(answer.body))) return true;
       expectStatus(host, answer, [201], "reaction");
+      return true;
     },
     async setStatus(address, sha, { state, name, description, url }, signal) {
       const body = { state: states[state], name, description: description.slice(0, descriptionLimit), target_url: url };
@@ -97,6 +103,12 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
       const path = `/pipelines/${encodeURIComponent(id)}/jobs?per_page=100&scope[]=failed`;
       const answer = await call(address, "GET", path, signal);
       return answer.status === 200 ? failedIn(answer.body as readonly RunJob[] | null) : [];
+    },
+    async parentsOf(address, sha, signal) {
+      const answer = await call(address, "GET", `/repository/commits/${encodeURIComponent(sha)}`, signal);
+      if (answer.status === 404) return [];
+      expectStatus(host, answer, [200], "commit");
+      return ((answer.body ?? {}) as Commit).parent_ids ?? [];
     },
     async mayWrite(address, { id }, signal) {
       // With rights by a group, and by one that the project is shared with.

@@ -1,7 +1,9 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
+import type { InboundEvent } from "../../domain/automations/inbound-event.ts";
 import { account, type Identity } from "./azure-form.ts";
-import { accountOf, longest, most } from "./event.ts";
+import { longest, most } from "./event.ts";
 import type { Happening } from "./event.ts";
+import { textOfHtml } from "./html-text.ts";
 import { identifier, integer, present, required, text, type Untrusted } from "./payload.ts";
 
 /**
@@ -25,6 +27,48 @@ type Fields = Readonly<Record<string, unknown>> | null | undefined;
 
 /** States in which no work is expected any more, in the processes that Azure DevOps comes with. */
 const closedStates = new Set<unknown>(["Closed", "Done", "Resolved", "Completed", "Removed"]);
+
+/**
+ * The repository that a work item is about: work items are a project's, which has a repository of its name from the beginning
+ * (https://learn.microsoft.com/azure/devops/repos/git/create-new-repo). Another one is a setting of the connection.
+ */
+export function repositoryOfWorkItem(resource: object, told: object): ForgeEvent["repository"] {
+  const given = resource as WorkItem;
+  const all: Fields = given.revision?.fields ?? given.fields;
+  const project = text(all?.["System.TeamProject"], longest.name);
+  const { resourceContainers: containers } = told as NonNullable<
+    Untrusted<{ resourceContainers?: { collection?: { baseUrl?: unknown } } }>
+  >;
+  const ofApi = /^(?<base>https?:\/\/[^?#]+?)(?:\/[0-9a-f-]{36})?\/_apis\/wit\//iu.exec(
+    text(given.url, longest.url) ?? "",
+  );
+  const base = text(containers?.collection?.baseUrl, longest.url) ?? ofApi?.groups?.["base"] ?? null;
+  if (project === null || project === "" || base === null) return null;
+  const path = encodeURIComponent(project);
+  return {
+    url: `${base.replace(/\/+$/u, "")}/${path}/_git/${path}`,
+    fullName: `${project}/${project}`,
+    defaultBranch: null,
+  };
+}
+
+/**
+ * An event in the repository that a connection names for the project of its work item.
+ * @param repositories names of repositories by their projects; null: each has its project's name
+ */
+export function inRepositoryOf(
+  told: InboundEvent,
+  repositories: Readonly<Record<string, string>> | null,
+): InboundEvent {
+  const event = told.event as unknown as ForgeEvent;
+  const { repository } = event;
+  if (event.issue === undefined || repository === null || repositories === null) return told;
+  const [project = ""] = repository.fullName.split("/", 1);
+  const name = Object.entries(repositories).find(([each]) => each.toLowerCase() === project.toLowerCase())?.[1];
+  if (name === undefined) return told;
+  const url = repository.url.replace(/[^/]+$/u, encodeURIComponent(name));
+  return { ...told, event: { ...event, repository: { ...repository, url, fullName: `${project}/${name}` } } };
+}
 
 /** A work item was made: an issue. Its tags and its person are told like later ones. */
 export function workItemCreated(resource: object, told: object): Happening[] {
@@ -78,7 +122,7 @@ export function workItemCommented(resource: object, told: object): Happening[] {
   const fields: Fields = given.fields;
   const comment = {
     id: identifier(given.commentVersionRef?.commentId) ?? required(identifier(given.rev), "resource.rev"),
-    body: text(fields?.["System.History"], longest.body) ?? "",
+    body: textOfHtml(text(fields?.["System.History"], longest.body) ?? ""),
     url: null,
     author: person(fields?.["System.ChangedBy"]),
     path: null,
@@ -94,7 +138,7 @@ function issue(given: WorkItem, all: Fields): NonNullable<ForgeEvent["issue"]> {
   return {
     number,
     title: text(all?.["System.Title"], longest.title) ?? "",
-    body: text(all?.["System.Description"], longest.body) ?? "",
+    body: textOfHtml(text(all?.["System.Description"], longest.body) ?? ""),
     url: text(given._links?.html?.href, longest.url) ?? text(given.url, longest.url) ?? `#workitem/${number}`,
     state: closedStates.has(all?.["System.State"]) ? "closed" : "open",
     labels: tagsOf(all?.["System.Tags"]),
@@ -134,8 +178,9 @@ function tagsOf(value: unknown): string[] {
   return present(tags.filter((tag) => tag !== "")).slice(0, most.labels);
 }
 
-/** A person: an identity, or its names as one text: `Jamal Hartnett <fabrikamfiber4@hotmail.com>`. */
+/** A person: an identity, or its names as one text, without an id: `Jamal Hartnett <fabrikamfiber4@hotmail.com>`. */
 function person(value: unknown): ForgeAccount | null {
   if (typeof value !== "string") return account(value as Untrusted<Identity>);
-  return accountOf(null, /<(?<unique>[^<>]{1,500})>\s*$/u.exec(value)?.groups?.["unique"] ?? value, false);
+  const { shown = value, unique } = /^(?<shown>.*?)\s*<(?<unique>[^<>]{1,500})>\s*$/u.exec(value)?.groups ?? {};
+  return account({ displayName: shown, uniqueName: unique });
 }

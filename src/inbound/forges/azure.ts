@@ -3,7 +3,7 @@ import type { DeliveryReader } from "../delivery.ts";
 import { hasToken } from "../signatures.ts";
 import { account, labels, pullRequest, repository, reviewers } from "./azure-form.ts";
 import type { Identity, PullRequest, Repository } from "./azure-form.ts";
-import { workItemChanged, workItemCommented, workItemCreated } from "./azure-work-items.ts";
+import { repositoryOfWorkItem, workItemChanged, workItemCommented, workItemCreated } from "./azure-work-items.ts";
 import { branchOf, checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
 import type { Happening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
@@ -30,7 +30,9 @@ export const azure: DeliveryReader = {
     const payload = readPayload(delivery);
     const told = payload as Envelope;
     const resource = (told.resource ?? {}) as Resource;
-    const of = repository(resource.repository ?? resource.pullRequest?.repository);
+    const of = isOfWorkItem(told)
+      ? repositoryOfWorkItem(resource, told)
+      : repository(resource.repository ?? resource.pullRequest?.repository);
     const read = choice(told.eventType, readers);
     const happenings = read?.(resource, told, of) ?? [];
     const actor = account(resource.pushedBy ?? resource.comment?.author ?? resource.requestedFor) ?? named(told);
@@ -40,6 +42,10 @@ export const azure: DeliveryReader = {
     };
   },
 };
+
+function isOfWorkItem({ eventType }: Envelope): boolean {
+  return typeof eventType === "string" && eventType.startsWith("workitem.");
+}
 
 /** Who changed a pull request: only the message says it, which begins with a name, perhaps of somebody whom the delivery knows. */
 function named(told: Envelope): ForgeAccount | null {
@@ -251,6 +257,10 @@ type Build = NonNullable<
     sourceBranch?: unknown;
     sourceVersion?: unknown;
     sourceGetVersion?: unknown;
+    /** What set it off; of a pull request's build `pr.sourceSha`. */
+    triggerInfo?: Readonly<Record<string, unknown>>;
+    /** JSON as text, in versions that have no such information. */
+    parameters?: unknown;
     project?: { id: unknown };
     _links?: { web?: { href: unknown } };
     url?: unknown;
@@ -263,7 +273,8 @@ function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): 
   const outcome = choice(given.result ?? given.status, { succeeded: "passed", failed: "failed" } as const);
   // Version 1.0 has branch and commit in one: LG:refs/heads/main:0123…
   const old = /^LG:(?<ref>.*):(?<sha>[0-9a-f]+)$/u.exec(text(given.sourceGetVersion, longest.name) ?? "")?.groups;
-  const sha = text(given.sourceVersion, longest.name) ?? old?.["sha"] ?? null;
+  // A pull request's build is of its merge with the target, which nobody has pushed.
+  const sha = sourceCommit(given) ?? text(given.sourceVersion, longest.name) ?? old?.["sha"] ?? null;
   // A build of something else than git.
   if (outcome === null || sha === null) return [];
   const ref = text(given.sourceBranch, longest.name) ?? old?.["ref"] ?? "";
@@ -282,6 +293,14 @@ function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): 
   // The stages of a build can be run again, after which it ends again.
   const run = [project ?? "", id, text(given.finishTime, longest.name) ?? ""];
   return [checksOf(of?.url ?? null, outcome, checks, run, "/pullrequest/")];
+}
+
+/** The commit of a pull request that its build checks (`reason` is `pullRequest`); null: the delivery does not say it. */
+function sourceCommit({ triggerInfo, parameters }: Build): string | null {
+  const told = commitOf(triggerInfo?.["pr.sourceSha"]);
+  if (told !== null) return told;
+  const name = /"system\.pullRequest\.sourceCommitId"\s*:\s*"(?<sha>[0-9a-f]{40,64})"/u;
+  return name.exec(text(parameters, longest.body) ?? "")?.groups?.["sha"] ?? null;
 }
 
 function projectOf(told: object): string | null {

@@ -35,13 +35,13 @@ export interface Happening {
   readonly fields: Partial<Omit<ForgeEvent, "name" | "forge" | "repository" | "payload">>;
 }
 
-/** What all events of a delivery have. */
-export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "payload">;
+/** What all events of a delivery have. @property confidential omitted: false */
+export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "payload" | "confidential">;
 
 /** The events of a delivery in the form that is the same for all senders. */
 export function inboundEvents(surroundings: Surroundings, happenings: readonly Happening[]): InboundEvent[] {
   return happenings.map(({ name, key, keyName = name, subject, fields }) => {
-    const event: ForgeEvent = { name, ...surroundings, ...fields };
+    const event: ForgeEvent = { name, confidential: false, ...surroundings, ...fields };
     return { name, contentKey: contentKey(surroundings, keyName, key), subject, event };
   });
 }

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
-import type { Delivery, DeliveryReader } from "../delivery.ts";
+import { gitlabSigningToken } from "../../domain/repositories/connection.ts";
+import { idWithBody, type Delivery, type DeliveryReader } from "../delivery.ts";
 import { hasStandardSignature, hasToken } from "../signatures.ts";
 import { branchOf, checksOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
 import type { Happening } from "./event.ts";
@@ -11,17 +11,14 @@ import type { Around, Project, User } from "./gitlab-form.ts";
 import { choice, identifier, integer, readPayload, required, text } from "./payload.ts";
 import type { Untrusted } from "./payload.ts";
 
-/** What GitLab calls signing tokens: 32 bytes in base64. Other secrets are secret tokens, which it sends as they are. */
-const signingToken = /^whsec_[A-Za-z0-9+/]{43}=?$/u;
-
 /**
  * Webhooks of GitLab, of a project, a group or the whole server (https://docs.gitlab.com/user/project/integrations/webhook_events/).
  * With a signing token they are signed as Standard Webhooks are; else the secret token is a header.
  */
 export const gitlab: DeliveryReader = {
   verify(delivery, secrets, now) {
-    const keys = secrets.filter((secret) => signingToken.test(secret));
-    const tokens = secrets.filter((secret) => !signingToken.test(secret));
+    const keys = secrets.filter((secret) => gitlabSigningToken.test(secret));
+    const tokens = secrets.filter((secret) => !gitlabSigningToken.test(secret));
     return hasStandardSignature(delivery, keys, now) || hasToken(delivery.headers["x-gitlab-token"], tokens);
   },
   read(delivery) {
@@ -32,22 +29,34 @@ export const gitlab: DeliveryReader = {
     const actor = account(told.user) ?? pusher(payload);
     // Epics and the like of a group have no project: nothing that a run could work in.
     const happenings = project === null || read === null ? [] : read(payload, { projectUrl: project.url, actor });
+    const surroundings = { forge: "gitlab", repository: project, actor, payload } as const;
     return {
       deliveryId: deliveryIdOf(delivery),
-      events: inboundEvents({ forge: "gitlab", repository: project, actor, payload }, happenings),
+      events: inboundEvents({ ...surroundings, confidential: isConfidential(payload) }, happenings),
     };
   },
 };
 
-/**
- * The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event, and one
- * request can set off several (a comment that closes an issue), so the body counts too.
- */
+/** Issues are `confidential`, comments `internal` (`confidential` in versions before 16); those on a confidential issue are told as such. */
+function isConfidential(payload: object): boolean {
+  const told = payload as NonNullable<
+    Untrusted<{
+      event_type?: unknown;
+      object_attributes?: { confidential?: unknown; internal?: unknown };
+      issue?: { confidential?: unknown };
+    }>
+  >;
+  const { confidential, internal } = told.object_attributes ?? {};
+  const isNamedSo = typeof told.event_type === "string" && told.event_type.startsWith("confidential_");
+  return isNamedSo || [confidential, internal, told.issue?.confidential].includes(true);
+}
+
+/** The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event. */
 function deliveryIdOf({ headers, body }: Delivery): string | null {
   const id = identifier(headers["idempotency-key"]) ?? identifier(headers["webhook-id"]);
   const event = identifier(headers["x-gitlab-event-uuid"]);
   if (id !== null || event === null) return id;
-  return `${event} ${createHash("sha256").update(body).digest("hex").slice(0, 32)}`;
+  return idWithBody(event, body);
 }
 
 /** By `object_kind`. Jobs are parts of pipelines, deployments follow them, and emoji and wikis are nothing to act on. */

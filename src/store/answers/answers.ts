@@ -16,10 +16,20 @@ export const answersChannel = "offstage_answers";
 /** What is written, and where. */
 export type AnswerAction =
   | { readonly kind: "comment"; readonly subject: Subject }
-  | { readonly kind: "reply"; readonly thread: Thread }
+  /**
+   * @property otherwise if the thread is gone, it is a comment that begins with these words; null, or omitted by the version before: it is
+   * written nowhere then
+   */
+  | { readonly kind: "reply"; readonly thread: Thread; readonly otherwise?: string | null }
   /** @property after key of the thread's reply: without that, the thread stays open */
   | { readonly kind: "resolution"; readonly thread: Thread; readonly after: string }
-  | { readonly kind: "reaction"; readonly target: ReactionTarget; readonly reaction: Reaction }
+  /** @property isMinor whether there are others for the same; where the forge has no reactions, nothing is written in its place */
+  | {
+      readonly kind: "reaction";
+      readonly target: ReactionTarget;
+      readonly reaction: Reaction;
+      readonly isMinor?: boolean;
+    }
   | ({ readonly kind: "status"; readonly sha: string } & CommitStatus)
   | ({ readonly kind: "settings"; readonly subject: Subject } & PullRequestAddition)
   | { readonly kind: "service"; readonly target: ReplyTarget; readonly triggerId: string };

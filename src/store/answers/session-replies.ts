@@ -2,6 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { type Said, type ToldSession, whatToComment, whatToSay } from "../../domain/answers/session-reply.ts";
 import {
   mostRepliesOfSubject,
+  type ForgeReply,
   type ForgeReplyTarget,
   type ReplyTarget,
 } from "../../domain/automations/reply-target.ts";
@@ -31,19 +32,15 @@ export async function noteReplyTarget(
  */
 export async function noteForgeReply(
   queryable: Queryable,
-  {
-    jobId,
-    sessionId,
-    target,
-  }: { readonly jobId: string; readonly sessionId: string; readonly target: ForgeReplyTarget },
+  { jobId, sessionId, target, threadId }: ForgeReply & { readonly jobId: string; readonly sessionId: string },
 ): Promise<void> {
   await queryable.query(
-    `insert into session_reply (session_id, trigger_id, target)
-     select $2, trigger.id, $3::jsonb from job join trigger on trigger.id = job.trigger_id and ${repliesToSubject}
+    `insert into session_reply (session_id, trigger_id, target, thread_id)
+     select $2, trigger.id, $3::jsonb, $4 from job join trigger on trigger.id = job.trigger_id and ${repliesToSubject}
      where job.id = $1 and (select count(*) from (
        select from session_reply earlier where earlier.target = $3::jsonb limit ${mostRepliesOfSubject}) as counted) < ${mostRepliesOfSubject}
      on conflict do nothing`,
-    [jobId, sessionId, storableJson(target)],
+    [jobId, sessionId, storableJson(target), threadId],
   );
 }
 
@@ -59,6 +56,8 @@ interface DueReply extends ToldSession {
   readonly organizationId: string;
   readonly triggerId: string;
   readonly target: ReplyTarget | ForgeReplyTarget;
+  /** See `ForgeReply`. */
+  readonly threadId: string | null;
   readonly said: Said | null;
   /** Of a forge: whether its trigger still says so, and its connection is there. */
   readonly isWanted: boolean;
@@ -83,7 +82,7 @@ export async function sayWhatIsDue(database: Database, linkOf: (sessionId: strin
 async function takeDue(transaction: Queryable): Promise<readonly DueReply[]> {
   const { rows } = await transaction.query<DueReply>({
     name: "take_due_replies",
-    text: `select due.session_id as "sessionId", due.trigger_id as "triggerId", due.target, due.said,
+    text: `select due.session_id as "sessionId", due.trigger_id as "triggerId", due.target, due.said, due.thread_id as "threadId",
         session.organization_id as "organizationId", session.status, session.summary, session.failure,
         exists (select from message where message.session_id = session.id and message.status <> 'pending'
             and not (message.position = 1 and exists (
@@ -119,8 +118,14 @@ async function say(transaction: Queryable, reply: DueReply, link: string): Promi
   );
 }
 
-function placeOf({ target, triggerId }: DueReply): { repositoryId: string | null; action: AnswerAction } {
-  if (target.service === "forge")
-    return { repositoryId: target.repositoryId, action: { kind: "comment", subject: target.subject } };
+function placeOf({ target, triggerId, threadId }: DueReply): { repositoryId: string | null; action: AnswerAction } {
+  if (target.service === "forge") {
+    const { repositoryId, subject } = target;
+    const thread = threadId === null ? null : { subject, id: threadId };
+    return {
+      repositoryId,
+      action: thread === null ? { kind: "comment", subject } : { kind: "reply", thread, otherwise: null },
+    };
+  }
   return { repositoryId: null, action: { kind: "service", target, triggerId } };
 }

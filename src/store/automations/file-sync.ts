@@ -178,6 +178,21 @@ export async function endSync(
   );
 }
 
+/** What the status of a repository's automation files says at a commit; null: there is none, or it is of another commit by now. */
+export async function outcomeOfFiles(
+  database: Database,
+  repositoryId: string,
+  commit: string,
+): Promise<"failed" | "passed" | null> {
+  const { rows } = await database.pool.query<{ hasProblems: boolean }>(
+    `select exists (select from automation_file where automation_file.repository_id = $1 and automation_file.problem is not null) as "hasProblems"
+     from automation_sync where repository_id = $1 and commit = $2 and enabled`,
+    [repositoryId, commit],
+  );
+  const [row] = rows;
+  return row === undefined ? null : row.hasProblems ? "failed" : "passed";
+}
+
 /** Locks the automations of a repository's files in the order in which release_held_jobs does, so that neither waits in a circle. */
 export async function lockAutomations(transaction: Queryable, repositoryId: string): Promise<void> {
   await transaction.query(

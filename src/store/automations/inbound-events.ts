@@ -4,6 +4,10 @@ import type { Decision } from "../../domain/automations/ledger.ts";
 import type { Received } from "../../domain/automations/trigger.ts";
 import type { SteeringHint } from "../../domain/conversations/happening.ts";
 import { storable, storableJson } from "../../domain/fields/text.ts";
+import {
+  pullRequestSettingsSchema,
+  type PullRequestSettings,
+} from "../../domain/repositories/pull-request-settings.ts";
 import { fireableColumns, type FireableTrigger } from "./triggers.ts";
 
 /** An event that several triggers may answer, as it came. */
@@ -19,6 +23,11 @@ export interface ReceivedEvent {
   /** Null: it tells of nothing that triggers can listen to. */
   readonly name: string | null;
   readonly deliveryId: string | null;
+  /**
+   * Equal for all deliveries of the same happening, whichever connection they come by; at most 500 characters. Null or omitted: it is
+   * another happening each time, as of a replay.
+   */
+  readonly contentKey?: string | null;
   readonly subject: string | null;
   readonly payload: EventContext;
   readonly traceParent: string | null;
@@ -83,6 +92,8 @@ export interface ClaimedEvent {
   readonly organizationId: string;
   readonly connectionId: string | null;
   readonly name: string;
+  /** See `ReceivedEvent`. */
+  readonly contentKey: string | null;
   readonly subject: string | null;
   readonly payload: EventContext;
   readonly attempt: number;
@@ -143,8 +154,8 @@ export async function claimEvent(
                then 'its worker broke off ' || attempt - postponed || ' times: see the server''s log' end,
              updated_at = now()
            where id = (select id from chosen)
-           returning id, organization_id as "organizationId", connection_id as "connectionId", name, subject, payload, attempt, postponed,
-             trace_parent as "traceParent", outcome is not null as "isDead", root_id as "rootId", depth,
+           returning id, organization_id as "organizationId", connection_id as "connectionId", name, content_key as "contentKey",
+             subject, payload, attempt, postponed, trace_parent as "traceParent", outcome is not null as "isDead", root_id as "rootId", depth,
              case when connection_id is null then (payload -> 'session' ->> 'automationId')::uuid end as "causedBy"`,
     values: [worker, leaseMs, attemptLimit, without],
   });
@@ -189,27 +200,56 @@ export async function postponeEvent(
   return rows[0]?.isDead === true;
 }
 
-/** A session's own work on a forge, of which a delivery tells. */
+/** A session whose work on a forge a delivery tells of. */
 export interface OwnWork {
+  /** Whether it made the commit, opened the pull request, or pushed there last. */
+  readonly did: "commit" | "open" | "push";
   readonly automationId: string | null;
   /** Of the event that started the session's run, or of the first event that led to that. */
   readonly rootId: string | null;
+  /** How many runs led to the work, whichever session did most of it: the same for all. */
   readonly depth: number;
+  /** How its pull requests are opened; null: as usual. */
+  readonly settings: PullRequestSettings | null;
 }
 
-/** The session that made a commit, and what led to it; null if none of the organization did. */
-export async function findOwnWork(database: Database, organizationId: string, sha: string): Promise<OwnWork | null> {
-  const { rows } = await database.pool.query<OwnWork>(
-    `select session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
-       coalesce(arrival.depth, 0) as depth
-     from session left join job on job.id = session.job_id left join arrival on arrival.id = job.event_id
-     where session.organization_id = $1 and session.id in (
-       select session_id from session_repository where pushed_sha = $2
-       union all select session_id from session_commit where sha = $2)
-     order by session.created_at desc limit 1`,
-    [organizationId, sha],
-  );
-  return rows[0] ?? null;
+/** Sessions whose work one event may be about; of more, the newest. */
+const mostOwnWork = 20;
+
+/**
+ * The organization's sessions that made a commit or worked on a pull request, those that made the commit first, then the newest first.
+ * @param of.sha whole or, as Bitbucket Cloud tells of pull requests, its beginning; null: no commit is known
+ * @param of.pullRequests null: it is about none, or about those of a repository that is not connected
+ */
+export async function findOwnWork(
+  database: Database,
+  organizationId: string,
+  of: {
+    readonly sha: string | null;
+    readonly pullRequests: { readonly repositoryId: string; readonly numbers: readonly number[] } | null;
+  },
+): Promise<readonly OwnWork[]> {
+  const { rows } = await database.pool.query<Omit<OwnWork, "settings"> & { readonly settings: unknown }>({
+    name: "find_own_work",
+    text: `with own (did, session_id) as (
+        select 'commit', session_id from session_repository where pushed_sha >= $2 and pushed_sha < $2 || 'g'
+        union select 'commit', session_id from session_commit where sha >= $2 and sha < $2 || 'g'
+        union select 'open', session_id from pull_request
+          where organization_id = $1 and repository_id = $3 and number = any($4::integer[])
+        union select 'push', part.session_id from pull_request join session_repository part
+          on part.repository_id = pull_request.repository_id and part.pushed_sha = pull_request.head_sha
+          where organization_id = $1 and pull_request.repository_id = $3 and pull_request.number = any($4::integer[]))
+      select did, session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
+        max(coalesce(arrival.depth, 0)) over () as depth, session.pull_request as settings
+      from own join session on session.id = own.session_id and session.organization_id = $1
+      left join job on job.id = session.job_id left join arrival on arrival.id = job.event_id
+      order by did <> 'commit', session.created_at desc limit ${mostOwnWork}`,
+    values: [organizationId, of.sha, of.pullRequests?.repositoryId ?? null, of.pullRequests?.numbers ?? []],
+  });
+  return rows.map((row) => ({
+    ...row,
+    settings: row.settings === null ? null : pullRequestSettingsSchema.parse(row.settings),
+  }));
 }
 
 /** Records what a delivery of a forge follows from, so that what comes of it in turn is counted. */
@@ -235,7 +275,10 @@ export async function filterEvent(database: Database, { id, attempt }: ClaimedEv
   );
 }
 
-/** The enabled triggers that listen to an event by name and connection, in a fixed order, from the one after `after`. */
+/**
+ * The enabled triggers that listen to an event by name and connection, those of one automation after each other and in their order, from
+ * the one after `after`.
+ */
 export async function listeningTriggers(
   database: Database,
   {
@@ -255,8 +298,9 @@ export async function listeningTriggers(
              and (trigger.settings ->> 'connectionId' is null or trigger.settings ->> 'connectionId' = $3)
              -- What a session did never starts its own automation again.
              and trigger.automation_id is distinct from $6
-             and ($4::uuid is null or trigger.id > $4)
-           order by trigger.id limit $5`,
+             and ($4::uuid is null or (trigger.automation_id, trigger.position, trigger.id) > (
+               select last.automation_id, last.position, last.id from trigger last where last.id = $4))
+           order by trigger.automation_id, trigger.position, trigger.id limit $5`,
     values: [organizationId, name, connectionId, after, limit, causedBy],
   });
   return rows;

@@ -27,7 +27,8 @@ export type TriggerRecord = Stored<Trigger>;
 type Stored<Each extends Trigger> = Each extends unknown ? Omit<Each, "url" | "secret"> : never;
 
 /** SQL for a trigger as JSON, of the table's alias `trigger`. */
-const asJson = `case when trigger.type = 'forge' then '{"reply": "none", "pushTo": "newBranch"}' else '{}'::jsonb end || trigger.settings || jsonb_build_object('id', trigger.id, 'type', trigger.type, 'enabled', trigger.enabled,
+const asJson = `case trigger.type when 'forge' then '{"reply": "none", "pushTo": "newBranch"}'::jsonb
+    when 'webhook' then '{"deduplicateBy": "idAndContent"}' else '{}' end || trigger.settings || jsonb_build_object('id', trigger.id, 'type', trigger.type, 'enabled', trigger.enabled,
   'condition', trigger.condition, 'concurrency', trigger.concurrency, 'debounceSeconds', trigger.debounce_seconds,
   'maxPerHour', trigger.max_per_hour, 'problem', trigger.problem)
   || case when trigger.type = 'source' and not trigger.settings ? 'hasReplyToken' then '{"hasReplyToken": false}' else '{}'::jsonb end
@@ -189,7 +190,7 @@ function settingsOf(input: TriggerInput): object {
     case "schedule":
       return { cron: input.cron, timeZone: input.timeZone, missed: input.missed };
     case "webhook":
-      return { verify: input.verify };
+      return { verify: input.verify, deduplicateBy: input.deduplicateBy };
     case "forge": {
       const { connectionId, events, repositories, reply, pushTo } = input;
       return { connectionId, events, repositories, reply, pushTo };

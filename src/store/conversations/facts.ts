@@ -20,8 +20,9 @@ export async function readFacts(
     spentUsd: number;
   }>(
     `select exists (select from conversation_item where conversation_id = $1 and key = $2) as "isTaken",
-       exists (select from session_repository where session_id = $3 and pushed_sha = $4)
-         or exists (select from session_commit where session_id = $3 and sha = $4) as "isOwnCommit",
+       -- Bitbucket Cloud names commits of pull requests by their beginning.
+       exists (select from session_repository where session_id = $3 and starts_with(pushed_sha, $4))
+         or exists (select from session_commit where session_id = $3 and starts_with(sha, $4)) as "isOwnCommit",
        (select state from pull_request where organization_id = $5 and repository_id = $6 and number = $7 and $8 = 'pullRequest'
          order by created_at desc limit 1) as "pullRequest",
        (select jsonb_build_object('status', status,

@@ -93,6 +93,7 @@ export const organizationTables: readonly ExportedTable[] = [
       "install_url",
       "mention",
       "allowed_bots",
+      "work_item_repositories",
       "state",
       "problems",
       "checked_at",
@@ -297,7 +298,7 @@ export const organizationTables: readonly ExportedTable[] = [
     order: byTime,
     leftOut: {
       organization_id: "in the manifest",
-      content_key: "nothing writes it any more",
+      content_key: "a hash of what the payload says",
       depth: "follows from the runs before",
       root_id: "follows from the runs before",
       worker: ofWorkers,
@@ -504,7 +505,7 @@ export const tablesOfSessions: readonly ExportedTable[] = [
   },
   {
     table: "session_reply",
-    columns: ["session_id", "trigger_id", "target", "said"],
+    columns: ["session_id", "trigger_id", "target", "thread_id", "said"],
     order: [{ column: "session_id", type: "uuid" }],
     leftOut: { due_at: ofWorkers },
   },

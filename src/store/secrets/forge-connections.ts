@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
+import { storableJson } from "../../domain/fields/text.ts";
 import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
@@ -24,7 +25,7 @@ const mostConnections = 100;
 export type ConnectionRecord = Omit<Connection, "hookUrl">;
 
 const columns = `id, kind, name, web_url as "webUrl", api_url as "apiUrl", credential, account, install_url as "installUrl",
-  mention, allowed_bots as "allowedBots",
+  mention, allowed_bots as "allowedBots", work_item_repositories as "workItemRepositories",
   ${isoTime("previous_secret_until")} as "previousSecretUntil",
   json_build_object('state', state, 'checkedAt', ${isoTime("checked_at")}, 'problems', problems) as health,
   ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
@@ -36,9 +37,10 @@ export interface NewConnection extends Pick<ConnectionRecord, "id" | "kind" | "n
   readonly credential: ConnectionCredential;
   readonly check: ConnectionCheck;
   /** The secret that the forge chose for its webhook; omitted: a new one is made. */
-  readonly hookSecret?: string;
+  readonly hookSecret?: string | undefined;
   readonly mention?: Calling["mention"] | undefined;
   readonly allowedBots?: Calling["allowedBots"] | undefined;
+  readonly workItemRepositories?: ConnectionRecord["workItemRepositories"] | undefined;
 }
 
 /**
@@ -59,8 +61,8 @@ export async function createConnection(
     const { rows } = await transaction
       .query<ConnectionRecord>(
         `insert into forge_connection (id, organization_id, kind, name, web_url, api_url, credential, account, install_url,
-           sealed, master_key, state, problems, mention, allowed_bots, next_check_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, now() + ${untilNextCheck}) returning ${columns}`,
+           sealed, master_key, state, problems, mention, allowed_bots, work_item_repositories, next_check_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, now() + ${untilNextCheck}) returning ${columns}`,
         [
           id,
           organizationId,
@@ -76,6 +78,7 @@ export async function createConnection(
           ...healthOf(check),
           connection.mention ?? null,
           connection.allowedBots ?? null,
+          asJson(connection.workItemRepositories),
         ],
       )
       .catch((error: unknown) => {
@@ -160,11 +163,12 @@ export async function updateConnection(
     readonly credential?: { readonly given: ConnectionCredential; readonly check: ConnectionCheck } | undefined;
     readonly mention?: Calling["mention"] | undefined;
     readonly allowedBots?: Calling["allowedBots"] | undefined;
+    readonly workItemRepositories?: ConnectionRecord["workItemRepositories"] | undefined;
   },
 ): Promise<ConnectionRecord> {
   const updated = await sealing(database, async (transaction) => {
     const before = await lockSealed(transaction, organizationId, id);
-    const { name, credential, mention, allowedBots } = changes;
+    const { name, credential, mention, allowedBots, workItemRepositories } = changes;
     if (credential !== undefined) {
       const { given, check } = credential;
       const { hookSecrets } = await openContent(vault, id, before);
@@ -177,14 +181,28 @@ export async function updateConnection(
     }
     const { rows } = await transaction.query<ConnectionRecord>(
       `update forge_connection set name = coalesce($2, name), mention = case when $3 then $4 else mention end,
-         allowed_bots = case when $5 then $6 else allowed_bots end, updated_at = now()
+         allowed_bots = case when $5 then $6 else allowed_bots end,
+         work_item_repositories = case when $7 then $8 else work_item_repositories end, updated_at = now()
        where id = $1 returning ${columns}`,
-      [id, name, mention !== undefined, mention ?? null, allowedBots !== undefined, allowedBots ?? null],
+      [
+        id,
+        name,
+        mention !== undefined,
+        mention ?? null,
+        allowedBots !== undefined,
+        allowedBots ?? null,
+        workItemRepositories !== undefined,
+        asJson(workItemRepositories),
+      ],
     );
     return one(rows, "connection", id);
   });
   database.notify(connectionsChannel, organizationId);
   return updated;
+}
+
+function asJson(value: NewConnection["workItemRepositories"]): string | null {
+  return value == null ? null : storableJson(value);
 }
 
 async function lockSealed(transaction: Queryable, organizationId: string, id: string): Promise<Sealed> {
@@ -204,20 +222,19 @@ async function lockSealed(transaction: Queryable, organizationId: string, id: st
 export async function rotateConnectionSecret(
   database: Database,
   vault: Vault,
-  organizationId: string,
-  id: string,
+  { organizationId, id }: { readonly organizationId: string; readonly id: string },
+  hookSecret = newHookSecret(),
 ): Promise<ConnectionRecord & { readonly webhookSecret: string }> {
-  const secret = newHookSecret();
   return sealing(database, async (transaction) => {
     const { credential, hookSecrets } = await openContent(vault, id, await lockSealed(transaction, organizationId, id));
-    const content = { credential, hookSecrets: [secret, ...hookSecrets.slice(0, 1)] };
+    const content = { credential, hookSecrets: [hookSecret, ...hookSecrets.slice(0, 1)] };
     const { sealed, masterKey } = await sealContent(vault, id, content);
     const { rows } = await transaction.query<ConnectionRecord>(
       `update forge_connection set sealed = $2, master_key = $3, updated_at = now(),
          previous_secret_until = now() + interval '${previousSecretFor}' where id = $1 returning ${columns}`,
       [id, sealed, masterKey],
     );
-    return { ...one(rows, "connection", id), webhookSecret: secret };
+    return { ...one(rows, "connection", id), webhookSecret: hookSecret };
   });
 }
 
@@ -243,8 +260,8 @@ export async function deleteConnection(
 /**
  * What is needed to take a delivery of a forge's webhook, by one query.
  * @param connectionId of any organization: whoever delivers has no key, and proves itself by the secret
- * @returns the secrets with which the delivery may be signed, the current one first, and the word that calls Offstage in it, null for
- * the server's; null if there is no such connection
+ * @returns the secrets with which the delivery may be signed, the current one first, the word that calls Offstage in it, null for the
+ * server's, and which repositories its work items are about; null if there is no such connection
  * @throws ConflictError if the secrets can't be decrypted
  */
 export async function readConnectionForDelivery(
@@ -253,6 +270,7 @@ export async function readConnectionForDelivery(
   connectionId: string,
 ): Promise<
   | (Pick<Calling, "mention"> & {
+      readonly workItemRepositories: ConnectionRecord["workItemRepositories"];
       readonly organizationId: string;
       readonly kind: ForgeKind;
       readonly secrets: readonly string[];
@@ -260,10 +278,15 @@ export async function readConnectionForDelivery(
   | null
 > {
   const { rows } = await database.pool.query<
-    Sealed & Pick<Calling, "mention"> & { organizationId: string; kind: ForgeKind; takesPrevious: boolean }
+    Sealed &
+      Pick<ConnectionRecord, "mention" | "workItemRepositories"> & {
+        organizationId: string;
+        kind: ForgeKind;
+        takesPrevious: boolean;
+      }
   >({
     name: "connection_for_delivery",
-    text: `select organization_id as "organizationId", kind, mention, sealed, master_key as "masterKey",
+    text: `select organization_id as "organizationId", kind, mention, work_item_repositories as "workItemRepositories", sealed, master_key as "masterKey",
              coalesce(previous_secret_until > now(), false) as "takesPrevious"
            from forge_connection where id = $1 and deleted_at is null`,
     values: [connectionId],
@@ -271,8 +294,14 @@ export async function readConnectionForDelivery(
   const [row] = rows;
   if (row === undefined) return null;
   const { hookSecrets } = await openContent(vault, connectionId, row);
-  const { organizationId, kind, mention, takesPrevious } = row;
-  return { organizationId, kind, mention, secrets: takesPrevious ? hookSecrets : hookSecrets.slice(0, 1) };
+  const { organizationId, kind, mention, workItemRepositories, takesPrevious } = row;
+  return {
+    organizationId,
+    kind,
+    mention,
+    workItemRepositories,
+    secrets: takesPrevious ? hookSecrets : hookSecrets.slice(0, 1),
+  };
 }
 
 /** The address that a connection serves, and who calls Offstage there by what; null if there is none any more. */

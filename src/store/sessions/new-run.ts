@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import type { ForgeReplyTarget, ReplyTarget } from "../../domain/automations/reply-target.ts";
+import type { ForgeReply, ReplyTarget } from "../../domain/automations/reply-target.ts";
 import type { NewSession } from "../../domain/sessions/new-session.ts";
 import { noteForgeReply, noteReplyTarget } from "../answers/session-replies.ts";
 import { completeJob, holdJob, type ClaimedJob } from "../automations/jobs.ts";
@@ -18,7 +18,8 @@ export interface RunOrigin {
   readonly told: {
     readonly repository: { readonly id: string };
     readonly connectionId: string;
-    readonly replyTarget: ForgeReplyTarget | null;
+    /** Where the result is said; null: nowhere. */
+    readonly reply: ForgeReply | null;
   } | null;
 }
 
@@ -93,7 +94,7 @@ async function noteToldSession(
   transaction: Queryable,
   { id: jobId }: ClaimedJob,
   sessionId: string,
-  { repository, connectionId, replyTarget }: NonNullable<RunOrigin["told"]>,
+  { repository, connectionId, reply }: NonNullable<RunOrigin["told"]>,
 ): Promise<void> {
   const { rowCount } = await transaction.query(
     "select from session_repository where session_id = $1 and repository_id = $2",
@@ -101,5 +102,5 @@ async function noteToldSession(
   );
   if (rowCount === 0) return;
   await noteTold(transaction, sessionId, { repositoryId: repository.id, connectionId });
-  if (replyTarget !== null) await noteForgeReply(transaction, { jobId, sessionId, target: replyTarget });
+  if (reply !== null) await noteForgeReply(transaction, { jobId, sessionId, ...reply });
 }

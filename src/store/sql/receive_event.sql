@@ -33,11 +33,11 @@ begin
     end if;
   end if;
   -- Those of one statement are decided in the order in which they came, whatever the order in which they are stored.
-  insert into arrival (id, created_at, organization_id, connection_id, outcome, reason, original_id, name, delivery_id, subject,
-      payload, trace_parent, lease_until, steers_from)
+  insert into arrival (id, created_at, organization_id, connection_id, outcome, reason, original_id, name, delivery_id, content_key,
+      subject, payload, trace_parent, lease_until, steers_from)
     values (own_id, now() + coalesce((received ->> 'order')::integer, 0) * interval '1 microsecond',
       owner, (received ->> 'connectionId')::uuid, decided, why, coalesce(original, (received ->> 'originalId')::uuid), happened, received ->> 'deliveryId',
-      received ->> 'subject',
+      case when decided is null then received ->> 'contentKey' end, received ->> 'subject',
       case when decided is null or (decided = 'filtered' and (received ->> 'keepsPayload')::boolean is not false) then received -> 'payload' end,
       received ->> 'traceParent',
       -- Workers of the version before would decide it for triggers alone: they don't claim what is leased.

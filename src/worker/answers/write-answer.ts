@@ -1,7 +1,9 @@
-import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Feedback, ForgeComment, NewComment } from "../../forges/feedback.ts";
 import type { OwnForges } from "../../forges/organization-forges.ts";
 import type { Reply } from "../../replies/reply.ts";
+import type { AnswerAction } from "../../store/answers/answers.ts";
 import type { ClaimedAnswer, Written } from "../../store/answers/sending.ts";
 
 /** Where answers are written. */
@@ -42,14 +44,13 @@ export async function writeAnswer(writers: Writers, answer: ClaimedAnswer, signa
     case "comment":
       return writtenAs(await feedback.comment(address, action.subject, comment, signal));
     case "reply":
-      return writtenAs(await feedback.reply(address, action.thread, comment, signal));
+      return writtenAs(await reply(feedback, address, { action, comment }, signal));
     case "resolution":
       if (!(await feedback.resolve(address, action.thread, signal)))
         throw new NowhereToAnswer("the thread stays open: this forge has no call that resolves it");
       return nothingToRecord;
     case "reaction":
-      await feedback.react(address, action.target, action.reaction, signal);
-      return nothingToRecord;
+      return react(feedback, address, { action, comment }, signal);
     case "settings":
       await feedback.add(address, action.subject.number, action, signal);
       return nothingToRecord;
@@ -57,6 +58,49 @@ export async function writeAnswer(writers: Writers, answer: ClaimedAnswer, signa
       await feedback.setStatus(address, action.sha, action, signal);
       return nothingToRecord;
   }
+}
+
+/**
+ * Replies in a thread. If the forge has no such thread any more, as when its first comment was deleted, it is a comment that says so: whoever
+ * asked is to hear of it.
+ */
+async function reply(
+  feedback: Feedback,
+  address: RepositoryAddress,
+  { action, comment }: { readonly action: Extract<AnswerAction, { kind: "reply" }>; readonly comment: NewComment },
+  signal: AbortSignal,
+): Promise<ForgeComment> {
+  const { thread, otherwise = null } = action;
+  try {
+    return await feedback.reply(address, thread, comment, signal);
+  } catch (error) {
+    const isRefused = error instanceof SessionError && !error.retryable && error.code !== "repository_access_denied";
+    if (!isRefused || otherwise === null) throw error;
+    const text = `${otherwise}\n\n${comment.text}`;
+    return feedback.comment(address, thread.subject, { ...comment, text }, signal);
+  }
+}
+
+/** Who waits for a sign that they were heard gets it as words where the forge has no reaction. */
+const seenInWords = "Seen.";
+
+/** Reacts. Where the forge has no such reaction, a short comment says the same of 👀, in the thread if there is one; of several only one does. */
+async function react(
+  feedback: Feedback,
+  address: RepositoryAddress,
+  { action, comment }: { readonly action: Extract<AnswerAction, { kind: "reaction" }>; readonly comment: NewComment },
+  signal: AbortSignal,
+): Promise<Written> {
+  const { target, reaction, isMinor = false } = action;
+  const isDone = await feedback.react(address, target, reaction, signal);
+  if (isDone || reaction !== "eyes" || isMinor) return nothingToRecord;
+  const { subject, commentId } = target;
+  const words = { ...comment, text: seenInWords };
+  return writtenAs(
+    commentId === null
+      ? await feedback.comment(address, subject, words, signal)
+      : await feedback.reply(address, { subject, id: commentId }, words, signal),
+  );
 }
 
 async function placeOf({ forgesOf }: Writers, { repositoryUrl, organizationId }: ClaimedAnswer) {

@@ -4,6 +4,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { splitAgentName } from "../../domain/agents/agent.ts";
 import {
   automationFolder,
+  automationStatusName,
   longestAutomationFile,
   mostAutomationFiles,
 } from "../../domain/automations/automation-file.ts";
@@ -41,8 +42,6 @@ const pollMs = 5_000;
 const atOnce = 3;
 /** Time after which another worker may look at a repository whose worker says nothing any more, in ms. */
 const defaultLeaseMs = 60_000;
-/** Name of the status at commits. */
-const statusName = "offstage/automations";
 /** Characters of a status' description; GitHub takes 140. */
 const longestDescription = 140;
 
@@ -288,7 +287,14 @@ async function tellStatus(
     sessionId: null,
     repositoryId,
     key: `automation-files:${repositoryId}:${commit}:${digest}`,
-    action: { kind: "status", sha: commit, state, name: statusName, description, url: `${publicUrl()}/automations` },
+    action: {
+      kind: "status",
+      sha: commit,
+      state,
+      name: automationStatusName,
+      description,
+      url: `${publicUrl()}/automations`,
+    },
     text: "",
   });
 }

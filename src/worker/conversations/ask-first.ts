@@ -1,4 +1,6 @@
 import { idScopesOf } from "../../domain/answers/answer.ts";
+import type { ConversationSubject } from "../../domain/conversations/conversation.ts";
+import type { CommentPlace } from "../../domain/conversations/facts.ts";
 import type { Said } from "../../domain/conversations/happening.ts";
 import { findMention } from "../../domain/conversations/mention.ts";
 import { needsRights } from "../../domain/conversations/sayings.ts";
@@ -42,7 +44,22 @@ export async function askFirst(
   const mayWrite = await askRights(services, repository, said);
   const name = findMention(body, limits.mention)?.macro ?? null;
   const macro = name === null || mayWrite !== true ? null : await findMacro(services, event, repository, name);
-  return { ...unasked, isOwn, mayWrite, macro };
+  const where = mayWrite === true ? await askPlace(services, repository, subject, said) : null;
+  return { ...unasked, isOwn, mayWrite, macro, place: where };
+}
+
+/** What a comment on a pull request is on, of forges that don't say it when they deliver it. Without, it is taken up all the same. */
+async function askPlace(
+  services: ConversationServices,
+  repository: RepositoryRecord,
+  { kind, number }: ConversationSubject,
+  { commentId, threadId, path, line, hunk }: Said,
+): Promise<CommentPlace | null> {
+  if (kind === "issue" || commentId === null || hunk !== null) return null;
+  const comment = { number, threadId, path, line };
+  return askForge(services, repository, async (forge, address, signal) => {
+    return (await forge.feedback?.readPlace?.(address, comment, signal)) ?? null;
+  });
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
 import type { ConversationSubject } from "../../domain/conversations/conversation.ts";
-import type { Effect } from "../../domain/conversations/facts.ts";
+import type { AnsweredThread, Effect } from "../../domain/conversations/facts.ts";
 import { newSession } from "../../domain/sessions/new-session.ts";
 import { queueAnswer } from "../../store/answers/answers.ts";
 import { saveConversation, type LockedConversation } from "../../store/conversations/conversations.ts";
@@ -73,8 +73,9 @@ async function carryOutOne(
   const answer = { organizationId, repositoryId, sessionId };
   switch (effect.type) {
     case "react": {
-      const target = { subject, commentId: effect.commentId, isOnLines: effect.isOnLines };
-      const action = { kind: "reaction", target, reaction: "eyes" } as const;
+      const { commentId, isOnLines, reviewId, isMinor } = effect;
+      const target = { subject, commentId, isOnLines, ...(reviewId !== null && { reviewId }) };
+      const action = { kind: "reaction", target, reaction: "eyes", isMinor } as const;
       await queueAnswer(transaction, { ...answer, key: keyOfAnswer(id, effect.key), action, text: "" });
       return null;
     }
@@ -83,7 +84,7 @@ async function carryOutOne(
       const action =
         threadId === null
           ? ({ kind: "comment", subject } as const)
-          : ({ kind: "reply", thread: { subject, id: threadId } } as const);
+          : ({ kind: "reply", thread: { subject, id: threadId }, otherwise: otherwise(effect) } as const);
       await queueAnswer(transaction, { ...answer, key: keyOfAnswer(id, effect.key), action, text });
       return null;
     }
@@ -113,6 +114,18 @@ async function carryOutOne(
       return session.id;
     }
   }
+}
+
+const longestPlace = 200;
+
+/** The words before an answer whose thread is gone; null: it is written nowhere else. */
+function otherwise({ place, isConfidential }: AnsweredThread): string | null {
+  if (isConfidential) return null;
+  const shown = (place ?? "")
+    .replaceAll(/[`\p{Cc}]/gu, "")
+    .slice(0, longestPlace)
+    .toWellFormed();
+  return `To a comment${shown === "" ? "" : ` on \`${shown}\``} that is not there any more:`;
 }
 
 const longestTitle = 120;

@@ -1,4 +1,6 @@
-import type { FailedCheck } from "../../domain/conversations/conversation.ts";
+import type { FailedCheck, Note } from "../../domain/conversations/conversation.ts";
+import type { CommentPlace } from "../../domain/conversations/facts.ts";
+import { unplacedNotes } from "../../domain/conversations/notes.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import { readFailedLogs } from "../../forges/failed-logs.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
@@ -16,6 +18,8 @@ const batch = 20;
 const pauseMs = 30_000;
 /** Pause of a conversation whose repository is not connected, in ms. */
 const disconnectedMs = 600_000;
+/** In so many ms is read what a review's comments are on. */
+const placesMs = 30_000;
 /** Of so many checks the logs are read, in so many ms. */
 const logs = { checks: 5, ms: 30_000 } as const;
 
@@ -58,7 +62,34 @@ async function look(services: ConversationServices, id: string, stopping: AbortS
   await lookAtRuns(database.pool, id);
   const { checks } = found.state;
   const failed = checks !== null && checks.dueAt <= Date.now() ? checks.failed : [];
-  await decideDue(services, found, repository, await readLogs(services, repository, failed, stopping));
+  const read = await readLogs(services, repository, failed, stopping);
+  const notes = unplacedNotes(found.state, Date.now());
+  const places = await readPlaces(services, repository, { number: found.subject.number, notes }, stopping);
+  await decideDue(services, found, repository, { logs: read, places });
+}
+
+/** What comments are on that a review takes; those of which it can't be read are taken all the same. */
+async function readPlaces(
+  { forgeOf, logger }: ConversationServices,
+  { url, organizationId }: RepositoryRecord,
+  { number, notes }: { readonly number: number; readonly notes: readonly Note[] },
+  stopping: AbortSignal,
+): Promise<Map<string, CommentPlace>> {
+  const found = new Map<string, CommentPlace>();
+  const address = parseRepositoryUrl(url);
+  if (notes.length === 0 || isAddressProblem(address)) return found;
+  const { feedback } = await forgeOf(address, organizationId);
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(placesMs)]);
+  for (const { key, threadId, path, line } of notes) {
+    try {
+      const place = await feedback?.readPlace?.(address, { number, threadId, path, line }, signal);
+      if (place != null) found.set(key, place);
+    } catch (error) {
+      if (stopping.aborted) throw error;
+      logger.info({ err: error, note: key }, "could not read what a comment is on");
+    }
+  }
+  return found;
 }
 
 /** Ends of the logs of what failed; those that can't be read are missing, which is no reason to leave the check red. */

@@ -21,6 +21,7 @@ import { readEnds } from "../../store/conversations/ends.ts";
 import { readFacts } from "../../store/conversations/facts.ts";
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
 import { notifyChange } from "../../store/sessions/transition.ts";
+import { ofPushedCommit } from "./checked-commit.ts";
 import { followState } from "./follow-state.ts";
 import { unasked, type ConversationServices, type DecidedLocked, type Occasion } from "./occasion.ts";
 import { askFirst, commitUrlOf } from "./ask-first.ts";
@@ -49,10 +50,12 @@ export async function decideInConversation(
     await waitForPush(services, organizationId, repository, told.happening);
     return null;
   }
-  const happening = await followState(services, place, repository, told.happening);
+  const followed = await followState(services, place, repository, told.happening);
+  const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
-  return happen(services, { place, repository, happening, asked, event });
+  const placed = happening.type === "said" && asked.place !== null ? { ...happening, ...asked.place } : happening;
+  return happen(services, { place, repository, happening: placed, asked, event });
 }
 
 /**
@@ -75,9 +78,9 @@ export async function decideDue(
   services: ConversationServices,
   place: ConversationPlace,
   repository: RepositoryRecord,
-  logs: Facts["logs"],
+  known: Pick<Facts, "logs" | "places">,
 ): Promise<void> {
-  const asked = { ...unasked, logs, commitUrl: await commitUrlOf(services, repository) };
+  const asked = { ...unasked, ...known, commitUrl: await commitUrlOf(services, repository) };
   await happen(services, { place, repository, happening: { type: "tick" }, asked, event: null });
 }
 
@@ -152,6 +155,7 @@ async function decideLocked(
     mayWrite: asked.mayWrite,
     isMacro: () => asked.macro !== null,
     logs: asked.logs,
+    places: asked.places,
     ends: locked.state.runs.length === 0 ? new Map() : await readEnds(transaction, locked, urls),
   };
   return { locked, decided: decide(locked.state, happening, facts, limits), before };

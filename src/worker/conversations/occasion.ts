@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { ConversationLimits } from "../../domain/conversations/conversation.ts";
-import type { Decided, Facts } from "../../domain/conversations/facts.ts";
+import type { CommentPlace, Decided, Facts } from "../../domain/conversations/facts.ts";
 import type { Happening } from "../../domain/conversations/happening.ts";
 import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import type { ConversationPlace, LockedConversation } from "../../store/conversations/conversations.ts";
@@ -21,13 +21,22 @@ export interface ConversationServices extends ForgeQuestions {
 }
 
 /** What is asked outside of the transaction, since it takes time. */
-export interface Asked extends Pick<Facts, "isOwn" | "mayWrite" | "logs"> {
+export interface Asked extends Pick<Facts, "isOwn" | "mayWrite" | "logs" | "places"> {
+  /** What the comment is on that is decided on, if its delivery does not say it. */
+  readonly place: CommentPlace | null;
   readonly macro: CalledMacro | null;
   readonly commitUrl: (sha: string) => string;
 }
 
 /** What is known if nothing was asked. */
-export const unasked = { isOwn: false, mayWrite: null, logs: new Map<string, string>(), macro: null } as const;
+export const unasked = {
+  isOwn: false,
+  mayWrite: null,
+  logs: new Map<string, string>(),
+  places: new Map<string, CommentPlace>(),
+  place: null,
+  macro: null,
+} as const;
 
 /** What happened in which conversation. */
 export interface Occasion {

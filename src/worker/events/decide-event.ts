@@ -1,3 +1,6 @@
+import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
+import { limitsWith } from "../../domain/conversations/conversation.ts";
+import { steeringHintOf } from "../../domain/conversations/happening.ts";
 import { TooManyRequestsError, UnavailableError } from "../../domain/errors/errors.ts";
 import { backoffMs } from "../../domain/time/backoff.ts";
 import {
@@ -9,9 +12,9 @@ import {
 } from "../../store/automations/inbound-events.ts";
 import { decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
-import { asOfOffstage, isOwnWords, longestChain, originOf, ownWords } from "./event-origin.ts";
+import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, originOf, ownWords } from "./event-origin.ts";
 import { decideAll, type TriggerDecisions } from "./decide-triggers.ts";
-import { placeOf, type Place, type PlaceServices } from "./event-place.ts";
+import { asTheServer, placeOf, type Place, type PlaceServices } from "./event-place.ts";
 
 /** Pauses of an event that could not be decided for a reason that passes, in ms. */
 const pauses = { fromMs: 5_000, toMs: 300_000, jitter: 0.2 };
@@ -32,12 +35,13 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
   const { database, logger } = options;
   try {
     const place = await placeOf(options, event);
+    if (await isOwnStatus(database, event, place)) return await filterEvent(database, event, ownWords);
     const steered = await steer(options, event, place);
     if (await isOwnWords(database, event, place)) {
       await decideEvent(database, event, [], steered ?? { outcome: "filtered", reason: ownWords, sessionId: null });
       return;
     }
-    const origin = await originOf(database, event);
+    const origin = await originOf(database, event, place);
     if (origin.depth > longestChain && steered?.outcome !== "fired") {
       await filterEvent(database, event, `it ends a chain of ${longestChain} runs of which each started the next`);
       return;
@@ -64,6 +68,21 @@ async function steer(
   event: ClaimedEvent,
   place: Place | null,
 ): Promise<Steered | null> {
-  if (conversations === undefined || place === null || !place.isAllowed || place.known === null) return null;
-  return decideInConversation(conversations, event, place.known, place.calling);
+  if (conversations === undefined) return null;
+  if (place?.isAllowed === true && place.known !== null)
+    return decideInConversation(conversations, event, place.known, place.calling);
+  // Who calls Offstage where it does not work is to find the reason.
+  const { mention } = limitsWith(conversations.limits, place?.calling ?? asTheServer);
+  return isCalledBy(event, mention) ? { outcome: "filtered", reason: whyNotThere(place), sessionId: null } : null;
+}
+
+function isCalledBy({ connectionId, payload }: ClaimedEvent, mention: string): boolean {
+  return connectionId !== null && steeringHintOf(payload as unknown as ForgeEvent, mention)?.isCalled === true;
+}
+
+function whyNotThere(place: Place | null): string {
+  if (place === null) return "it names no repository of the connection's forge, so nobody can call Offstage there";
+  if (!place.isAllowed)
+    return "the organization does not allow the event's repository, so nobody can call Offstage there";
+  return "the event's repository is not connected: connect it, so that Offstage can be called there";
 }

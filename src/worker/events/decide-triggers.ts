@@ -19,6 +19,11 @@ import type { Place } from "./event-place.ts";
 
 /** Time that a worker has for one event, in ms; then another may decide it. */
 export const leaseMs = 60_000;
+/** Reason in the ledger why a trigger that has fired does not fire. */
+const firedBefore =
+  "it has fired already: for the same event, of which another connection told, or in what came of the same first event";
+/** Reason in the ledger why a further trigger of an automation is not asked. */
+const decidedByEarlier = "an earlier trigger of its automation has decided what comes of the event";
 /** Triggers that are read and evaluated at once. */
 const triggersAtOnce = 500;
 
@@ -30,7 +35,8 @@ export interface TriggerDecisions {
 }
 
 /**
- * Decides which of the triggers that listen to an event start a run, and closes the event with that.
+ * Decides which of the triggers that listen to an event start a run, and closes the event with that. Of an automation's triggers the first
+ * decides whose condition holds, whatever its policy then lets it do: one event starts one run of an automation at most.
  * @param steered what came of the event in its conversation; null: it belongs to none
  * @throws the first trigger's error, after the others were decided: the event is to be decided again
  */
@@ -43,11 +49,12 @@ export async function decideAll(
   const { database } = options;
   const decisions: Decision[] = [];
   const faults: unknown[] = [];
+  const taken = new Set<string>();
   let after: string | null = null;
   for (;;) {
     const triggers: FireableTrigger[] = await listeningTriggers(database, event, { after, limit: triggersAtOnce });
     const concerned = triggers.filter((each) => concerns(each, place));
-    decisions.push(...(await decide(options, event, { place, triggers: concerned, faults })));
+    decisions.push(...(await decide(options, event, { place, triggers: concerned, taken, faults })));
     after = triggers.at(-1)?.id ?? null;
     if (triggers.length < triggersAtOnce) break;
     if (!(await renewEvent(database, event, leaseMs))) return;
@@ -69,10 +76,13 @@ async function decide(
   {
     place,
     triggers,
+    taken,
     faults,
   }: {
     readonly place: Place | null;
     readonly triggers: readonly FireableTrigger[];
+    /** Gets the automations of which a trigger has decided, or was to. */
+    readonly taken: Set<string>;
     /** Gets the errors of single triggers, so that the others are decided all the same. */
     readonly faults: unknown[];
   },
@@ -86,28 +96,38 @@ async function decide(
     { organizationId: event.organizationId, id: "events" },
   );
   for (const [index, trigger] of triggers.entries()) {
+    const { id: triggerId, automationId } = trigger;
+    if (taken.has(automationId)) {
+      decisions.push({ triggerId, automationId, outcome: "filtered", reason: decidedByEarlier });
+      continue;
+    }
     try {
       const verdict = verdicts[index];
-      if (verdict === undefined) throw new Error(`trigger ${trigger.id} got no verdict`);
-      decisions.push(await decideOne(options, event, place, trigger, verdict));
+      if (verdict === undefined) throw new Error(`trigger ${triggerId} got no verdict`);
+      const { isLast, ...decision } = await decideOne(options, event, place, trigger, verdict);
+      decisions.push(decision);
+      if (isLast) taken.add(automationId);
     } catch (error) {
-      options.logger.warn({ err: error, eventId: event.id, triggerId: trigger.id }, "could not decide a trigger");
+      options.logger.warn({ err: error, eventId: event.id, triggerId }, "could not decide a trigger");
       faults.push(error);
+      // It may start the run when the event is decided again.
+      taken.add(automationId);
     }
   }
   return decisions;
 }
 
+/** @returns with `isLast`: whether it has decided for its automation, since its condition holds */
 async function decideOne(
   options: TriggerDecisions,
   event: ClaimedEvent,
   place: Place | null,
   fireable: FireableTrigger,
   verdict: Verdict,
-): Promise<Decision> {
+): Promise<Decision & { readonly isLast: boolean }> {
   const { database } = options;
   const { id: triggerId, automationId, trigger } = fireable;
-  const filtered = (reason: string): Decision => ({ triggerId, automationId, outcome: "filtered", reason });
+  const decision = { triggerId, automationId } as const;
   const isListed = trigger.type === "forge" && trigger.repositories.length > 0;
   const needsRepository = !fireable.hasRepositories && place !== null;
   const refusal = refusalOfVerdict(verdict);
@@ -116,7 +136,7 @@ async function decideOne(
   if (typeof repository === "string") {
     // Of these the ledger has the event alone: with many listeners there would be as many rows for each event.
     await noteVerdict(database.pool, fireable, verdict);
-    return filtered(repository);
+    return { ...decision, outcome: "filtered", reason: repository, isLast: false };
   }
   const fired = await fireTrigger(database, fireable, verdict, {
     id: derivedId(`${event.id} ${triggerId}`),
@@ -124,15 +144,15 @@ async function decideOne(
     name: event.name,
     subject: event.subject,
     eventId: event.id,
-    // In what came of one first event each trigger fires once.
-    keys: [`root:${event.rootId ?? event.id}`],
+    // In what came of one first event each trigger fires once, and of what several connections tell.
+    keys: [`root:${event.rootId ?? event.id}`, ...(event.contentKey === null ? [] : [`content:${event.contentKey}`])],
     connectionId: event.connectionId,
     traceParent: event.traceParent,
     repositoryIds: repository === null ? null : [repository.id],
   });
-  if (fired.outcome === "accepted") return { triggerId, automationId, outcome: "fired", reason: null };
-  if (fired.outcome === "duplicate") return filtered("it has fired in what came of the same first event already");
-  return filtered(fired.reason ?? fired.outcome);
+  if (fired.outcome === "accepted") return { ...decision, outcome: "fired", reason: null, isLast: true };
+  const reason = fired.outcome === "duplicate" ? firedBefore : (fired.reason ?? fired.outcome);
+  return { ...decision, outcome: "filtered", reason, isLast: refusal === null };
 }
 
 /**

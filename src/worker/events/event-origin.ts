@@ -1,10 +1,13 @@
 import type { Database } from "../../database/database.ts";
 import { idScopesOf } from "../../domain/answers/answer.ts";
+import { automationStatusName } from "../../domain/automations/automation-file.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
+import { isAboutPullRequest } from "../../domain/automations/told-by-forge.ts";
 import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";
-import { findOwnWork, noteOrigin, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { outcomeOfFiles } from "../../store/automations/file-sync.ts";
+import { findOwnWork, noteOrigin, type ClaimedEvent, type OwnWork } from "../../store/automations/inbound-events.ts";
 import type { Place } from "./event-place.ts";
 
 /** Runs of which each started the next by an event of Offstage, or by what a forge tells of its work. */
@@ -29,44 +32,86 @@ export async function isOwnWords(database: Database, event: ClaimedEvent, place:
   return isOwnComment(database.pool, { organizationId, repositoryId: place.known.id, commentId, body, idScopes });
 }
 
+/**
+ * Whether an event tells of the status by which an Offstage says what became of automations in files: of this one or of another, which
+ * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is told by the commit and the outcome.
+ */
+export async function isOwnStatus(database: Database, event: ClaimedEvent, place: Place | null): Promise<boolean> {
+  const { connectionId, name, payload } = event;
+  if (connectionId === null || (name !== "checks.failed" && name !== "checks.passed")) return false;
+  const { checks, payload: delivered } = payload as unknown as ForgeEvent;
+  if (checks?.kind === "status") return checks.name === automationStatusName;
+  const { source } = (delivered?.["object_attributes"] ?? {}) as { readonly source?: unknown };
+  if (checks?.kind !== "pipeline" || source !== "external" || place?.known == null) return false;
+  return (await outcomeOfFiles(database, place.known.id, checks.sha)) === name.slice("checks.".length);
+}
+
 /** Names of events by which a forge tells of what a session itself did, if the commit is the session's. */
 const ownDeeds: ReadonlySet<string> = new Set(["push", "pullRequest.opened", "pullRequest.updated"]);
 
-/** Names of events that follow from what a session did. */
-const consequences: ReadonlySet<string> = new Set(["checks.failed", "checks.passed"]);
+/** Names of events that follow from what a session did, if the commit is the session's: with those about its pull requests. */
+const consequences: ReadonlySet<string> = new Set(["push", "checks.failed", "checks.passed"]);
 
-/**
- * What led to an event: a forge tells of a session's own pushes and pull requests as of anybody's, and of the checks of its commits. The
- * first never start the session's own automation again; both lengthen the chain that the session's run stands in.
- */
-export async function originOf(
-  database: Database,
-  event: ClaimedEvent,
-): Promise<Pick<ClaimedEvent, "causedBy" | "rootId" | "depth"> & { readonly isOwnDeed: boolean }> {
-  const { connectionId, name, payload, causedBy, rootId, depth } = event;
-  const sha = ownDeeds.has(name) || consequences.has(name) ? commitOf(payload) : null;
-  const work = connectionId === null || sha === null ? null : await findOwnWork(database, event.organizationId, sha);
-  if (work === null) return { causedBy, rootId, depth, isOwnDeed: false };
-  // Checks may start one run after the other, as often as a chain is long; of a deed each trigger fires once.
-  const origin = { rootId: ownDeeds.has(name) ? work.rootId : null, depth: work.depth + 1 };
-  await noteOrigin(database, event, origin);
-  const isOwnDeed = ownDeeds.has(name);
-  return { ...origin, causedBy: isOwnDeed ? work.automationId : null, isOwnDeed };
+/** What led to an event. */
+export interface EventOrigin extends Pick<ClaimedEvent, "causedBy" | "rootId" | "depth"> {
+  /** Whether it tells of what a session itself did, by its agent or its settings. */
+  readonly isOwnDeed: boolean;
 }
 
 /**
- * The event of what a session did at its pull request, as triggers get it: a program opened it, also if it did so in the name of the
- * person whom the forge names.
+ * What led to an event: a forge tells of a session's own pushes, pull requests, labels and reviewers as of anybody's, and of what others
+ * do about them: checks, labels, comments, reviews, a merge. What the session did never starts its own automation again; all of it
+ * lengthens the chain that the session's run stands in, since a program may have done it as its answer.
+ */
+export async function originOf(database: Database, event: ClaimedEvent, place: Place | null): Promise<EventOrigin> {
+  const { connectionId, organizationId, name, payload, causedBy, rootId, depth } = event;
+  const nothing = { causedBy, rootId, depth, isOwnDeed: false };
+  if (connectionId === null || !(isAboutPullRequest(name) || consequences.has(name))) return nothing;
+  const told = payload as unknown as ForgeEvent;
+  // Checks of a merge that the forge made for them name the pull request, and a commit that nobody pushed.
+  const numbers = told.checks?.pullRequests ?? (told.pullRequest === undefined ? [] : [told.pullRequest.number]);
+  const repositoryId = place?.known?.id;
+  const pullRequests = repositoryId === undefined || numbers.length === 0 ? null : { repositoryId, numbers };
+  const sha = commitOf(payload);
+  if (sha === null && pullRequests === null) return nothing;
+  const works = await findOwnWork(database, organizationId, { sha, pullRequests });
+  const [work] = works;
+  if (work === undefined) return nothing;
+  const deed = works.find((each) => (each.did === "commit" && ownDeeds.has(name)) || hasSet(each, name, told));
+  // Checks, say, may start one run after the other, as often as a chain is long; of a deed each trigger fires once.
+  const origin = { rootId: deed?.rootId ?? null, depth: work.depth + 1 };
+  await noteOrigin(database, event, origin);
+  return { ...origin, causedBy: deed?.automationId ?? null, isOwnDeed: deed !== undefined };
+}
+
+/** Whether an event tells of a label or reviewer that the settings of the session that opened the pull request name. */
+function hasSet({ did, settings }: OwnWork, name: string, { label, assignee }: ForgeEvent): boolean {
+  if (did !== "open" || settings === null) return false;
+  if (name === "pullRequest.labeled") return label !== undefined && isNamed(settings.labels, label);
+  if (name !== "pullRequest.reviewRequested" || assignee === undefined) return false;
+  return [assignee.login, assignee.id].some((each) => each !== "" && isNamed(settings.reviewers, each));
+}
+
+/** Forges ignore capitals in these names. A team is told by its own name, without its organization's. */
+function isNamed(names: readonly string[], name: string): boolean {
+  const plain = name.toLowerCase();
+  return names.some((each) => each.toLowerCase() === plain || each.toLowerCase().endsWith(`/${plain}`));
+}
+
+/**
+ * The event of what a session did at its pull request, as triggers get it: a program opened or labelled it, also if it did so in the name
+ * of the person whom the forge names.
  */
 export function asOfOffstage({ name, payload }: ClaimedEvent): ClaimedEvent["payload"] {
   const { actor, transition, pullRequest } = payload as unknown as Pick<ForgeEvent, "actor" | "transition"> & {
     readonly pullRequest?: Partial<NonNullable<ForgeEvent["pullRequest"]>>;
   };
   const isOpening = name === "pullRequest.opened" && transition === "opened";
+  const isSetting = name === "pullRequest.labeled" || name === "pullRequest.reviewRequested";
   const isOurs = pullRequest !== undefined && readMark(pullRequest.body ?? "") !== null;
   return {
     ...payload,
-    ...(isOpening && actor !== null && { actor: { ...actor, isBot: true } }),
+    ...((isOpening || isSetting) && actor !== null && { actor: { ...actor, isBot: true } }),
     ...(isOurs && {
       pullRequest: { ...pullRequest, author: pullRequest.author && { ...pullRequest.author, isBot: true } },
     }),
@@ -81,5 +126,6 @@ function commitOf(payload: ClaimedEvent["payload"]): string | null {
     readonly checks?: { readonly sha?: unknown };
   };
   const sha = told.push?.after ?? told.pullRequest?.head?.sha ?? told.checks?.sha;
-  return typeof sha === "string" && sha !== "" ? sha : null;
+  // The beginning of one, as Bitbucket Cloud has it, is longer than what could be another's by chance.
+  return typeof sha === "string" && /^[0-9a-f]{12,64}$/u.test(sha) ? sha : null;
 }

@@ -37,7 +37,8 @@ export async function placeOf({ database, keyOf }: PlaceServices, event: Claimed
   return { address, key, isAllowed, known: await findRepositoryByKey(database, organizationId, key), calling };
 }
 
-const asTheServer: Calling = { mention: null, allowedBots: null };
+/** Who calls Offstage by what where no connection says it. */
+export const asTheServer: Calling = { mention: null, allowedBots: null };
 
 /**
  * The address of the repository that an event is about, and who calls Offstage there by what; null if it is about none, or about one that

@@ -1,3 +1,5 @@
+import { readForgeEvent } from "../../domain/automations/told-by-forge.ts";
+import { confidentialNote } from "../../domain/conversations/prompts.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { Clone } from "../clones/clone.ts";
 import type { Submodule } from "../git/remote-repository.ts";
@@ -21,6 +23,7 @@ export function firstPrompt(
     toolsNote(session),
     ...submodules,
     untrustedEvent(session.payload),
+    readForgeEvent(session.payload)?.confidential === true ? confidentialNote : "",
     pullRequestNote(told),
     failedLogs(told),
     gateOutput(session.gate),

@@ -52,6 +52,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     createAccount: { webUrl: `https://${word}.example`, token: "a-secret-token" },
     updateAccount: { token: "another-secret-token" },
     startGitHubApp: { webUrl: `https://app-${word}.example`, account: "acme" },
+    rotateConnectionSecret: { webhookSecret: "the-secret-of-the-forge" },
     updateConnection: { name: word, credential: { type: "token", token: "another-secret-token" } },
     updateSecret: { value: "another secret value" },
     createKey: { name: word, scopes: ["read"] },

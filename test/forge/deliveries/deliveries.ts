@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { headShaOf } from "../api-request.ts";
 import { keepLog } from "../ci.ts";
+import { bareOf, mergedForChecks, tipOf } from "../commits.ts";
 import { beginThread, feedbackOf } from "../feedback.ts";
 import {
   nextLagMs,
@@ -8,16 +9,21 @@ import {
   type CheckRun,
   type ForgeState,
   type KeptComment,
+  type KeptReview,
+  type KeptStatus,
   type Lines,
   type Place,
 } from "../state.ts";
-import { toldAsGitHub } from "./github.ts";
+import { toldAsAzure } from "./azure.ts";
+import { toldAsBitbucket } from "./bitbucket.ts";
+import { toldAsDataCenter } from "./data-center.ts";
+import { toldAsGitea, toldAsGitHub } from "./github.ts";
 import { toldAsGitLab } from "./gitlab.ts";
-import type { Told, ToldPullRequest } from "./told.ts";
+import type { Delivered, Told, ToldPullRequest } from "./told.ts";
 
 /** A webhook of the forge, as it delivers. */
 export interface Hook {
-  readonly kind: "github" | "gitea" | "gitlab";
+  readonly kind: "github" | "gitea" | "gitlab" | "bitbucket" | "bitbucketDataCenter" | "azure";
   readonly url: string;
   readonly secret: string;
 }
@@ -38,11 +44,16 @@ export interface Delivery {
   readonly body: string;
 }
 
+const inGitHubForm: ReadonlySet<string> = new Set(["github", "gitea"]);
+/** Forges that check the merge of a pull request with its target. */
+const checksMerges: ReadonlySet<string> = new Set(["gitlab", "azure"]);
+
 /** Tells of what happens, as long as there are hooks: each delivery comes twice, as after an answer that was lost. */
 export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
   function send(told: Told): void {
     for (const hook of hooks) {
       const made = deliveryOf(hook, told);
+      if (made === null) continue;
       const deliver = () => post(hook.url, made);
       void deliver().then(deliver);
     }
@@ -60,8 +71,12 @@ export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
       send(told);
       return comment;
     },
+    /** Somebody's review asks for changes. What it says beside its own words is said before. */
+    review: (place: Place, number: number, review: KeptReview): void => send(happens.review(place, number, review)),
     /** A run of CI ended. */
     ran: (place: Place, run: CheckRun): void => send(happens.ran(place, run)),
+    /** A program set the status of a commit. */
+    statusSet: (place: Place, status: KeptStatus): void => send({ type: "status", place, by: tokenUser, status }),
     /** Branches were pushed to. */
     pushed: (place: Place, branch: string, before: string | null, after: string, by: string): void =>
       send({ type: "push", place, by, branch, before, after }),
@@ -84,10 +99,11 @@ export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
     say(place: Place, number: number, { by, body, lines, reviewId }: Saying) {
       const { comments } = feedbackOf(state, place);
       const id = 700 + comments.length;
-      // On GitLab each comment is of a thread.
-      const thread = lines !== undefined || kind === "gitlab" ? String(id) : null;
+      // Elsewhere than on GitHub and Gitea each comment is of a thread.
+      const thread = lines !== undefined || !inGitHubForm.has(kind) ? String(id) : null;
       const shownFrom = performance.now() + nextLagMs(state);
-      const comment: KeptComment = { id, number, body, thread, createdAt: new Date().toISOString(), shownFrom };
+      const on = lines === undefined ? {} : { lines };
+      const comment: KeptComment = { id, number, body, thread, createdAt: new Date().toISOString(), shownFrom, ...on };
       comments.push(comment);
       if (thread !== null) beginThread(state, place, thread);
       const pull = pullOf(state, place, number);
@@ -103,13 +119,12 @@ export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
       return { comment, told };
     },
     /** A review that asks for changes; what it says on lines is said beside it. */
-    review(
-      place: Place,
-      number: number,
-      { by, body, id }: { readonly by: string; readonly body: string; readonly id: number },
-    ): Told {
+    review(place: Place, number: number, { by, body, id }: KeptReview): Told {
       const pull = pullOf(state, place, number);
       if (pull === null) throw new Error(`there is no pull request #${number}`);
+      const facts = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+      const reviews = [...(facts.reviews ?? []), String(id)];
+      state.facts.set(`${place.owner}/${place.name}`, { ...facts, reviews });
       return { type: "review", place, by, id, body, pull };
     },
     /** A run of CI failed, whose log is to be read. */
@@ -119,13 +134,11 @@ export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
     },
     ran(place: Place, run: CheckRun): Told {
       const open = (state.pulls.get(`${place.owner}/${place.name}`) ?? []).find((each) => each.head === run.branch);
-      return {
-        type: "checks",
-        place,
-        by: "ci",
-        run,
-        pull: open === undefined ? null : pullOf(state, place, open.number),
-      };
+      const pull = open === undefined ? null : pullOf(state, place, open.number);
+      const bare = bareOf(state, place);
+      const base = pull === null || !checksMerges.has(kind) ? null : tipOf(bare, pull.base);
+      const mergedSha = base === null ? null : mergedForChecks(bare, run.sha, base);
+      return { type: "checks", place, by: "ci", run, pull, mergedSha };
     },
   };
 }
@@ -136,18 +149,43 @@ function pullOf(state: ForgeState, place: Place, number: number): ToldPullReques
   return pull === undefined ? null : { ...pull, headSha: headShaOf(state, place, pull) };
 }
 
-/** What a forge delivers, signed as each does. Another call is another delivery of the same. */
-export function deliveryOf({ kind, secret }: Pick<Hook, "kind" | "secret">, told: Told): Delivery {
-  const { event, payload } = kind === "gitlab" ? toldAsGitLab(told) : toldAsGitHub(told);
-  const body = JSON.stringify(payload);
-  const signature = createHmac("sha256", secret).update(body).digest("hex");
+/**
+ * What a forge delivers, signed as each does. Another call is another delivery of the same.
+ * @returns null: the forge tells of no such thing
+ */
+export function deliveryOf({ kind, secret }: Pick<Hook, "kind" | "secret">, told: Told): Delivery | null {
+  const delivered = deliveredBy(kind, told);
+  if (delivered === null) return null;
+  const { event, payload } = delivered;
   const id = randomUUID();
+  const body = JSON.stringify(kind === "azure" ? { id, ...payload } : payload);
+  const signature = createHmac("sha256", secret).update(body).digest("hex");
   const headers = {
     github: { "X-GitHub-Event": event, "X-GitHub-Delivery": id, "X-Hub-Signature-256": `sha256=${signature}` },
     gitea: { "X-Gitea-Event": event, "X-Gitea-Delivery": id, "X-Gitea-Signature": signature },
     gitlab: { "X-Gitlab-Event": event, "Idempotency-Key": id, "X-Gitlab-Token": secret },
+    bitbucket: { "X-Event-Key": event, "X-Request-UUID": id, "X-Hub-Signature": `sha256=${signature}` },
+    bitbucketDataCenter: { "X-Event-Key": event, "X-Request-Id": id, "X-Hub-Signature": `sha256=${signature}` },
+    azure: { Authorization: `Basic ${Buffer.from(`offstage:${secret}`).toString("base64")}` },
   }[kind];
   return { headers, body };
+}
+
+function deliveredBy(kind: Hook["kind"], told: Told): Delivered | null {
+  switch (kind) {
+    case "github":
+      return toldAsGitHub(told);
+    case "gitea":
+      return toldAsGitea(told);
+    case "gitlab":
+      return toldAsGitLab(told);
+    case "bitbucket":
+      return toldAsBitbucket(told);
+    case "bitbucketDataCenter":
+      return toldAsDataCenter(told);
+    case "azure":
+      return toldAsAzure(told);
+  }
 }
 
 async function post(url: string, { headers, body }: Delivery): Promise<void> {

@@ -1,9 +1,17 @@
 import { idOf } from "../feedback.ts";
 import { tokenUser, type CheckRun, type Place } from "../state.ts";
-import type { Told, ToldPullRequest } from "./told.ts";
+import type { Delivered, Told, ToldPullRequest } from "./told.ts";
 
-/** Something told as GitHub and Gitea do: their bodies agree in all that is used here. @returns the event's name and its body */
-export function toldAsGitHub(told: Told): { readonly event: string; readonly payload: object } {
+/** As GitHub's, but for reviews, which have names and bodies of their own. */
+export function toldAsGitea(told: Told): Delivered {
+  const { event, payload } = toldAsGitHub(told);
+  if (told.type !== "review") return { event, payload };
+  const review = { type: "pull_request_review_rejected", content: told.body };
+  return { event: "pull_request_rejected", payload: { ...payload, action: "reviewed", review } };
+}
+
+/** Something told as GitHub does; Gitea's bodies agree in most that is used here. */
+export function toldAsGitHub(told: Told): Delivered {
   const { place, by } = told;
   const around = { repository: repositoryOf(place), sender: user(by) };
   switch (told.type) {
@@ -25,6 +33,11 @@ export function toldAsGitHub(told: Told): { readonly event: string; readonly pay
         event: "workflow_run",
         payload: { action: "completed", workflow_run: runShape(place, told.run, told.pull), ...around },
       };
+    case "status": {
+      const { sha, name: context, state, description, url } = told.status;
+      const words = { context, state, description, target_url: url === "" ? null : url };
+      return { event: "status", payload: { id: idOf(`${sha} ${context}`), sha, ...words, branches: [], ...around } };
+    }
     case "push": {
       const { branch, before, after } = told;
       const change = { before: before ?? "0".repeat(40), after, created: before === null, deleted: false, commits: [] };
@@ -45,7 +58,7 @@ export function toldAsGitHub(told: Told): { readonly event: string; readonly pay
 function commented(
   { place, by, comment, pull, lines, reviewId }: Extract<Told, { type: "comment" }>,
   around: object,
-): { readonly event: string; readonly payload: object } {
+): Delivered {
   const given = {
     id: comment.id,
     body: comment.body,

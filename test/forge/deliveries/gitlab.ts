@@ -1,9 +1,9 @@
 import { idOf } from "../feedback.ts";
 import { tokenUser, type Place } from "../state.ts";
-import type { Told, ToldPullRequest } from "./told.ts";
+import type { Delivered, Told, ToldPullRequest } from "./told.ts";
 
 /** Something told as GitLab does (https://docs.gitlab.com/user/project/integrations/webhook_events/). */
-export function toldAsGitLab(told: Told): { readonly event: string; readonly payload: object } {
+export function toldAsGitLab(told: Told): Delivered {
   const { place, by } = told;
   const around = { user: user(by), project: projectOf(place) };
   switch (told.type) {
@@ -16,7 +16,8 @@ export function toldAsGitLab(told: Told): { readonly event: string; readonly pay
       return { event: "Merge Request Hook", payload: mergeRequestPayload(around, object, changes) };
     }
     case "checks": {
-      const { id, sha, branch, conclusion } = told.run;
+      const { id, branch, conclusion } = told.run;
+      const sha = told.mergedSha ?? told.run.sha;
       const ended = { status: conclusion === "success" ? "success" : "failed", finished_at: now() };
       const object = { id, iid: id, name: "build", ref: branch, tag: false, sha, ...ended };
       const into = told.pull === null ? null : mergeRequest(place, told.pull);
@@ -24,6 +25,19 @@ export function toldAsGitLab(told: Told): { readonly event: string; readonly pay
         event: "Pipeline Hook",
         payload: { object_kind: "pipeline", object_attributes: object, merge_request: into, ...around, builds: [] },
       };
+    }
+    // It makes a pipeline of its own for what other programs check.
+    case "status": {
+      const { sha, state } = told.status;
+      const object = { id: idOf(`pipeline ${sha}`), ref: "", tag: false, sha, status: state, finished_at: now() };
+      const payload = {
+        object_kind: "pipeline",
+        object_attributes: object,
+        merge_request: null,
+        ...around,
+        builds: [],
+      };
+      return { event: "Pipeline Hook", payload };
     }
     case "push": {
       const { branch, before, after } = told;

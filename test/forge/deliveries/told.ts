@@ -1,4 +1,4 @@
-import type { CheckRun, KeptComment, KeptPullRequest, Lines, Place } from "../state.ts";
+import type { CheckRun, KeptComment, KeptPullRequest, KeptStatus, Lines, Place } from "../state.ts";
 
 /** What a forge tells of, whatever its dialect. */
 export type Told = { readonly place: Place; readonly by: string } & (
@@ -11,11 +11,25 @@ export type Told = { readonly place: Place; readonly by: string } & (
       readonly reviewId: number | null;
     }
   | { readonly type: "review"; readonly id: number; readonly body: string; readonly pull: ToldPullRequest }
-  | { readonly type: "checks"; readonly run: CheckRun; readonly pull: ToldPullRequest | null }
+  | {
+      readonly type: "checks";
+      readonly run: CheckRun;
+      readonly pull: ToldPullRequest | null;
+      /** The merge with the target that was checked in truth, on forges that do so; null: the commit itself was. */
+      readonly mergedSha: string | null;
+    }
+  | { readonly type: "status"; readonly status: KeptStatus }
   | { readonly type: "push"; readonly branch: string; readonly before: string | null; readonly after: string }
   | { readonly type: "edited"; readonly before: string; readonly pull: ToldPullRequest }
   | { readonly type: "ended"; readonly pull: ToldPullRequest }
 );
+
+/** What a forge delivers of it. */
+export interface Delivered {
+  /** The event's name, where the forge has it. */
+  readonly event: string;
+  readonly payload: object;
+}
 
 /** A pull request with the commit that it has now. */
 export type ToldPullRequest = KeptPullRequest & { readonly headSha: string };

@@ -71,13 +71,13 @@ const build = {
   _links: { web: { href: "https://dev.azure.com/fabrikam/Fabrikam/_build/results?buildId=2" } },
 };
 const fields = {
-  "System.TeamProject": "FabrikamCloud",
   "System.WorkItemType": "Bug",
   "System.State": "New",
   "System.Title": "The login fails",
   "System.Description": "With a 500",
   "System.CreatedBy": "Jamal Hartnett <fabrikamfiber4@hotmail.com>",
-  "System.ChangedBy": { id: rita.id, displayName: "Rita", uniqueName: "rita@example.com" },
+  "System.ChangedBy": "Rita <rita@example.com>",
+  "System.TeamProject": "Fabrikam",
   "System.Tags": "bug; agent",
 };
 const item = {
@@ -85,6 +85,7 @@ const item = {
   rev: 1,
   fields,
   _links: { html: { href: "https://dev.azure.com/fabrikam/web/wi.aspx?id=5" } },
+  url: "https://dev.azure.com/fabrikam/_apis/wit/workItems/5",
 };
 
 function sample(eventType: string, names: readonly string[], resource: unknown, text = "", title = eventType): Sample {
@@ -192,12 +193,20 @@ export const azureSamples: readonly Sample[] = [
   sample("workitem.commented", ["issue.commented"], {
     ...item,
     rev: 4,
-    fields: { ...fields, "System.History": "@offstage please mend this" },
+    fields: { ...fields, "System.History": "<div>@offstage please&nbsp;mend this</div>" },
   }),
+  sample(
+    "workitem.commented",
+    ["issue.commented"],
+    { ...item, rev: 5, fields: { ...fields, "System.ChangedBy": rita, "System.History": "<div>Thanks!</div>" } },
+    "",
+    "a work item commented on by a person with an id",
+  ),
   sample("workitem.updated", ["issue.closed"], {
     id: 2,
     workItemId: 5,
     rev: 3,
+    url: "https://dev.azure.com/fabrikam/_apis/wit/workItems/5/updates/2",
     fields: { "System.State": { oldValue: "Active", newValue: "Closed" } },
     revision: { id: 5, rev: 3, fields: { ...fields, "System.State": "Closed" } },
   }),
@@ -208,6 +217,7 @@ export const azureSamples: readonly Sample[] = [
       id: 2,
       workItemId: 5,
       rev: 4,
+      url: "https://dev.azure.com/fabrikam/_apis/wit/workItems/5/updates/3",
       fields: {
         "System.State": { oldValue: "Closed", newValue: "Active" },
         "System.Tags": { oldValue: "bug", newValue: "bug; agent" },

@@ -23,6 +23,7 @@ afterEach(() => world.close());
 const found = (more: object = {}) => ({
   clone,
   headSha: "abc",
+  target: "main",
   number: 7,
   url: "https://git.example.com/acme/app/pull/7",
   state: "open" as const,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { InboundEvent } from "../../../domain/automations/inbound-event.ts";
-import { receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
+import { isSigned, receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
 import type { ForgeEvent } from "../../../domain/automations/forge-event.ts";
 import { steeringHintOf } from "../../../domain/conversations/happening.ts";
 import { NotFoundError, UnauthenticatedError, UnavailableError } from "../../../domain/errors/errors.ts";
@@ -10,6 +10,7 @@ import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositori
 import { isUuid } from "../../../domain/fields/uuid.ts";
 import type { Delivery, DeliveryReader } from "../../../inbound/delivery.ts";
 import { readWebhook } from "../../../inbound/webhook.ts";
+import { inRepositoryOf } from "../../../inbound/forges/azure-work-items.ts";
 import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbound/forges/readers.ts";
 import { consentTo } from "../../../inbound/sources/cloud-events.ts";
 import { askForSync } from "../../../store/automations/file-sync.ts";
@@ -36,7 +37,27 @@ const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5
 interface Intake {
   readonly triggers: ReceivingTriggers;
   readonly admit: Admission;
-  readonly takeToken: (address: string, reply: FastifyReply) => void;
+  readonly rates: DeliveryRates;
+}
+
+/**
+ * How many deliveries an address takes in a minute. Whoever knows it may send what is not signed rightly: that is counted by itself, so
+ * that it keeps out nothing that its sender signed. Each throws TooManyRequestsError.
+ */
+interface DeliveryRates {
+  readonly takeSigned: (address: string, reply: FastifyReply) => void;
+  /** Of an address that asks for no signature. */
+  readonly takeUnsigned: (address: string, reply: FastifyReply) => void;
+  readonly takeRefused: (address: string, reply: FastifyReply) => void;
+}
+
+function createDeliveryRates({ rateLimitPerMinute, deliveriesPerMinute }: ApiOptions): DeliveryRates {
+  const sender = "the sender of this address";
+  return {
+    takeSigned: createRateLimitById(deliveriesPerMinute, sender),
+    takeUnsigned: createRateLimitById(rateLimitPerMinute, sender),
+    takeRefused: createRateLimitById(rateLimitPerMinute, "who sends to this address without a right signature"),
+  };
 }
 
 /** What a sender is answered: what came of its delivery, or what it asked for to know the address. */
@@ -47,7 +68,7 @@ export async function addHookOperations(app: App, options: ApiOptions): Promise<
   const intake: Intake = {
     triggers: createReceivingTriggers(options.database, options.vault),
     admit: createAdmission(options),
-    takeToken: createRateLimitById(options.rateLimitPerMinute, "the sender of this address"),
+    rates: createDeliveryRates(options),
   };
   await app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
@@ -74,8 +95,7 @@ function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
     },
     async (request, reply) => {
       const triggerId = request.params.triggerId.toLowerCase();
-      intake.takeToken(triggerId, reply);
-      return send(options, reply, await receiveForTrigger(options, intake, triggerId, request));
+      return send(options, reply, await receiveForTrigger(options, intake, triggerId, { request, reply }));
     },
   );
   app.options(
@@ -84,7 +104,7 @@ function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
     (request, reply) =>
       reply
         .status(204)
-        .headers({ ...consentTo(headersOf(request), options.rateLimitPerMinute) })
+        .headers({ ...consentTo(headersOf(request), options.deliveriesPerMinute) })
         .send(),
   );
 }
@@ -94,9 +114,15 @@ const mostChanges = 5;
 
 async function receiveForTrigger(
   options: ApiOptions,
-  { triggers, admit }: Intake,
+  { triggers, admit, rates }: Intake,
   triggerId: string,
-  request: FastifyRequest<{ Querystring: { access_token?: string | undefined } }>,
+  {
+    request,
+    reply,
+  }: {
+    readonly request: FastifyRequest<{ Querystring: { access_token?: string | undefined } }>;
+    readonly reply: FastifyReply;
+  },
 ): Promise<Answer> {
   const now = Date.now();
   const delivery = withToken(deliveryOf(request), request.query.access_token);
@@ -107,11 +133,12 @@ async function receiveForTrigger(
     if (found === null) throw new NotFoundError(`trigger ${triggerId.slice(0, 100)} was not found`);
     const { fireable, version, secretsAt } = found;
     const received = { fireable, version, delivery, secrets: secretsAt(now), now, traceParent };
-    const isSigned = isSignedDelivery(received);
+    const isRight = isSignedDelivery(received);
     // What is kept in memory may serve to take a delivery, which is checked once more when it is written: never to refuse one.
-    const mayBeKept = isSigned && fireable.trigger.type === "webhook";
+    const mayBeKept = isRight && fireable.trigger.type === "webhook";
     if (isFresh || mayBeKept) {
-      requireSigned(options, isSigned);
+      requireSigned(options, isRight, () => rates.takeRefused(triggerId, reply));
+      if (changes === 0) (isSigned(fireable.trigger) ? rates.takeSigned : rates.takeUnsigned)(triggerId, reply);
       const handshake = handshakeOf(received);
       if (handshake !== null) return handshake;
       if (changes === 0) await admit(fireable.organizationId);
@@ -139,17 +166,16 @@ function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
     },
     async (request, reply) => {
       const connectionId = request.params.connectionId.toLowerCase();
-      intake.takeToken(connectionId, reply);
-      return send(options, reply, await receiveForConnection(options, intake.admit, connectionId, request));
+      return send(options, reply, await receiveForConnection(options, intake, connectionId, { request, reply }));
     },
   );
 }
 
 async function receiveForConnection(
   options: ApiOptions,
-  admit: Admission,
+  { admit, rates }: Intake,
   connectionId: string,
-  request: FastifyRequest,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<Answer> {
   const { database, vault, inserts } = options;
   const found = isUuid(connectionId) ? await readConnectionForDelivery(database, vault, connectionId) : null;
@@ -157,13 +183,15 @@ async function receiveForConnection(
   if (found === null || reader === null) {
     throw new NotFoundError(`connection ${connectionId.slice(0, 100)} was not found, or its forge delivers no events`);
   }
-  const { organizationId, secrets, mention } = found;
+  const { organizationId, secrets, mention, workItemRepositories } = found;
   const delivery = deliveryOf(request);
-  requireSigned(options, reader.verify(delivery, secrets, Date.now()));
+  requireSigned(options, reader.verify(delivery, secrets, Date.now()), () => rates.takeRefused(connectionId, reply));
+  rates.takeSigned(connectionId, reply);
   const handshake = reader.handshake?.(delivery) ?? null;
   if (handshake !== null) return handshake;
   await admit(organizationId);
-  const { deliveryId, events } = reader.read(delivery);
+  const { deliveryId, events: read } = reader.read(delivery);
+  const events = found.kind === "azure" ? read.map((each) => inRepositoryOf(each, workItemRepositories)) : read;
   await askForPushedFiles(options, organizationId, events);
   const traceParent = request.span?.traceParent ?? null;
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
@@ -172,7 +200,15 @@ async function receiveForConnection(
   const received = told.map(({ name, contentKey, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
-    const content = { keys, name, subject, payload: storablePayload(event), keepsPayload: index === 0, steering };
+    const content = {
+      keys,
+      contentKey,
+      name,
+      subject,
+      payload: storablePayload(event),
+      keepsPayload: index === 0,
+      steering,
+    };
     return { ...shared, ...content, id: randomUUID() };
   });
   // Of one turn of the event loop, so they are written together.
@@ -205,10 +241,14 @@ function send({ metrics }: Pick<ApiOptions, "metrics">, reply: FastifyReply, ans
   return reply.status(202).send(answer);
 }
 
-/** @throws UnauthenticatedError, which is counted, if a delivery is not signed as it must be */
-function requireSigned({ metrics }: Pick<ApiOptions, "metrics">, isRight: boolean): void {
+/**
+ * @param takeRefused counts a delivery that is not signed as it must be
+ * @throws UnauthenticatedError for such a one, or TooManyRequestsError if there were too many
+ */
+function requireSigned({ metrics }: Pick<ApiOptions, "metrics">, isRight: boolean, takeRefused: () => void): void {
   if (isRight) return;
   metrics.deliveryReceived("refused");
+  takeRefused();
   throw new UnauthenticatedError(
     "the delivery's signature is missing or wrong: send it with the secret of this address",
   );

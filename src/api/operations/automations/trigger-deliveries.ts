@@ -51,16 +51,23 @@ export function handshakeOf({ fireable: { trigger }, delivery }: TriggerDelivery
 export function deliverToTrigger(services: Services, received: TriggerDelivery): Promise<Received | null> {
   const { trigger } = received.fireable;
   if (trigger.type === "source") return deliverToSource(services, received, trigger);
-  if (trigger.type === "webhook") return deliverToWebhook(services, received);
+  if (trigger.type === "webhook") return deliverToWebhook(services, received, trigger);
   throw takesNone(trigger);
 }
 
 const takesNone = ({ type }: TriggerRecord): Error => new Error(`a trigger of type ${type} takes no deliveries`);
 
-function deliverToWebhook(services: Services, received: TriggerDelivery): Promise<Received | null> {
+function deliverToWebhook(
+  services: Services,
+  received: TriggerDelivery,
+  { deduplicateBy }: Extract<TriggerRecord, { type: "webhook" }>,
+): Promise<Received | null> {
   const { delivery, now, version } = received;
   const deliveryId = webhookDeliveryId(delivery);
-  const keys = deliveryId === null ? sameContentKeys(delivery, now) : [`delivery:${deliveryId}`];
+  const keys = [
+    ...(deliveryId === null ? [] : [`delivery:${deliveryId}`]),
+    ...(deduplicateBy === "id" ? [] : sameContentKeys(delivery, now)),
+  ];
   return fire(services, received, { payload: readWebhook(delivery), deliveryId, keys }, version);
 }
 
@@ -151,12 +158,12 @@ async function fire(
   return { outcome: fired.outcome, ledgerId: fired.ledgerId };
 }
 
-/** Time within which an equal body of a sender without delivery ids is the same delivery, in ms; at most twice as long. */
+/** Time within which an equal body is the same delivery, in ms; at most twice as long. */
 const sameContentMs = 60_000;
 
 /**
- * Keys of a delivery without an id: its body, in this minute and the next. So a sender that tries again at once is told apart from
- * one that says the same later.
+ * Keys of what a delivery says: its body, in this minute and the next. So a sender that tries again at once, perhaps under another id, is
+ * told apart from one that says the same later.
  */
 function sameContentKeys({ body }: Delivery, now: number): string[] {
   const hash = createHash("sha256").update(body).digest("base64url");

@@ -1,0 +1,60 @@
+import type { Conversation, Note, Speaker } from "./conversation.ts";
+import type { Said } from "./happening.ts";
+
+/**
+ * Most comments that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may write them,
+ * and nobody is asked whether they may.
+ */
+const mostNotes = { each: { count: 50, characters: 64_000 }, all: { count: 100, characters: 256_000 } };
+const longest = { note: 8_000, hunk: 4_000 };
+/** What is kept of a comment beside its words: paths and names may be long too. */
+const longestName = 1_000;
+
+/** For so long before a review a comment that is on no lines counts as a part of it, in ms: older ones were about something else. */
+const longestReviewMs = 24 * 60 * 60_000;
+
+/** Comments that reviews take which are due now, and of which it is not known what they are on. */
+export function unplacedNotes({ asked, notes }: Pick<Conversation, "asked" | "notes">, now: number): Note[] {
+  const due = asked.filter((each) => each.dueAt <= now);
+  return notes.filter(
+    (note) => note.hunk === null && due.some(({ group, by }) => note.group === group && note.by.id === by.id),
+  );
+}
+
+/** Whether a comment may be a part of a review that is submitted now. @param now ms since the epoch */
+export function isRecent({ at }: Note, now: number): boolean {
+  return at === undefined || now - at <= longestReviewMs;
+}
+
+/**
+ * Keeps a comment until its review takes it. Of too many, whoever has most loses the oldest: nobody can crowd out another's.
+ * @param now ms since the epoch
+ */
+export function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string, now: number): Note[] {
+  const { key, body, path, line, hunk, threadId, commentId, isOnLines, isConfidential } = saying;
+  const cut = {
+    body: body.slice(0, longest.note),
+    hunk: hunk?.slice(-longest.hunk) ?? null,
+    path: path?.slice(0, longestName) ?? null,
+  };
+  const more = { ...(isConfidential && { isConfidential }), ...(!isOnLines && { at: now }) };
+  let kept: Note[] = [...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut, ...more }];
+  for (;;) {
+    const of = [...Map.groupBy(kept, (note) => note.by.id).values()].toSorted(
+      (a, b) => charactersOf(b) - charactersOf(a),
+    );
+    const tooMany =
+      of.find((each) => isOver(each, mostNotes.each)) ?? (isOver(kept, mostNotes.all) ? of[0] : undefined);
+    if (tooMany === undefined) return kept;
+    kept = kept.filter((note) => note !== tooMany[0]);
+  }
+}
+
+function isOver(notes: readonly Note[], most: { readonly count: number; readonly characters: number }): boolean {
+  return notes.length > most.count || charactersOf(notes) > most.characters;
+}
+
+/** What the database keeps of notes, about. */
+function charactersOf(notes: readonly Note[]): number {
+  return notes.reduce((sum, { body, hunk, path }) => sum + body.length + (hunk?.length ?? 0) + (path?.length ?? 0), 0);
+}

@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { newConversation, type Conversation, type FailedCheck } from "./conversation.ts";
+import { factsOf, limits, sha } from "../../../test/conversations/pure-facts.ts";
+import { checked } from "./rounds.ts";
+
+/** Names and ids of what counts as failed after some checks of one commit. */
+function failedAfter(
+  ...told: readonly (readonly [outcome: "failed" | "passed", kind: string, name: string, id: string])[]
+) {
+  let conversation: Conversation = newConversation;
+  for (const [outcome, kind, name, id] of told) {
+    const check: FailedCheck = { kind, name, id, url: null };
+    ({ conversation } = checked(
+      conversation,
+      { type: "checks", outcome, sha, isOfPullRequest: false, check },
+      factsOf(),
+      limits,
+    ));
+  }
+  return conversation.checks?.failed.map(({ name, id }) => `${name} ${id}`) ?? [];
+}
+
+describe("checks of one commit", () => {
+  it("that have one name and are several runs don't hide each other", () => {
+    expect(failedAfter(["failed", "workflow", "CI", "1"], ["passed", "workflow", "CI", "2"])).toEqual(["CI 1"]);
+    expect(failedAfter(["failed", "workflow", "CI", "1"], ["failed", "workflow", "CI", "2"])).toEqual(["CI 1", "CI 2"]);
+  });
+  it("that are run again and pass are no failure any more", () => {
+    expect(failedAfter(["failed", "workflow", "CI", "1"], ["passed", "workflow", "CI", "1"])).toEqual([]);
+    expect(failedAfter(["failed", "pipeline", "", "1"], ["passed", "check suite", "", "1"])).toEqual([" 1"]);
+  });
+  it("that are statuses count by their name, whatever their ids", () => {
+    expect(failedAfter(["failed", "status", "ci", "1"], ["passed", "status", "ci", "2"])).toEqual([]);
+    expect(failedAfter(["failed", "status", "ci", "1"], ["failed", "status", "ci", "2"])).toEqual(["ci 2"]);
+    expect(failedAfter(["failed", "status", "ci", "1"], ["passed", "status", "lint", "2"])).toEqual(["ci 1"]);
+  });
+});
