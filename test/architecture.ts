@@ -138,8 +138,9 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     terminal: [],
   },
   worker: {
-    steps: ["checkpoints", "setup", "tools", "attempt", "clones", "lfs", "push", "disk", "sandboxed", "git"],
+    steps: ["checkpoints", "harness", "setup", "tools", "attempt", "clones", "lfs", "push", "disk", "sandboxed", "git"],
     checkpoints: ["attempt", "clones", "lfs", "checkouts", "disk", "sandboxed", "git"],
+    harness: ["setup", "attempt", "disk", "sandboxed", "git"],
     setup: ["attempt", "clones", "disk", "sandboxed", "git"],
     tools: ["attempt"],
     attempt: ["clones", "checkouts", "disk", "sandboxed", "git"],

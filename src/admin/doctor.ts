@@ -43,6 +43,7 @@ export async function diagnose(config: Config): Promise<Check[]> {
     limitsCheck(config),
     await disksCheck(config),
     await workspacesCheck(config),
+    await warmCheck(config),
     await databaseCheck(config),
     ...(config.objects === null ? [] : [await objectStoreCheck(config.objects)]),
     modelCheck(config),
@@ -128,6 +129,22 @@ async function workspacesCheck({ data, workspaces: asked, sandbox }: Config): Pr
   const { way, why } = await chooseWay(join(data, "checkouts"), asked, { kind: sandbox });
   const ok = why === "" || way === asked;
   return { name: "workspaces", ok, detail: ways[way], remedy: ok ? null : why, optional: true };
+}
+
+/** Checks whether sandboxes can be kept ready. */
+async function warmCheck(config: Config): Promise<Check> {
+  const name = "warm sandboxes";
+  const problem =
+    config.sessionDisks === "image"
+      ? "each session has a disk of its own"
+      : await createSandbox(config).attachProblem();
+  if (problem !== null) {
+    const remedy =
+      "sessions wait for their agent's program to start; to keep some ready, run the server as root with bubblewrap and perl, and OFFSTAGE_SANDBOX_DISK=watch";
+    return { name, ok: false, detail: problem, remedy, optional: true };
+  }
+  const detail = config.warm === 0 ? "would work; OFFSTAGE_WARM is 0, or memory is short" : `up to ${config.warm}`;
+  return { name, ok: true, detail, remedy: null };
 }
 
 async function databaseCheck(config: Config): Promise<Check> {

@@ -1,4 +1,4 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { registryHosts } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
@@ -24,6 +24,14 @@ const flagVariables = {
 
 /** All settings of a server, validated. Units are in the names. */
 export type Config = ReturnType<typeof readConfig>;
+
+const gibibyte = 1024 ** 3;
+
+/** Warm sandboxes if the operator says nothing: a large harness takes a gigabyte in each. */
+function usualWarm(memoryBytes: number, concurrency: number): number {
+  if (memoryBytes < 4 * gibibyte || (concurrency === 1 && memoryBytes < 8 * gibibyte)) return 0;
+  return memoryBytes < 16 * gibibyte ? 1 : 2;
+}
 
 /**
  * Converts environment variables and flags to one validated, frozen value. No other code reads them.
@@ -158,6 +166,8 @@ function configOf(variables: Variables) {
     },
     devcontainerImages: variables.OFFSTAGE_DEVCONTAINER_IMAGES,
     concurrency: variables.OFFSTAGE_CONCURRENCY,
+    /** Most sandboxes that are kept ready for sessions. */
+    warm: variables.OFFSTAGE_WARM ?? usualWarm(totalmem(), variables.OFFSTAGE_CONCURRENCY),
     maxRunningPerOrganization: variables.OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION,
     /** Null: no limit. */
     maxRunningPerRepository: variables.OFFSTAGE_MAX_RUNNING_PER_REPOSITORY || null,

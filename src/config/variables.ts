@@ -188,6 +188,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_WORKSPACES: z.enum(["auto", "overlay", "copy", "checkout"]).default("auto"),
   OFFSTAGE_SANDBOX_FILES: integer(1_000, 1_000_000_000, 1_000_000),
   OFFSTAGE_SANDBOX_UIDS: uidRange.optional(),
+  OFFSTAGE_WARM: z.coerce.number().int().min(0).max(100).optional(),
   OFFSTAGE_SANDBOX_CPUS: z.coerce.number().min(0.1).max(1_024).optional(),
   OFFSTAGE_MODELS: modelList,
   OFFSTAGE_MODEL_ALLOW: permitList,

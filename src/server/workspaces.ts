@@ -55,7 +55,7 @@ export function createWorkspaces(
     { checkouts, mirrors: mirrors.directory, bounds: limits, sandbox },
     (error) => logger.warn({ err: error }, "could not unmount a session's workspace; the next start will"),
   );
-  const folders = createSessionFolders(data, disks, (folder) => sandbox.releaseOwner(folder));
+  const folders = createSessionFolders(data, disks, sandbox);
   const upkeep = createService({
     start: () => Promise.resolve(),
     async stop() {

@@ -191,7 +191,7 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     const sandbox = createBubblewrap(own);
     expect(await sandbox.check()).toBeNull();
     expect(inUse()).toEqual([]);
-    const folders = createSessionFolders(folder, undefined, (path) => sandbox.releaseOwner(path));
+    const folders = createSessionFolders(folder, undefined, sandbox);
     const mirrors = createMirrors({ dataDirectory: folder, allowLocalRepositories: false });
     const checkouts = createSharedCheckouts({ dataDirectory: folder, asked: "checkout", sandbox });
     const services = { folders, mirrors, checkouts, sandbox, limits: readConfig({}).limits };

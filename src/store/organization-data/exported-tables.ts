@@ -552,4 +552,5 @@ export const tablesLeftOut: Readonly<Record<string, string>> = {
   migration: "of the installation",
   sql_definition: "of the installation",
   worker_node: "of the installation",
+  warm_sandbox: "of the installation",
 };

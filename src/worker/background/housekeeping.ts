@@ -15,6 +15,7 @@ import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
 import { pruneDiffs, pruneSessions } from "../../store/prune-sessions.ts";
 import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
+import { pruneWarmSandboxes } from "../../store/queue/warm-sandboxes.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
@@ -60,6 +61,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     oauthRequests: () => pruneOAuthRequests(database),
     // After the grants that keep them.
     oauthClients: () => pruneClients(database),
+    // Before the workers, of which they are.
+    warmSandboxes: () => pruneWarmSandboxes(database),
     workers: () => pruneWorkers(database),
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),

@@ -26,6 +26,8 @@ export interface CloneRequest {
   readonly sources: readonly CloneSource[];
   /** Receives git's progress; fraction is from 0 to 1. */
   readonly progress: (progress: { text: string; fraction?: number }) => void;
+  /** Makes the session's folders, with an empty workspace; default: fresh ones. */
+  readonly begin?: (() => Promise<MadeAt>) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -123,8 +125,8 @@ export async function makeClones(
 ): Promise<{ readonly clones: Clone[]; readonly pending: PendingRestore[] }> {
   const { folders, mirrors } = services;
   const { sessionId, sources, progress, signal } = request;
-  const place = await folders.begin(sessionId);
-  const room = { disk: folders.diskOf(sessionId), bounds: services.limits, written: { bytes: 0, files: 0 } };
+  const place = await (request.begin ?? (() => folders.begin(sessionId)))();
+  const room = await roomOf(services, sessionId);
   const starts: Started[] = [];
   let made: readonly MadeClone[];
   try {

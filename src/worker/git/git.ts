@@ -154,7 +154,7 @@ export function startGit(
     { environment: environmentOf(options), signal: options.signal },
     {
       cwd: options.cwd,
-      endsDescendants: false,
+      ends: "group",
     },
   );
 }
