@@ -13,6 +13,7 @@ import { loginSchema } from "./domain/people/login.ts";
 import { userSchema } from "./domain/people/user.ts";
 import { connectionSchema } from "./domain/repositories/connection.ts";
 import { repositorySchema } from "./domain/repositories/repository.ts";
+import { messageSchema } from "./domain/sessions/message.ts";
 import { sessionDetailSchema } from "./domain/sessions/session.ts";
 import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
@@ -41,9 +42,11 @@ export {
   deletedConnectionSchema,
 } from "./domain/repositories/connection.ts";
 export { eventPageSchema, sessionEventSchema } from "./domain/sessions/event.ts";
+export { labelPageSchema } from "./domain/sessions/labels.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
+export const messagesPage = pageOf("messages", messageSchema);
 export const sessionsPage = pageOf("sessions", sessionDetailSchema);
 export const repositoriesPage = pageOf("codeRepositories", repositorySchema);
 export const connectionsPage = pageOf("connections", connectionSchema);

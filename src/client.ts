@@ -14,7 +14,9 @@ import type { UpdateOrganization } from "./domain/people/organization.ts";
 import type { updateStateSchema } from "./domain/automations/state.ts";
 import type { updateUserSchema } from "./domain/people/user.ts";
 import type { createConnectionSchema, updateConnectionSchema } from "./domain/repositories/connection.ts";
+import type { AttentionReason } from "./domain/sessions/attention.ts";
 import type { SessionEvent } from "./domain/sessions/event.ts";
+import type { changeLabelsSchema } from "./domain/sessions/labels.ts";
 import type { createSessionSchema } from "./domain/sessions/session.ts";
 import type { SessionStatus } from "./domain/sessions/status.ts";
 import type { createWebhookSchema, Delivery, updateWebhookSchema } from "./domain/webhooks/webhook.ts";
@@ -51,10 +53,18 @@ export interface PageOf {
 
 /** Parameters of a list of sessions. */
 export interface SessionPageOf extends PageOf {
-  readonly status?: SessionStatus | undefined;
+  /** Any of these. */
+  readonly status?: SessionStatus | readonly SessionStatus[] | undefined;
   readonly automationId?: string | undefined;
+  readonly repositoryId?: string | undefined;
   /** Id of a user or key; `me`: the caller. */
   readonly requestedBy?: string | undefined;
+  /** All of these. */
+  readonly label?: string | readonly string[] | undefined;
+  /** Default false in a list, and all in a search. */
+  readonly archived?: "true" | "false" | "all" | undefined;
+  /** Why they need a person: any of these. */
+  readonly attention?: AttentionReason | "any" | readonly AttentionReason[] | undefined;
 }
 
 /** Options of `streamEvents`. */
@@ -105,6 +115,13 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
     );
   }
 
+  /** An answer that is a file. */
+  async function text(path: string): Promise<string> {
+    const response = await fetch(`${baseUrl}${path}`, { headers });
+    if (!response.ok) throw await refusal(response);
+    return response.text();
+  }
+
   return {
     session: {
       create: (body: z.input<typeof createSessionSchema>) => call("sessionSchema", "/session/create", body),
@@ -120,9 +137,25 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
         call("sessionDetailSchema", `/session/${id}/budget`, body),
       resolveConflicts: (id: string) => call("sessionDetailSchema", `/session/${id}/resolve-conflicts`, {}),
       message: (id: string, body: { message: string }) => call("sessionDetailSchema", `/session/${id}/message`, body),
+      messages: (id: string, page: PageOf = {}) =>
+        call("messagesPage", `/session/${id}/message/list${query({ ...page })}`),
+      withdraw: (id: string, messageId: string) =>
+        call("sessionDetailSchema", `/session/${id}/message/${messageId}/withdraw`, {}),
+      labels: (id: string, body: z.input<typeof changeLabelsSchema>) =>
+        call("sessionDetailSchema", `/session/${id}/labels`, body),
+      archive: (id: string) => call("sessionDetailSchema", `/session/${id}/archive`, {}),
+      unarchive: (id: string) => call("sessionDetailSchema", `/session/${id}/unarchive`, {}),
+      /** A text for `git apply`. @param repositoryId omitted: of all repositories, each in its folder */
+      patch: (id: string, repositoryId?: string) => text(`/session/${id}/patch${query({ repositoryId })}`),
+      transcript: (id: string, format: "markdown" | "json" = "markdown") =>
+        text(`/session/${id}/transcript${query({ format })}`),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call("eventPageSchema", `/session/${id}/events${query(page)}`),
       diff: (id: string) => call("sessionDiffSchema", `/session/${id}/diff`),
+    },
+    label: {
+      list: (page: PageOf & { readonly prefix?: string | undefined } = {}) =>
+        call("labelPageSchema", `/label/list${query({ ...page })}`),
     },
     automation: {
       create: (body: z.input<typeof createAutomationSchema>) => call("automationSchema", "/automation/create", body),
@@ -251,11 +284,11 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-function query(parameters: Record<string, string | number | undefined>): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return given.length === 0
-    ? ""
-    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
+function query(parameters: Record<string, string | number | readonly string[] | undefined>): string {
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    [value ?? []].flat().map((each): [string, string] => [name, String(each)]),
+  );
+  return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
 }
 
 async function refusal(response: Response): Promise<ClientError> {
