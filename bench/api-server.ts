@@ -61,6 +61,11 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
+    choices: {
+      repositories: () => Promise.resolve({ repositories: [], complete: true, problems: [] }),
+      branches: () => Promise.resolve({ branches: [], complete: true }),
+      files: () => Promise.resolve({ paths: [], complete: true }),
+    },
     accounts: {
       placeOf: () => Promise.resolve("there is no forge"),
       check: () => Promise.resolve({ account: null, problems: [] }),

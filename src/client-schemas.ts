@@ -36,6 +36,7 @@ export { organizationSchema } from "./domain/people/organization.ts";
 export { stateSchema } from "./domain/automations/state.ts";
 export { triggerSchema } from "./domain/automations/trigger.ts";
 export { userSchema } from "./domain/people/user.ts";
+export { offeredBranchesSchema, offeredFilesSchema, offeredRepositoriesSchema } from "./domain/repositories/choice.ts";
 export {
   connectionSchema,
   connectionWithSecretSchema,

@@ -239,6 +239,13 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
       /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
       allow: (id: string, host: string) => call("egressSchema", `/repository/${id}/allow`, { host }),
       list: (page: PageOf = {}) => call("repositoriesPage", `/repository/list${query({ ...page })}`),
+      /** Repositories that the organization's forges show, connected or not. */
+      search: (q: string) => call("offeredRepositoriesSchema", `/repository/search${query({ q })}`),
+      branches: (url: string, q = "") => call("offeredBranchesSchema", `/repository/branches${query({ url, q })}`),
+      files: (url: string, branch: string, q = "") =>
+        call("offeredFilesSchema", `/repository/files${query({ url, branch, q })}`),
+      trySetup: (id: string, body: { branch?: string } = {}) =>
+        call("sessionSchema", `/repository/${id}/try-setup`, body),
     },
     user: {
       list: (page: PageOf = {}) => call("usersPage", `/user/list${query({ ...page })}`),

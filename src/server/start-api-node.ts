@@ -6,6 +6,7 @@ import { hasFreeSpace } from "../database/free-space.ts";
 import { listWorkers } from "../store/queue/worker-nodes.ts";
 import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
+import { createForgeChoices } from "./browse-forges.ts";
 import { addressFile } from "./data-folder.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { forgeAccounts } from "./forge-accounts.ts";
@@ -65,6 +66,7 @@ export async function startApiNode(
     integrationOf: async (url, organizationId) => (await forges.of(organizationId)).integrationOf(url),
     repositoryKeyOf: async (address, organizationId) => (await forges.of(organizationId)).keyOf(address),
     connections,
+    choices: createForgeChoices({ forges }),
     accounts: forgeAccounts(dependencies),
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),

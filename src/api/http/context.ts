@@ -12,6 +12,7 @@ import type { Account } from "../../domain/people/account.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
 import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
+import type { OfferedBranches, OfferedFiles, OfferedRepositories } from "../../domain/repositories/choice.ts";
 import type { Repository, RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
@@ -62,6 +63,20 @@ export interface ForgeAccounts {
   ): Promise<ConnectionCheck>;
 }
 
+/** What people choose from while they write a session, which the server answers: it has the forges. */
+export interface ForgeChoices {
+  /** Repositories of the organization's forges whose names have the query. */
+  repositories(organizationId: string, query: string): Promise<OfferedRepositories>;
+  /** @throws NotFoundError, InvalidInputError, UnavailableError as the forge refuses */
+  branches(organizationId: string, address: RepositoryAddress, query: string): Promise<OfferedBranches>;
+  /** @throws NotFoundError, InvalidInputError, UnavailableError as the forge refuses */
+  files(
+    organizationId: string,
+    address: RepositoryAddress,
+    wanted: { readonly branch: string; readonly query: string },
+  ): Promise<OfferedFiles>;
+}
+
 /** The dependencies of all operations. They are passed in, so that no operation uses globals. */
 export interface ApiOptions {
   readonly database: Database;
@@ -82,6 +97,8 @@ export interface ApiOptions {
   readonly connections: ForgeConnections;
   /** What people's own accounts at forges need that only the server can do. */
   readonly accounts: ForgeAccounts;
+  /** What people choose from, as the forges show it. */
+  readonly choices: ForgeChoices;
   readonly allowLocalRepositories: boolean;
   /** The word that calls Offstage in comments, without `@`. */
   readonly mention: string;
