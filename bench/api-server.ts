@@ -61,6 +61,8 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
+    pushPublicKey: () => Promise.resolve(""),
+    sendsMail: false,
     choices: {
       repositories: () => Promise.resolve({ repositories: [], complete: true, problems: [] }),
       branches: () => Promise.resolve({ branches: [], complete: true }),

@@ -9,6 +9,7 @@ import type { LedgerOutcome } from "./domain/automations/ledger-outcome.ts";
 import type { createRegistrySchema } from "./domain/environments/registry.ts";
 import type { createSecretSchema } from "./domain/environments/secret.ts";
 import type { createAccountSchema, updateAccountSchema } from "./domain/people/account.ts";
+import type { createSubscriptionSchema, updateNoticeSettingsSchema } from "./domain/notices/notice.ts";
 import type { createKeySchema } from "./domain/people/key.ts";
 import type { UpdateOrganization } from "./domain/people/organization.ts";
 import type { updateStateSchema } from "./domain/automations/state.ts";
@@ -143,6 +144,10 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
         call("sessionDetailSchema", `/session/${id}/message/${messageId}/withdraw`, {}),
       labels: (id: string, body: z.input<typeof changeLabelsSchema>) =>
         call("sessionDetailSchema", `/session/${id}/labels`, body),
+      /** Counts the caller's own sessions that are over and were not looked at. */
+      unread: () => call("unreadSchema", "/session/unread"),
+      markRead: (id: string) => call("emptySchema", `/session/${id}/read`, {}),
+      markAllRead: () => call("emptySchema", "/session/read-all", {}),
       archive: (id: string) => call("sessionDetailSchema", `/session/${id}/archive`, {}),
       unarchive: (id: string) => call("sessionDetailSchema", `/session/${id}/unarchive`, {}),
       /** A text for `git apply`. @param repositoryId omitted: of all repositories, each in its folder */
@@ -222,6 +227,16 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
         call("accountSchema", `/account/${id}/update`, body),
       check: (id: string) => call("accountSchema", `/account/${id}/check`, {}),
       delete: (id: string) => call("accountSchema", `/account/${id}/delete`, {}),
+    },
+    notices: {
+      settings: () => call("noticeSettingsSchema", "/notice/settings"),
+      update: (body: z.input<typeof updateNoticeSettingsSchema>) =>
+        call("noticeSettingsSchema", "/notice/settings/update", body),
+      test: () => call("testedNoticesSchema", "/notice/test", {}),
+      subscribe: (body: z.input<typeof createSubscriptionSchema>) =>
+        call("subscriptionSchema", "/subscription/create", body),
+      subscriptions: (page: PageOf = {}) => call("subscriptionsPage", `/subscription/list${query({ ...page })}`),
+      unsubscribe: (id: string) => call("subscriptionSchema", `/subscription/${id}/delete`, {}),
     },
     audit: {
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>

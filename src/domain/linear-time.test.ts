@@ -351,6 +351,21 @@ const calls: Readonly<Record<string, Call>> = {
     for (const url of [text, `/${text}`, `https://host.example/${text}`, `file:///${text}`, `git@host:${text}`])
       first(exported, url);
   },
+  "choice.bestFirst": (exported, text) =>
+    withArguments([text, text], (item: string) => item, text.slice(0, 200))(exported, text),
+  "words.noticeWords": (exported, text) =>
+    ["session.failed", "pullRequest.opened", "automation.paused"].map((kind) =>
+      withArguments(
+        kind,
+        { id: text, title: text, name: text, reason: text, failure: { reason: text } },
+        {
+          publicUrl: "",
+          sessionTitle: text,
+        },
+      )(exported, text),
+    ),
+  "words.mailBodies": (exported, text) =>
+    withArguments({ title: text, text, url: text, tag: "" }, text)(exported, text),
   "patch.inDirectory": (exported, text) => {
     const act = exported as unknown as (patch: string, directory: string) => unknown;
     return [text, `diff --git a/x b/x\n--- a/${text}`, `@@ -1,${text.length} +1 @@\n${text}`].map((each) =>
@@ -452,6 +467,8 @@ const withoutText: Readonly<Record<string, string>> = {
   "backoff.backoffMs": "numbers and chance",
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.oneOrMore": "schemas",
+  "notice.scopeOf": "names of ours",
+  "notice.isTold": "names of ours, and ids",
   "list.pageOf": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",
   "retry.planRetry": "a failure, whose reason it hands on as it is",

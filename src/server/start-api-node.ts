@@ -12,6 +12,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { forgeAccounts } from "./forge-accounts.ts";
 import { forgeConnections, settleKeys } from "./forge-connections.ts";
 import { listenError } from "./listen-error.ts";
+import { pushKeysOf } from "./push-keys.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
 import { createSignInMethods } from "./sign-in-methods.ts";
@@ -32,6 +33,7 @@ export async function startApiNode(
   let listening = config.publicUrl ?? "";
   const own = () => chooseDefaultAgent(config, providers);
   const defaultAgent = options.alone ? own : () => fleetDefaultAgent(config, database);
+  const pushKeys = pushKeysOf(dependencies);
   const connections = forgeConnections(dependencies);
   const settled = await settleKeys(dependencies);
   if (settled > 0) logger.info({ repositories: settled }, "merged repositories whose addresses name the same one");
@@ -67,6 +69,8 @@ export async function startApiNode(
     repositoryKeyOf: async (address, organizationId) => (await forges.of(organizationId)).keyOf(address),
     connections,
     choices: createForgeChoices({ forges }),
+    pushPublicKey: async () => (await pushKeys()).publicKey,
+    sendsMail: config.mail !== null,
     accounts: forgeAccounts(dependencies),
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),

@@ -82,6 +82,8 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     queueLimit: 1_000_000,
     hasRoom: () => Promise.resolve(true),
     choices: createForgeChoices({ forges: { of: () => Promise.resolve(ownForges) } }),
+    pushPublicKey: () => Promise.resolve("a-public-key"),
+    sendsMail: true,
     hosts: [],
     trustedProxies: [],
     signInDays: 30,

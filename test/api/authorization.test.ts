@@ -16,6 +16,16 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /agent/list": "read",
   "POST /agent/:keyOrId/trigger": "trigger",
   "GET /audit/list": "admin",
+  "GET /notice/settings": "read",
+  "POST /notice/settings/update": "read",
+  "POST /notice/test": "read",
+  "POST /notice/unsubscribe": "nothing",
+  "POST /subscription/create": "read",
+  "GET /subscription/list": "read",
+  "POST /subscription/:id/delete": "read",
+  "GET /session/unread": "read",
+  "POST /session/:id/read": "read",
+  "POST /session/read-all": "read",
   "POST /automation/create": "write",
   "GET /automation/list": "read",
   "GET /automation/:keyOrId": "read",
@@ -311,12 +321,18 @@ function outcomeOf(status: number, { error = "" }: { readonly error?: string }):
   return `${status} ${/lacks the scope \w+|limited to other automations/u.exec(error)?.[0] ?? ""}`.trim();
 }
 
+/** What is a person's own, but for what is refused for its body before that. */
+function isPersonal(url: string): boolean {
+  if (/^\/(?:account|subscription)\/(?:create|:id\/update)$/u.test(url) || url === "/notice/settings/update")
+    return false;
+  return /^\/(?:account|notice|subscription)\//u.test(url) || /^\/session\/(?::id\/read|read-all)$/u.test(url);
+}
+
 function wantedOf({ name, scopes }: Credential, scope: Scope, { url, missingKey }: Route): string {
   if (scopes === null) return name === "nothing" ? `${missingKey}` : "401";
   if (!isHeld(scopes, scope)) return `403 lacks the scope ${scope}`;
   // They are a person's: nobody is known by the others.
-  const isAboutBody = url === "/account/create" || url === "/account/:id/update";
-  if (url.startsWith("/account/") && !isAboutBody && !/^a \w+'s browser$/u.test(name)) return "403";
+  if (isPersonal(url) && !/^a \w+'s browser$/u.test(name)) return "403";
   return name === "a key to trigger one automation" ? "403 limited to other automations" : "let in";
 }
 
@@ -400,6 +416,8 @@ describe("another organization's admin", () => {
       userId: own.get("user"),
     });
     const account = { webUrl: "https://own.example", token: "a-secret-token" };
+    const subscription = { endpoint: "https://push.example/own", keys: { p256dh: "BAAA", auth: "AAAA" } };
+    own.set("subscription", (await api.post("/subscription/create", subscription, { key })).body.id);
     own.set("account", (await api.post("/account/create", account, { key })).body.id);
     own.set("repository", await made("/repository/create", { url: "https://git.example/acme/own" }));
     const codeRepoIds = [own.get("repository")];

@@ -99,6 +99,10 @@ export interface ApiOptions {
   readonly accounts: ForgeAccounts;
   /** What people choose from, as the forges show it. */
   readonly choices: ForgeChoices;
+  /** The key by which browsers know this installation's web push. */
+  readonly pushPublicKey: () => Promise<string>;
+  /** Whether the operator named a mail server. */
+  readonly sendsMail: boolean;
   readonly allowLocalRepositories: boolean;
   /** The word that calls Offstage in comments, without `@`. */
   readonly mention: string;

@@ -16,12 +16,13 @@ import {
   type Session,
   type SessionDetail,
 } from "../../domain/sessions/session.ts";
-import { sessionStatuses } from "../../domain/sessions/status.ts";
+import { isFinal, sessionStatuses } from "../../domain/sessions/status.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
 import { deleteSession } from "../../store/sessions/delete-session.ts";
 import type { SessionListQuery } from "../../store/sessions/conditions.ts";
 import { listSessions } from "../../store/sessions/list.ts";
+import { unreadAmong } from "../../store/notices/read-marks.ts";
 import { searchSessions } from "../../store/sessions/search.ts";
 import {
   addMessage,
@@ -83,9 +84,20 @@ function filterOf(
   };
 }
 
-/** A session as the API shows it: the record with its address in the web app. */
-export function toSession(options: ApiOptions, record: SessionRecord): SessionDetail {
-  return { ...record, htmlUrl: htmlUrl(options, record.id) };
+/** A session as the API shows it: the record with its address in the web app. @param unread whether who asks has not looked at its end */
+export function toSession(options: ApiOptions, record: SessionRecord, unread = false): SessionDetail {
+  return { ...record, htmlUrl: htmlUrl(options, record.id), unread };
+}
+
+/** Sessions as the API shows them to somebody. */
+async function toSessions(
+  options: ApiOptions,
+  principal: Principal,
+  records: readonly SessionRecord[],
+): Promise<SessionDetail[]> {
+  const over = records.filter(({ status }) => isFinal(status)).map(({ id }) => id);
+  const unread = await unreadAmong(options.database, principal, over);
+  return records.map((record) => toSession(options, record, unread.has(record.id)));
 }
 
 function htmlUrl(options: ApiOptions, id: string): string {
@@ -180,7 +192,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     async (request) => {
       const principal = principalOfRequest(request);
       const page = await listSessions(database, principal.organizationId, filterOf(principal, request.query, "false"));
-      return { sessions: page.items.map(show), nextCursor: page.nextCursor };
+      return { sessions: await toSessions(options, principal, page.items), nextCursor: page.nextCursor };
     },
   );
   app.get(
@@ -200,7 +212,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       const { organizationId } = principal;
       const filter = filterOf(principal, request.query, "all");
       const page = await searchSessions(database, organizationId, request.query.q.replaceAll("\0", ""), filter);
-      return { sessions: page.items.map(show), nextCursor: page.nextCursor };
+      return { sessions: await toSessions(options, principal, page.items), nextCursor: page.nextCursor };
     },
   );
   app.get(
@@ -216,8 +228,9 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       },
     },
     async (request) => {
-      const session = await readSession(options, principalOfRequest(request), request.params.id);
-      if (session.queuePosition === null) return show(session);
+      const principal = principalOfRequest(request);
+      const session = await readSession(options, principal, request.params.id);
+      if (session.queuePosition === null) return (await toSessions(options, principal, [session]))[0] ?? show(session);
       const { organizationId, queuePosition } = session;
       const maximum = options.maxRunningPerOrganization;
       const estimatedWaitSeconds = await estimateWait(database, organizationId, queuePosition, maximum);

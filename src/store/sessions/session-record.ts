@@ -3,8 +3,8 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isoTime } from "../cursor.ts";
 import { attentionOf } from "./attention.ts";
 
-/** A session as the database has it, without the address in the web app, which the API adds. */
-export type SessionRecord = Omit<SessionDetail, "htmlUrl">;
+/** A session as the database has it, without the address in the web app and what depends on who asks, which the API adds. */
+export type SessionRecord = Omit<SessionDetail, "htmlUrl" | "unread">;
 
 /** The row that `sessionColumns` selects. */
 export interface SessionRow {

@@ -75,7 +75,9 @@ begin
       || case when retried_at is null then '{}' else jsonb_build_object('retry', jsonb_build_object(
         'at', to_char(retried_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'reason', retried -> 'reason', 'code', retried -> 'code', 'attempt', retried -> 'attempt')) end);
-  if exists (select from webhook where organization_id = changed.organization_id and enabled) then
+  if exists (select from webhook where organization_id = changed.organization_id and enabled)
+    or (to_status in ('completed', 'failed', 'waiting')
+      and exists (select from notice_preference where organization_id = changed.organization_id)) then
     perform enqueue_session_webhooks(changed);
   end if;
   if to_status in ('completed', 'failed', 'waiting') then

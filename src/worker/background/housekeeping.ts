@@ -7,6 +7,8 @@ import type { Logger } from "../../observability.ts";
 import { pruneAnswers } from "../../store/answers/sending.ts";
 import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
+import { pruneNotices } from "../../store/notices/deliveries.ts";
+import { pruneReadMarks } from "../../store/notices/read-marks.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
@@ -63,6 +65,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     // After the checkpoints, which refer to objects.
     ...(objects !== null && { objects: () => sweepObjects(database, objects, signal) }),
     deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
+    notices: () => pruneNotices(database, retention.deliveryDays, signal),
+    readMarks: () => pruneReadMarks(database, signal),
     answers: () => pruneAnswers(database, retention.deliveryDays, signal),
     workspaces: () => pruneWorkspaces({ database, logger, folders, mirrors }, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),

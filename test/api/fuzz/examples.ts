@@ -52,6 +52,11 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
       credential: { type: "token", token: "a-secret-token" },
     },
     createAccount: { webUrl: `https://${word}.example`, token: "a-secret-token" },
+    createSubscription: {
+      endpoint: `https://push.example.com/${word}`,
+      keys: { p256dh: "BAAA", auth: "AAAA" },
+    },
+    updateNoticeSettings: { settings: [{ kind: "session.failed", push: "off", email: "mine" }] },
     updateAccount: { token: "another-secret-token" },
     startGitHubApp: { webUrl: `https://app-${word}.example`, account: "acme" },
     updateConnection: { name: word, credential: { type: "token", token: "another-secret-token" } },
