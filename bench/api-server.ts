@@ -61,6 +61,10 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
+    remotes: {
+      branches: () => Promise.resolve({ names: [], defaultBranch: null }),
+      files: () => Promise.resolve({ branch: "main", paths: [] }),
+    },
     accounts: {
       placeOf: () => Promise.resolve("there is no forge"),
       check: () => Promise.resolve({ account: null, problems: [] }),

@@ -40,6 +40,7 @@ export {
   connectionWithSecretSchema,
   deletedConnectionSchema,
 } from "./domain/repositories/connection.ts";
+export { branchListSchema, fileListSchema } from "./domain/repositories/remote.ts";
 export { eventPageSchema, sessionEventSchema } from "./domain/sessions/event.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";

@@ -16,6 +16,7 @@ import type { updateUserSchema } from "./domain/people/user.ts";
 import type { createConnectionSchema, updateConnectionSchema } from "./domain/repositories/connection.ts";
 import type { SessionEvent } from "./domain/sessions/event.ts";
 import type { createSessionSchema } from "./domain/sessions/session.ts";
+import type { SessionNeed } from "./domain/sessions/needs.ts";
 import type { SessionStatus } from "./domain/sessions/status.ts";
 import type { createWebhookSchema, Delivery, updateWebhookSchema } from "./domain/webhooks/webhook.ts";
 
@@ -51,8 +52,10 @@ export interface PageOf {
 
 /** Parameters of a list of sessions. */
 export interface SessionPageOf extends PageOf {
-  readonly status?: SessionStatus | undefined;
+  readonly status?: SessionStatus | readonly SessionStatus[] | undefined;
   readonly automationId?: string | undefined;
+  readonly repositoryId?: string | undefined;
+  readonly needs?: SessionNeed | undefined;
   /** Id of a user or key; `me`: the caller. */
   readonly requestedBy?: string | undefined;
 }
@@ -120,6 +123,8 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
         call("sessionDetailSchema", `/session/${id}/budget`, body),
       resolveConflicts: (id: string) => call("sessionDetailSchema", `/session/${id}/resolve-conflicts`, {}),
       message: (id: string, body: { message: string }) => call("sessionDetailSchema", `/session/${id}/message`, body),
+      withdrawMessage: (id: string, messageId: string) =>
+        call("sessionDetailSchema", `/session/${id}/message/${messageId}/withdraw`, {}),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call("eventPageSchema", `/session/${id}/events${query(page)}`),
       diff: (id: string) => call("sessionDiffSchema", `/session/${id}/diff`),
@@ -205,6 +210,13 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
     repository: {
       /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
       allow: (id: string, host: string) => call("egressSchema", `/repository/${id}/allow`, { host }),
+      branches: (id: string, page: { readonly q?: string; readonly limit?: number } = {}) =>
+        call("branchListSchema", `/repository/${id}/branch/list${query({ ...page })}`),
+      /** @param page.branch omitted: the branch that the repository is configured for, else its default one */
+      files: (
+        id: string,
+        page: { readonly q?: string; readonly limit?: number; readonly branch?: string | undefined } = {},
+      ) => call("fileListSchema", `/repository/${id}/file/list${query({ ...page })}`),
       list: (page: PageOf = {}) => call("repositoriesPage", `/repository/list${query({ ...page })}`),
     },
     user: {
@@ -251,7 +263,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-function query(parameters: Record<string, string | number | undefined>): string {
+function query(parameters: Record<string, string | number | readonly string[] | undefined>): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   return given.length === 0
     ? ""

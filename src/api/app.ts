@@ -40,6 +40,7 @@ import { addEgressOperations } from "./operations/repositories/egress.ts";
 import { addEnvironmentOperations } from "./operations/repositories/environments.ts";
 import { addFindingOperations } from "./operations/repositories/findings.ts";
 import { addLimitOperations } from "./operations/repositories/limits.ts";
+import { addRemoteOperations } from "./operations/repositories/remotes.ts";
 import { addRepositoryOperations } from "./operations/repositories/repositories.ts";
 import { addPreviewOperation } from "./operations/automations/preview.ts";
 import { addRegistryOperations } from "./operations/registries.ts";
@@ -112,6 +113,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addJobOperations(app, options);
   addLedgerOperations(app, options);
   addRepositoryOperations(app, options);
+  addRemoteOperations(app, options);
   addAutomationFileOperations(app, options);
   addEgressOperations(app, options);
   addEnvironmentOperations(app, options);

@@ -13,6 +13,7 @@ import { forgeConnections, settleKeys } from "./forge-connections.ts";
 import { listenError } from "./listen-error.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
+import { repositoryRemotes } from "./repository-remotes.ts";
 import { createSignInMethods } from "./sign-in-methods.ts";
 import { recordingsDirectory } from "./open-stores.ts";
 
@@ -34,6 +35,8 @@ export async function startApiNode(
   const connections = forgeConnections(dependencies);
   const settled = await settleKeys(dependencies);
   if (settled > 0) logger.info({ repositories: settled }, "merged repositories whose addresses name the same one");
+  const remotes = repositoryRemotes(dependencies);
+  shutdown.add(remotes.stop);
   const app = await createApp({
     database,
     inserts: createBatchedInserts(database),
@@ -66,6 +69,7 @@ export async function startApiNode(
     repositoryKeyOf: async (address, organizationId) => (await forges.of(organizationId)).keyOf(address),
     connections,
     accounts: forgeAccounts(dependencies),
+    remotes,
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),
     ready: dependencies.ready,

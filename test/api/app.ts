@@ -91,6 +91,10 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
       appManifest: () => ({}),
       convertAppManifest: () => Promise.reject(new Error("there is no GitHub")),
     },
+    remotes: {
+      branches: () => Promise.resolve({ names: ["dev", "main"], defaultBranch: "main" }),
+      files: (_url, _organization, branch) => Promise.resolve({ branch: branch ?? "main", paths: ["README.md"] }),
+    },
     accounts: {
       placeOf: (_, webUrl) => Promise.resolve({ kind: "gitea", webUrl, apiUrl: `${webUrl}/api/v1` }),
       check: () => Promise.resolve({ account: "somebody", problems: [] }),

@@ -48,6 +48,25 @@ export interface ForgeConnections {
   changed(organizationId: string): Promise<void>;
 }
 
+/** What repositories' remotes have that only the server can ask them for: it has the forges' credentials, and git. */
+export interface RepositoryRemotes {
+  /** @throws SessionError repository_* */
+  branches(
+    url: string,
+    organizationId: string,
+  ): Promise<{ readonly names: readonly string[]; readonly defaultBranch: string | null }>;
+  /**
+   * The paths of a branch's files, as they were at most a minute ago.
+   * @param branch null: the remote's default one
+   * @throws SessionError repository_*, target_branch_not_found, resources_exhausted
+   */
+  files(
+    url: string,
+    organizationId: string,
+    branch: string | null,
+  ): Promise<{ readonly branch: string; readonly paths: readonly string[] }>;
+}
+
 /** Where an account at a forge is, and where its credential goes. */
 export type AccountPlace = Pick<Account, "kind" | "webUrl" | "apiUrl">;
 
@@ -82,6 +101,7 @@ export interface ApiOptions {
   readonly connections: ForgeConnections;
   /** What people's own accounts at forges need that only the server can do. */
   readonly accounts: ForgeAccounts;
+  readonly remotes: RepositoryRemotes;
   readonly allowLocalRepositories: boolean;
   /** The word that calls Offstage in comments, without `@`. */
   readonly mention: string;

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { ForbiddenError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
-import type { Principal } from "../../domain/people/key.ts";
+import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { newSession } from "../../domain/sessions/new-session.ts";
 import {
   createSessionFields,
@@ -14,7 +14,9 @@ import {
   type Session,
   type SessionDetail,
 } from "../../domain/sessions/session.ts";
+import { sessionNeeds } from "../../domain/sessions/needs.ts";
 import { sessionStatuses } from "../../domain/sessions/status.ts";
+import { getOrganization } from "../../store/people/organizations.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
 import { deleteSession } from "../../store/sessions/delete-session.ts";
@@ -27,6 +29,7 @@ import {
   queueSession,
   requireSession,
   resolveConflicts,
+  withdrawMessage,
   type SessionRecord,
 } from "../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
@@ -39,10 +42,22 @@ import { checkAgent, resolveRepositories } from "./resolve.ts";
 import { addSessionProgress } from "./session-progress.ts";
 
 const tags = ["Sessions"];
-/** Filters a list by status or automation. */
+/** One status, or several with commas between them. */
+const statusesSchema = z
+  .string()
+  .transform((given) => given.split(","))
+  .pipe(z.array(z.enum(sessionStatuses)))
+  .optional()
+  .meta({ description: `One of ${sessionStatuses.join(", ")}; several with commas between them.` });
+/** Filters of a list. */
 const sessionQuerySchema = pageQuerySchema.extend({
-  status: z.enum(sessionStatuses).optional(),
+  status: statusesSchema,
   automationId: z.uuid().optional(),
+  repositoryId: z.uuid().optional(),
+  needs: z.enum(sessionNeeds).optional().meta({
+    description:
+      "person: those that wait for one, failed in the last 7 days, or have a pull request in conflict; review: completed ones whose pull request is open.",
+  }),
   requestedBy: z
     .union([z.uuid(), z.literal("me")])
     .optional()
@@ -80,12 +95,13 @@ export async function createFromRequest(
   { id, traceParent }: { readonly id: string; readonly traceParent: string | null },
 ): Promise<Session> {
   await checkAgent(options, body.agent);
+  await checkBudget(options, principal, body.budgetUsd ?? null);
   const repositories = await resolveRepositories(options, principal.organizationId, body);
   const unknown = Object.keys(body).filter((field) => !createSessionFields.has(field));
   const notices =
     unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
-  const { pullRequest, pullRequestsTogether } = body;
+  const { pullRequest, pullRequestsTogether, budgetUsd } = body;
   // Applies to every target branch, because work pushed directly to the configured branch would not be reviewed. The
   // default branch is not checked here: only the remote knows it.
   const configured = repositories.find(({ branch }) => branch !== null && branch === branchName);
@@ -105,6 +121,7 @@ export async function createFromRequest(
     queueRightAway,
     pullRequest,
     pullRequestsTogether,
+    budgetUsd,
     id,
     repositories,
     createdBy: principal.keyId,
@@ -115,6 +132,14 @@ export async function createFromRequest(
   });
   const created = await options.inserts.createSession(principal.organizationId, session);
   return { ...created, htmlUrl: htmlUrl(options, created.id) };
+}
+
+/** @throws ForbiddenError if it is more than the organization's, and not an admin's */
+async function checkBudget({ database }: ApiOptions, principal: Principal, budgetUsd: number | null): Promise<void> {
+  if (budgetUsd === null || hasScope(principal, "admin")) return;
+  const { sessionBudgetUsd } = await getOrganization(database, principal.organizationId);
+  if (sessionBudgetUsd === null || budgetUsd <= sessionBudgetUsd) return;
+  throw new ForbiddenError(`budgetUsd: only an admin may set more than ${sessionBudgetUsd}, the organization's budget`);
 }
 
 /**
@@ -199,6 +224,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     },
   );
   addChanges(app, options, show);
+  addWithdrawMessage(app, options, show);
   addResolveConflicts(app, options, show);
   addBudget(app, options, show);
   addSessionProgress(app, options, streams);
@@ -269,6 +295,27 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
       },
     );
   }
+}
+
+function addWithdrawMessage(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
+  app.post(
+    "/session/:id/message/:messageId/withdraw",
+    {
+      config: { operation: { scope: "write" } },
+      schema: {
+        tags,
+        operationId: "withdrawMessage",
+        summary: "Take a follow-up message back that waits for its turn",
+        params: idParameters.extend({ messageId: z.string() }),
+        response: answers(sessionDetailSchema),
+      },
+    },
+    async (request) => {
+      const messageId = requireUuid("message", request.params.messageId);
+      const id = idOf(request, "session");
+      return show(await withdrawMessage(options.database, organizationOf(request), id, messageId));
+    },
+  );
 }
 
 function addResolveConflicts(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {

@@ -47,6 +47,8 @@ const payloads = {
   }),
   notice: z.object({ level: z.enum(["info", "warning"]), text: z.string() }),
   "message.user": z.object({ messageId: z.string(), text: z.string(), from: z.string().nullable() }),
+  /** A message that waited for its turn was taken back by whoever may send messages. */
+  "message.withdrawn": z.object({ messageId: z.string() }),
   "step.started": z.object({ step, attempt: z.number().int() }),
   "step.progress": z.object({
     step,
@@ -113,6 +115,14 @@ const payloads = {
     reasoningTokens: z.number().int(),
     /** US dollars by the table of prices; null if the table does not have the model. */
     costUsd: z.number().nullable().optional(),
+  }),
+  /** What the processes in the agent's sandbox use, now and then while they run. */
+  "sandbox.usage": z.object({
+    memoryBytes: z.number().int(),
+    /** Null: there is no limit. */
+    memoryLimitBytes: z.number().int().nullable(),
+    /** Processor cores that they kept busy since the time before, on average. */
+    cores: z.number(),
   }),
   /**
    * The sandbox asked for a host that it may not reach, or used a connection to an allowed host for something else: the

@@ -33,6 +33,10 @@ export const createSessionSchema = z
     pullRequest: pullRequestSettingsSchema.nullish().meta({
       description: "How its pull requests are opened: as drafts, with labels, reviewers, assignees.",
     }),
+    budgetUsd: dollarsSchema.nullish().meta({
+      description:
+        "Limit of what it spends on models, in US dollars; above the organization's, it is an admin's to set.",
+    }),
     queueRightAway: z.boolean().nullish().meta({ description: "Default true: queue the session at once." }),
     pullRequestsTogether: z
       .boolean()
@@ -104,6 +108,10 @@ export const sessionDetailSchema = sessionSchema.extend({
   /** Limit in US dollars on what the session spends on models in all; null: no limit. */
   budgetUsd: z.number().nullable(),
   spentUsd: z.number(),
+  /** Title of the newest tool call of its agent; null unless the session is `running`. */
+  activity: z.string().nullable().default(null),
+  /** Ids of follow-up messages that wait for their turn, in order; they can be withdrawn. */
+  queuedMessages: z.array(z.uuid()).default([]),
   /** Reason of the wait; null unless the session is `waiting`. */
   waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
   /** When and why it is tried again after a failure that passes by itself; null unless it is `queued` for that. */

@@ -1,15 +1,33 @@
-import type { SessionStatus } from "../../domain/sessions/status.ts";
+import type { SessionNeed } from "../../domain/sessions/needs.ts";
+import { isFinal, type SessionStatus } from "../../domain/sessions/status.ts";
 import { readCursor } from "../cursor.ts";
 
 /** Filter and page of a list of sessions. */
 export interface SessionListQuery {
   readonly limit: number;
   readonly cursor?: string | undefined;
-  readonly status?: SessionStatus | undefined;
+  /** One, or one of several. */
+  readonly status?: SessionStatus | readonly SessionStatus[] | undefined;
   readonly automationId?: string | undefined;
   /** Id of the user who asked for it, or of the key if it is no user's. */
   readonly requestedBy?: string | undefined;
+  readonly repositoryId?: string | undefined;
+  readonly needs?: SessionNeed | undefined;
 }
+
+/** Failures of this time need a person; of longer ago, nobody will look at them any more. */
+const failureDays = 7;
+/** Failed sessions of the newest that are looked at: if more fail, it is one cause. */
+const failuresAtMost = 200;
+
+/** Ids of the sessions of the organization `$1` that need something; each part of it by an index of its own. */
+const idsOf: Record<SessionNeed, string> = {
+  person: `select id from session where organization_id = $1 and status = 'waiting'
+    union all (select id from session where organization_id = $1 and status = 'failed'
+      and created_at > now() - interval '${failureDays} days' order by created_at desc, id desc limit ${failuresAtMost})
+    union all select session_id from pull_request where organization_id = $1 and state = 'open' and mergeable = false`,
+  review: `select session_id from pull_request where organization_id = $1 and state = 'open' and mergeable is distinct from false`,
+};
 
 /**
  * The WHERE conditions of a list of sessions, without the words of a search. `bind` adds a value and returns its
@@ -19,14 +37,22 @@ export interface SessionListQuery {
  */
 export function conditionsOf(
   organizationId: string,
-  { cursor, status, automationId, requestedBy }: SessionListQuery,
+  { cursor, status, automationId, requestedBy, repositoryId, needs }: SessionListQuery,
   rows: "table" | "found" = "table",
 ) {
   const after = readCursor(cursor);
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   const conditions = ["session.organization_id = $1"];
-  if (status !== undefined) conditions.push(`session.status = ${bind(status)}`);
+  if (status !== undefined) conditions.push(hasStatus([status].flat(), bind));
+  if (needs !== undefined) conditions.push(`session.id in (${idsOf[needs]})`);
+  if (needs === "review") conditions.push("session.status = 'completed'");
+  if (repositoryId !== undefined) {
+    const id = bind(repositoryId);
+    conditions.push(
+      `exists (select from session_repository part where part.session_id = session.id and part.repository_id = ${id})`,
+    );
+  }
   if (automationId !== undefined) conditions.push(`session.automation_id = ${bind(automationId)}`);
   if (requestedBy !== undefined) {
     const id = bind(requestedBy);
@@ -43,4 +69,16 @@ export function conditionsOf(
     );
   }
   return { conditions: conditions.join(" and "), values, bind };
+}
+
+/**
+ * Condition: a session of the organization `$1` has one of these statuses. Few sessions have one that is not final, and an index of
+ * their own; most sessions have a final one, so that a scan of the list finds them soon.
+ */
+function hasStatus(statuses: readonly SessionStatus[], bind: (value: unknown) => string): string {
+  const [only, ...more] = statuses;
+  if (more.length === 0) return `session.status = ${bind(only)}`;
+  if (statuses.some(isFinal)) return `session.status = any(${bind(statuses)})`;
+  const each = statuses.map((one) => `select id from session where organization_id = $1 and status = ${bind(one)}`);
+  return `session.id in (${each.join(" union all ")})`;
 }

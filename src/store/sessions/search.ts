@@ -102,7 +102,9 @@ async function findIds(database: Database, search: Search): Promise<readonly str
   let { next } = first;
   if (ids.length >= needed || next === null) return ids;
   const { terms, oldest } = await readIndex(database, search);
-  const filtered = [query.status, query.automationId, query.requestedBy].some((filter) => filter !== undefined);
+  const filtered = [query.status, query.automationId, query.requestedBy, query.repositoryId, query.needs].some(
+    (filter) => filter !== undefined,
+  );
   let scansNext = ids.length * scanAdvantage >= needed;
   let grow: number = filtered ? growth.filtered : growth.all;
   let tooMany = 0;

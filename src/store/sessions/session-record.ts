@@ -29,6 +29,8 @@ export interface SessionRow {
   sandboxed: boolean;
   budget_usd: number | null;
   spent_usd: number;
+  activity: string | null;
+  queued_messages: string[];
   waiting: SessionDetail["waiting"];
   retry: SessionDetail["retry"];
   pull_request: SessionDetail["pullRequest"];
@@ -40,6 +42,8 @@ export interface SessionRow {
   pull_requests: PullRequest[];
 }
 
+/** The newest events of a running session among which its agent's last tool call is looked for. */
+const eventsLookedAt = 100;
 /** The position in the queue is counted up to here. */
 const positionLimit = 1_000;
 
@@ -54,6 +58,13 @@ export const sessionColumns = `
   ) as requested_by,
   session.sandboxed,
   (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
+  case when session.status = 'running' then (
+    select data ->> 'title' from event
+    where event.session_id = session.id and event.seq > session.last_event - ${eventsLookedAt} and event.type = 'agent.tool'
+    order by event.seq desc limit 1) end as activity,
+  case when session.status in ('queued', 'running', 'waiting') then array(
+    select id from message where session_id = session.id and message.status = 'pending' and position > 1
+    order by position) else '{}' end as queued_messages,
   session.waiting, session.events_removed_through, session.pull_request, session.pull_requests_together,
   case when session.retry_at is not null then jsonb_build_object('at', ${isoTime("session.retry_at")},
     'reason', session.retry -> 'reason', 'code', session.retry -> 'code', 'attempt', session.retry -> 'attempt') end as retry,
@@ -106,6 +117,8 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     sandboxed: row.sandboxed,
     budgetUsd: row.budget_usd,
     spentUsd: row.spent_usd,
+    activity: row.activity,
+    queuedMessages: row.queued_messages,
     waiting: row.waiting,
     retry: row.retry,
     pullRequest: row.pull_request,

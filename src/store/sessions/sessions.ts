@@ -181,7 +181,7 @@ export async function addMessageIn(
   if (session.cancelRequested) {
     throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
   }
-  if (session.status === "cancelled") await withdrawMessage(transaction, id);
+  if (session.status === "cancelled") await settleCancelled(transaction, id);
   await transaction.query(
     `insert into message (id, session_id, position, text, merges_target)
        select $1, $2, coalesce(max(position), 0) + 1, $3, $4 from message where session_id = $2`,
@@ -190,6 +190,42 @@ export async function addMessageIn(
   await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
   if (isFinal(session.status)) await moveSession(transaction, session, "queued");
   else await retryNow(transaction, id);
+}
+
+/**
+ * Takes a follow-up message back that waits for its turn.
+ * @throws NotFoundError
+ * @throws ConflictError if the agent was told of it, or it is what the session is queued for, or somebody on the forge waits for its
+ *   answer
+ */
+export async function withdrawMessage(
+  database: Database,
+  organizationId: string,
+  id: string,
+  messageId: string,
+): Promise<SessionRecord> {
+  await database.transaction(async (transaction) => {
+    const session = await lockSession(transaction, organizationId, id);
+    const { rows } = await transaction.query<{ waits: boolean; isSteered: boolean; isOnly: boolean }>(
+      `select status = 'pending' and position > 1 as waits,
+         exists (select from conversation_run run where run.id = message.id) as "isSteered",
+         not exists (select from message other
+           where other.session_id = $1 and other.id <> message.id and other.status <> 'done') as "isOnly"
+       from message where id = $2 and session_id = $1`,
+      [id, messageId],
+    );
+    const [message] = rows;
+    if (message === undefined) throw new NotFoundError(`message ${messageId} was not found`);
+    if (!message.waits) throw new ConflictError(`message ${messageId} does not wait any more: the agent has it`);
+    if (message.isSteered) throw new ConflictError(`message ${messageId} came from a forge, which is told its answer`);
+    if (message.isOnly && session.status === "queued") {
+      throw new ConflictError(`message ${messageId} is all that session ${id} is queued for: cancel the session instead`);
+    }
+    await transaction.query("delete from message where id = $1", [messageId]);
+    await appendEvents(transaction, id, [{ type: "message.withdrawn", data: { messageId } }]);
+  });
+  notifyChange(database, id, "running");
+  return requireSession(database, organizationId, id);
 }
 
 /**
@@ -216,7 +252,7 @@ export async function resolveConflicts(
  * Marks the message whose turn was cancelled as done: a user who continues with another message does not want it
  * answered first.
  */
-async function withdrawMessage(transaction: Queryable, sessionId: string): Promise<void> {
+async function settleCancelled(transaction: Queryable, sessionId: string): Promise<void> {
   await transaction.query(
     `with withdrawn as (
        update message set status = 'done' where session_id = $1 and status = 'running' returning position)
