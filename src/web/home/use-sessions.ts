@@ -1,0 +1,142 @@
+import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
+import { useState } from "react";
+import type { SessionPageOf } from "../../client.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { client } from "../query.ts";
+import { isFlat, type SessionFilter } from "./filter.ts";
+
+const pageSize = 40;
+/** Of a group that is shown whole. */
+const groupSize = 100;
+/** How often what changes by itself is read again, in ms; and what seldom does. */
+const refresh = { work: 3_000, needs: 10_000 };
+
+/** Sessions that were read so far, newest first. */
+interface Read {
+  readonly sessions: readonly SessionDetail[];
+  /** Where older ones go on; null: there are none. */
+  readonly next: string | null;
+}
+
+/** The sessions as the page shows them. */
+export interface Sessions {
+  readonly person: readonly SessionDetail[];
+  readonly work: readonly SessionDetail[];
+  readonly review: readonly SessionDetail[];
+  readonly rest: readonly SessionDetail[];
+  readonly isLoading: boolean;
+  readonly error: Error | null;
+  readonly retry: () => void;
+  readonly hasMore: boolean;
+  readonly isLoadingMore: boolean;
+  readonly loadMore: () => void;
+}
+
+/** The sessions that fit a filter, kept up to date while the page is visible. */
+export function useSessions(filter: SessionFilter): Sessions {
+  const flat = isFlat(filter);
+  const rest = useNewestFirst(filter, flat);
+  const person = useGroup(filter, "person", { needs: "person" }, refresh.needs, !flat);
+  const review = useGroup(filter, "review", { needs: "review" }, refresh.needs, !flat);
+  const work = useGroup(filter, "work", { status: ["running", "queued"] }, refresh.work, !flat);
+  const queries = useQueryClient();
+  const groups = flat ? [rest.query] : [person, work, review, rest.query];
+  // Each stands where it is most urgent.
+  const seen = new Set<string>();
+  const once = (sessions: readonly SessionDetail[] = []): readonly SessionDetail[] =>
+    sessions.filter(({ id }) => !seen.has(id) && seen.add(id));
+  return {
+    person: flat ? [] : once(person.data?.sessions),
+    work: flat ? [] : once(work.data?.sessions),
+    review: flat ? [] : once(review.data?.sessions),
+    rest: once(rest.query.data?.sessions),
+    isLoading: groups.some(({ data, error }) => data === undefined && error === null),
+    error: groups.find(({ error }) => error !== null)?.error ?? null,
+    retry: () => void queries.refetchQueries({ queryKey: ["sessions"] }),
+    hasMore: rest.query.data?.next != null,
+    isLoadingMore: rest.isLoadingMore,
+    loadMore: rest.loadMore,
+  };
+}
+
+function narrowed({ by, repository, automation }: SessionFilter): SessionPageOf {
+  return { requestedBy: by, repositoryId: repository, automationId: automation };
+}
+
+function useGroup(
+  filter: SessionFilter,
+  name: string,
+  query: SessionPageOf,
+  refetchInterval: number,
+  enabled: boolean,
+): UseQueryResult<Read> {
+  return useQuery({
+    queryKey: ["sessions", name, narrowed(filter)],
+    queryFn: async (): Promise<Read> => {
+      const page = await client.session.list({ ...narrowed(filter), ...query, limit: groupSize });
+      return { sessions: page.sessions, next: page.nextCursor };
+    },
+    refetchInterval,
+    enabled,
+  });
+}
+
+/**
+ * A list that grows at both ends: the newest page is read again and again, and older pages once, when somebody comes to the end.
+ * @param flat whether all are in it, or only those that no group has
+ */
+function useNewestFirst(filter: SessionFilter, flat: boolean) {
+  const queries = useQueryClient();
+  const [isLoadingMore, setLoadingMore] = useState(false);
+  const queryKey = ["sessions", "list", filter];
+  const read = async (cursor: string | undefined): Promise<Read> => {
+    const { q, status } = filter;
+    const page: SessionPageOf = {
+      ...narrowed(filter),
+      status: status ?? (flat ? undefined : ["draft", "completed", "failed", "cancelled"]),
+      limit: pageSize,
+      cursor,
+    };
+    const { sessions, nextCursor } = await (q === undefined
+      ? client.session.list(page)
+      : client.session.search(q, page));
+    return { sessions, next: nextCursor };
+  };
+  const query = useQuery({
+    queryKey,
+    queryFn: async () => withNewest(queries.getQueryData<Read>(queryKey), await read(undefined)),
+    refetchInterval: refresh.work,
+  });
+  const loadMore = (): void => {
+    const next = query.data?.next ?? null;
+    if (next === null || isLoadingMore) return;
+    setLoadingMore(true);
+    read(next)
+      .then((older) =>
+        queries.setQueryData<Read>(queryKey, (known) => ({
+          sessions: [...(known?.sessions ?? []), ...older.sessions],
+          next: older.next,
+        })),
+      )
+      // The next time that somebody comes to the end, it is tried again.
+      .catch(() => undefined)
+      .finally(() => setLoadingMore(false));
+  };
+  return { query, isLoadingMore, loadMore };
+}
+
+/** What is known, with its newest page replaced: what is newer than the page's end and not in it is no longer in the list. */
+function withNewest(known: Read | undefined, newest: Read): Read {
+  const last = newest.sessions.at(-1);
+  if (known === undefined || last === undefined || newest.next === null) return newest;
+  const at = known.sessions.findIndex(({ id }) => id === last.id);
+  // So much is new that the page does not reach what is known.
+  if (at === -1 && !known.sessions.some((session) => newest.sessions.some(({ id }) => id === session.id)))
+    return newest;
+  const older = known.sessions.filter((session) => isOlder(session, last));
+  return { sessions: [...newest.sessions, ...older], next: older.length === 0 ? newest.next : known.next };
+}
+
+function isOlder(session: SessionDetail, than: SessionDetail): boolean {
+  return session.createdAt < than.createdAt || (session.createdAt === than.createdAt && session.id < than.id);
+}

@@ -1,0 +1,42 @@
+import type { ElementTexts } from "../en/elements.ts";
+
+const german: ElementTexts = {
+  loading: "Lädt …",
+  tryAgain: "Noch einmal",
+  showMore: "Mehr zeigen",
+  cancel: "Abbrechen",
+  close: "Schließen",
+  copy: "Kopieren",
+  copied: "Kopiert",
+  newTab: "(öffnet einen neuen Tab)",
+  unreachable: "Der Server ist nicht erreichbar. Läuft er, und ist dieses Gerät online?",
+  notLoaded: "Das ließ sich nicht laden",
+  justNow: "gerade eben",
+  now: "jetzt",
+  noRepository: "Kein Repository",
+  newSecret: "Neues Geheimnis",
+  theSecret: "das Geheimnis",
+  done: "Fertig",
+  nothingMatches: "Nichts passt.",
+  pullRequest: "Pull-Request",
+  pullRequestStates: { open: "offen", merged: "gemergt", closed: "geschlossen" },
+  conflict: "im Konflikt",
+  session: {
+    conflict: (number) => `Pull-Request #${number} kollidiert mit seinem Ziel-Branch`,
+    retry: "Neuer Versuch",
+    several: (count) => `und ${count} weitere`,
+    automation: "von einer Automation",
+    position: (ahead) => (ahead === 0 ? "als Nächste an der Reihe" : `${ahead} davor in der Warteschlange`),
+    select: (title) => `${title} auswählen`,
+  },
+  statuses: {
+    draft: "Entwurf",
+    queued: "Wartet auf Platz",
+    running: "Läuft",
+    waiting: "Wartet auf dich",
+    completed: "Fertig",
+    failed: "Fehlgeschlagen",
+    cancelled: "Abgebrochen",
+  },
+};
+export default german;

@@ -1,0 +1,42 @@
+/** Texts of what several pages show. */
+export const english = {
+  loading: "Loading …",
+  tryAgain: "Try again",
+  showMore: "Show more",
+  cancel: "Cancel",
+  close: "Close",
+  copy: "Copy",
+  copied: "Copied",
+  newTab: "(opens in a new tab)",
+  unreachable: "The server can’t be reached. Is it running, and are you online?",
+  notLoaded: "This could not be loaded",
+  justNow: "just now",
+  now: "now",
+  noRepository: "No repository",
+  newSecret: "New secret",
+  theSecret: "the secret",
+  done: "Done",
+  nothingMatches: "Nothing matches.",
+  pullRequest: "Pull request",
+  pullRequestStates: { open: "open", merged: "merged", closed: "closed" },
+  conflict: "in conflict",
+  session: {
+    conflict: (number: number) => `Pull request #${number} collides with its target branch`,
+    retry: "Tried again",
+    several: (count: number) => `and ${count} more`,
+    automation: "by an automation",
+    position: (ahead: number) => (ahead === 0 ? "next in the queue" : `${ahead} ahead in the queue`),
+    select: (title: string) => `Select ${title}`,
+  },
+  statuses: {
+    draft: "Draft",
+    queued: "Queued",
+    running: "Running",
+    waiting: "Waiting",
+    completed: "Completed",
+    failed: "Failed",
+    cancelled: "Cancelled",
+  },
+};
+/** See `english`. */
+export type ElementTexts = typeof english;
