@@ -17,6 +17,13 @@ export interface ResourceLimits {
 /** The limit that ended a sandbox. */
 export type Exceeded = "memory" | "processes" | "disk" | "files";
 
+/** What all processes of a sandbox use together. */
+export interface SandboxUsage {
+  readonly memoryBytes: number;
+  /** Processor time since the start, in ms. Without a control group, processes that have ended no longer count. */
+  readonly cpuMs: number;
+}
+
 /** What to start in a sandbox, and what it sees of the machine. A path means the same inside and outside. */
 export interface SandboxRequest {
   readonly command: string;
@@ -65,6 +72,8 @@ export interface SandboxedProcess {
    * The limit that was exceeded, so that every process inside was ended; null if the sandbox ended for another reason.
    */
   exceeded(): Exceeded | null;
+  /** What it uses now; null if it does not run, or nothing tells. */
+  usage(): SandboxUsage | null;
 }
 
 /** A way to run a session's commands isolated from the server. */

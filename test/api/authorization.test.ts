@@ -292,7 +292,8 @@ async function addCredentials(): Promise<void> {
 }
 
 /** Each id of the path is the same: that of an automation's trigger of the API is the automation's. */
-const pathOf = (url: string, id: string = crypto.randomUUID()): string => url.replace(/:(?:id|keyOrId|method)/gu, id);
+const pathOf = (url: string, id: string = crypto.randomUUID()): string =>
+  url.replace(/:(?:id|keyOrId|messageId|method)/gu, id);
 const isHeld = (scopes: readonly Scope[], scope: Scope): boolean => scopes.some((each) => holds[each].includes(scope));
 
 function outcomeOf(status: number, { error = "" }: { readonly error?: string }): string {

@@ -56,7 +56,7 @@ const sessionQuerySchema = pageQuerySchema.extend({
   repositoryId: z.uuid().optional(),
   needs: z.enum(sessionNeeds).optional().meta({
     description:
-      "person: those that wait for one, failed in the last 7 days, or have a pull request in conflict; review: completed ones whose pull request is open.",
+      "person: those that wait for one, failed in the last 7 days, or have a pull request with a conflict, red checks or a review that asks for changes; review: completed ones whose pull request is open.",
   }),
   requestedBy: z
     .union([z.uuid(), z.literal("me")])

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { Exceeded, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { createControlGroup, type ControlGroup } from "./cgroup.ts";
 import type { Holders } from "./disk-usage.ts";
+import { usageOf } from "./process-usage.ts";
 import { startProcess, type StartOptions } from "./process.ts";
 import { watchUsage } from "./watch.ts";
 
@@ -55,7 +56,14 @@ export function startLimited(
     if (group !== null) await removeWhenEmpty(group);
     return result;
   });
-  return { ...started, exited, exceeded: () => exceeded ?? watch.exceeded() };
+  let isOver = false;
+  void started.exited.then(() => (isOver = true));
+  return {
+    ...started,
+    exited,
+    exceeded: () => exceeded ?? watch.exceeded(),
+    usage: () => (isOver ? null : (group?.usage() ?? usageOf(started.pids()))),
+  };
 }
 
 /** Folders to measure, and the folder that may be a file system of its own. */

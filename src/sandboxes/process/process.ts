@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { SandboxedProcess, SandboxRequest } from "../sandbox.ts";
+import { usageOf } from "./process-usage.ts";
 import { carriersOf, endProcess, familyOf } from "./process-table.ts";
 
 /** Environment variable that every process of one start inherits, to find those that left its process group. */
@@ -88,5 +89,5 @@ export function startProcess(
     const family = child.pid === undefined || ended ? [] : familyOf(child.pid);
     return [...new Set([...family, ...descendants()])];
   };
-  return { stdin, stdout, stderr, exited, kill, exceeded: () => null, pids };
+  return { stdin, stdout, stderr, exited, kill, exceeded: () => null, usage: () => usageOf(pids()), pids };
 }

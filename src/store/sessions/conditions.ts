@@ -25,7 +25,8 @@ const idsOf: Record<SessionNeed, string> = {
   person: `select id from session where organization_id = $1 and status = 'waiting'
     union all (select id from session where organization_id = $1 and status = 'failed'
       and created_at > now() - interval '${failureDays} days' order by created_at desc, id desc limit ${failuresAtMost})
-    union all select session_id from pull_request where organization_id = $1 and state = 'open' and mergeable = false`,
+    union all select session_id from pull_request where organization_id = $1 and state = 'open' and (mergeable = false
+      or review = 'changesRequested' or (checks ->> 'sha' = head_sha and checks -> 'failed' <> '[]'))`,
   review: `select session_id from pull_request where organization_id = $1 and state = 'open' and mergeable is distinct from false`,
 };
 

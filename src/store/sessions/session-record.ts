@@ -83,7 +83,9 @@ export const sessionColumns = `
   coalesce((
     select jsonb_agg(jsonb_build_object('repositoryId', pull_request.repository_id, 'number', pull_request.number,
       'url', pull_request.url, 'head', pull_request.head, 'target', pull_request.target, 'state', pull_request.state,
-      'mergeable', pull_request.mergeable)
+      'mergeable', pull_request.mergeable, 'review', pull_request.review,
+      'checks', case when pull_request.checks ->> 'sha' = pull_request.head_sha
+        then case when pull_request.checks -> 'failed' = '[]' then 'passed' else 'failed' end end)
       order by pull_request.created_at)
     from pull_request join session_repository part
       on part.repository_id = pull_request.repository_id and part.session_id = session.id

@@ -219,7 +219,9 @@ export async function withdrawMessage(
     if (!message.waits) throw new ConflictError(`message ${messageId} does not wait any more: the agent has it`);
     if (message.isSteered) throw new ConflictError(`message ${messageId} came from a forge, which is told its answer`);
     if (message.isOnly && session.status === "queued") {
-      throw new ConflictError(`message ${messageId} is all that session ${id} is queued for: cancel the session instead`);
+      throw new ConflictError(
+        `message ${messageId} is all that session ${id} is queued for: cancel the session instead`,
+      );
     }
     await transaction.query("delete from message where id = $1", [messageId]);
     await appendEvents(transaction, id, [{ type: "message.withdrawn", data: { messageId } }]);

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { memo, useEffect, useRef, type ReactNode } from "react";
+import type { PullRequest } from "../../domain/repositories/pull-request.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { Icon } from "./icon.tsx";
 import { PullRequestLink } from "./pull-request.tsx";
@@ -38,7 +39,7 @@ export const SessionRow = memo(function SessionRow({
         <input
           type="checkbox"
           aria-label={texts.select(title)}
-          className="relative z-10 size-3.5 cursor-pointer opacity-0 group-hover:opacity-100 checked:opacity-100 focus-visible:opacity-100 pointer-coarse:hidden"
+          className="relative z-10 -ms-1 size-3.5 cursor-pointer opacity-0 group-hover:opacity-100 checked:opacity-100 focus-visible:opacity-100 max-md:hidden pointer-coarse:hidden"
           checked={isSelected}
           onChange={() => onSelect(id)}
         />
@@ -96,20 +97,30 @@ function Now({ session }: { session: SessionDetail }) {
       </Line>
     );
   }
-  if (status === "queued" && queuePosition !== null) return <Line tone="">{texts.position(queuePosition)}</Line>;
+  if (status === "queued" && queuePosition !== null)
+    return <Line tone="text-muted">{texts.position(queuePosition)}</Line>;
   if (status === "running" && activity !== null) {
     return (
-      <Line tone="font-mono">
+      <Line tone="font-mono text-muted">
         <bdi>{activity}</bdi>
       </Line>
     );
   }
-  const conflict = pullRequests.find(({ state, mergeable }) => state === "open" && mergeable === false);
-  return conflict === undefined ? null : <Line tone="text-warn">{texts.conflict(conflict.number)}</Line>;
+  const why = pullRequests.map((pullRequest) => wantsOf(pullRequest, texts)).find((words) => words !== null);
+  return why === undefined ? null : <Line tone="text-warn">{why}</Line>;
+}
+
+/** Why a pull request needs somebody; null: it does not. */
+function wantsOf(
+  { state, number, mergeable, checks, review }: PullRequest,
+  texts: ReturnType<typeof useElementTexts>["session"],
+): string | null {
+  if (state !== "open") return null;
+  if (mergeable === false) return texts.conflict(number);
+  if (checks === "failed") return texts.checks(number);
+  return review === "changesRequested" ? texts.changes(number) : null;
 }
 
 function Line({ tone, children }: { tone: string; children: ReactNode }) {
-  return (
-    <p className={`truncate text-xs text-muted max-md:line-clamp-2 max-md:whitespace-normal ${tone}`}>{children}</p>
-  );
+  return <p className={`truncate text-xs max-md:line-clamp-2 max-md:whitespace-normal ${tone}`}>{children}</p>;
 }

@@ -35,51 +35,57 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
   });
   const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   return (
-    <fieldset aria-label={texts.filters} className="flex flex-wrap items-center gap-2">
+    <fieldset aria-label={texts.filters} className="flex items-center gap-1 max-sm:flex-wrap">
       <Search field={searchField} />
-      <Select
-        label={texts.status}
-        value={filter.status}
-        all={texts.allStatuses}
-        options={sessionStatuses.map((status) => ({ value: status, name: statuses[status] }))}
-        onChange={(status) => change({ status })}
-      />
-      <Select
-        label={texts.repository}
-        value={filter.repository}
-        all={texts.allRepositories}
-        options={repositories.data?.codeRepositories.map(({ id, name }) => ({ value: id, name })) ?? []}
-        onChange={(repository) => change({ repository })}
-      />
-      <Select
-        label={texts.automation}
-        value={filter.automation}
-        all={texts.allAutomations}
-        options={automations.data?.automations.map(({ id, name }) => ({ value: id, name })) ?? []}
-        onChange={(automation) => change({ automation })}
-      />
-      <Select
-        label={texts.askedBy}
-        value={filter.by}
-        all={texts.everybody}
-        options={[
-          { value: "me", name: texts.me },
-          ...(users.data?.users.map(({ id, name }) => ({ value: id, name })) ?? []),
-        ]}
-        onChange={(by) => change({ by })}
-      />
-      {isNarrowed && (
-        <button
-          type="button"
-          className="button button-quiet"
-          onClick={() =>
-            change({ q: undefined, status: undefined, repository: undefined, automation: undefined, by: undefined })
-          }
-        >
-          <Icon name="close" />
-          {texts.clear}
-        </button>
-      )}
+      <div className="flex min-w-0 flex-1 items-center gap-1 overflow-x-auto max-sm:w-full">
+        <Select
+          isQuiet
+          label={texts.status}
+          value={filter.status}
+          all={texts.allStatuses}
+          options={sessionStatuses.map((status) => ({ value: status, name: statuses[status] }))}
+          onChange={(status) => change({ status })}
+        />
+        <Select
+          isQuiet
+          label={texts.repository}
+          value={filter.repository}
+          all={texts.allRepositories}
+          options={repositories.data?.codeRepositories.map(({ id, name }) => ({ value: id, name })) ?? []}
+          onChange={(repository) => change({ repository })}
+        />
+        <Select
+          isQuiet
+          label={texts.automation}
+          value={filter.automation}
+          all={texts.allAutomations}
+          options={automations.data?.automations.map(({ id, name }) => ({ value: id, name })) ?? []}
+          onChange={(automation) => change({ automation })}
+        />
+        <Select
+          isQuiet
+          label={texts.askedBy}
+          value={filter.by}
+          all={texts.everybody}
+          options={[
+            { value: "me", name: texts.me },
+            ...(users.data?.users.map(({ id, name }) => ({ value: id, name })) ?? []),
+          ]}
+          onChange={(by) => change({ by })}
+        />
+        {isNarrowed && (
+          <button
+            type="button"
+            className="button button-quiet"
+            onClick={() =>
+              change({ q: undefined, status: undefined, repository: undefined, automation: undefined, by: undefined })
+            }
+          >
+            <Icon name="close" />
+            {texts.clear}
+          </button>
+        )}
+      </div>
     </fieldset>
   );
 }
@@ -122,7 +128,7 @@ function Search({ field }: { field: RefObject<HTMLInputElement | null> }) {
           ref={field}
           id={fieldId}
           type="search"
-          className="field sm:w-56"
+          className="field sm:w-60"
           placeholder={texts.searchHint}
           value={text}
           onChange={(event) => setText(event.target.value)}

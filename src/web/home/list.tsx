@@ -14,7 +14,7 @@ export interface ListOf {
 /** A short list, drawn whole. */
 export function ShortList({ label, sessions, children }: ListOf) {
   return (
-    <ul aria-label={label} className="divide-y divide-line border-y border-line bg-surface md:rounded-lg md:border-x">
+    <ul aria-label={label} className="divide-y divide-line border-y border-line">
       {sessions.map((session) => (
         <li key={session.id}>{children(session)}</li>
       ))}
@@ -66,12 +66,7 @@ export function LongList({
     if (wantedIndex !== -1) virtualizer.scrollToIndex(wantedIndex, { align: "auto" });
   }, [virtualizer, wantedIndex]);
   return (
-    <ul
-      ref={list}
-      aria-label={label}
-      className="relative border-y border-line bg-surface md:rounded-lg md:border-x"
-      style={{ height: virtualizer.getTotalSize() }}
-    >
+    <ul ref={list} aria-label={label} className="relative" style={{ height: virtualizer.getTotalSize() }}>
       {rows.map(({ index, key, start }) => {
         const session = sessions[index];
         if (session === undefined) return null;
@@ -103,7 +98,7 @@ function DayHeading({ session, before }: { session: SessionDetail; before: Sessi
   if (before !== undefined && startOfDay(before.createdAt) === day) return null;
   const daysAgo = Math.round((startOfDay(now) - day) / dayMs);
   return (
-    <h3 className="label bg-ground px-3 pt-4 pb-1.5">
+    <h3 className="label border-b border-line px-3 pt-5 pb-1.5">
       {daysAgo === 0 || daysAgo === 1 ? formatRecentDay(daysAgo) : formatWeekday(session.createdAt)}
     </h3>
   );

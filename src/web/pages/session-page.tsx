@@ -11,7 +11,7 @@ import { client } from "../query.ts";
 import { Answers } from "../session/answers.tsx";
 import { Banners } from "../session/banners.tsx";
 import { Conversation } from "../session/conversation.tsx";
-import { Head } from "../session/head.tsx";
+import { Details, HeadActions, TitleLine } from "../session/head.tsx";
 import { useSessionView } from "../session/view/use-session-view.ts";
 import { useShortcuts } from "../shell/shortcuts.ts";
 import { useSessionTexts } from "../texts/session.ts";
@@ -44,7 +44,8 @@ export function SessionPage({ id }: { id: string }) {
   );
 }
 
-type Tab = "conversation" | "changes" | "progress" | "answers";
+const allTabs = ["conversation", "changes", "progress", "answers"] as const;
+type Tab = (typeof allTabs)[number];
 
 function Session({ session }: { session: SessionDetail }) {
   const { id, status } = session;
@@ -69,7 +70,7 @@ function Session({ session }: { session: SessionDetail }) {
       resetScroll: false,
     });
   };
-  const frame = useRef<HTMLDivElement>(null);
+  const frame = useRef<HTMLElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const head = useHeight(frame);
   useShortcuts(texts.keys.group, [
@@ -92,37 +93,53 @@ function Session({ session }: { session: SessionDetail }) {
       </Tabs.Content>
     </Suspense>
   );
-  return (
-    <Tabs.Root value={isWide && shown === "conversation" ? "changes" : shown} onValueChange={show}>
-      <div ref={frame} className="z-20 min-[75rem]:sticky min-[75rem]:top-0">
-        <Head session={session} view={live.view} isShortened={session.eventsRemovedThrough > 0} />
-      </div>
+  const title = <TitleLine session={session}>{isWide && <HeadActions session={session} view={live.view} />}</TitleLine>;
+  const tabs = <TabList tabs={isWide ? ["changes", "progress", "answers"] : allTabs} />;
+  const messages = (
+    <>
       <Banners session={session} />
-      <div className="px-3 empty:hidden md:px-4">
+      <div className="px-3 pt-3 empty:hidden md:px-4">
         <ErrorText error={live.error} />
       </div>
-      {isWide ? (
-        <div className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
-          <div className="mx-auto w-full max-w-3xl min-w-0">{conversation}</div>
-          <div
-            className="sticky flex flex-col border-s border-line"
-            style={{ top: head, height: `calc(100dvh - ${head}px)` }}
-          >
-            <TabList tabs={["changes", "progress", "answers"]} />
-            <div className="min-h-0 flex-1 overflow-y-auto p-4">{panels}</div>
-          </div>
+    </>
+  );
+  if (!isWide) {
+    return (
+      <Tabs.Root value={shown} onValueChange={show}>
+        {/* Whatever is scrolled to, it says which session this is. */}
+        <div className="sticky top-12 z-10 bg-ground md:top-0">
+          {title}
+          {tabs}
         </div>
-      ) : (
-        <>
-          <div className="sticky top-12 z-10 bg-ground md:top-0">
-            <TabList tabs={["conversation", "changes", "progress", "answers"]} />
-          </div>
-          <Tabs.Content value="conversation" className="outline-none">
-            {conversation}
-          </Tabs.Content>
-          <div className="p-3 empty:hidden md:p-4">{shown !== "conversation" && panels}</div>
-        </>
-      )}
+        <Details session={session} view={live.view} />
+        <div className="px-3 pb-2 md:px-4">
+          <HeadActions session={session} view={live.view} />
+        </div>
+        {messages}
+        <Tabs.Content value="conversation" className="outline-none">
+          {conversation}
+        </Tabs.Content>
+        {shown !== "conversation" && <div className="p-3 md:p-4">{panels}</div>}
+      </Tabs.Root>
+    );
+  }
+  return (
+    <Tabs.Root value={shown === "conversation" ? "changes" : shown} onValueChange={show}>
+      <header ref={frame} className="sticky top-0 z-20 border-b border-line bg-ground">
+        {title}
+        <Details session={session} view={live.view} />
+      </header>
+      {messages}
+      <div className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
+        <div className="mx-auto w-full max-w-3xl min-w-0">{conversation}</div>
+        <div
+          className="sticky flex flex-col border-s border-line"
+          style={{ top: head, height: `calc(100dvh - ${head}px)` }}
+        >
+          {tabs}
+          <div className="min-h-0 flex-1 overflow-y-auto p-4">{panels}</div>
+        </div>
+      </div>
     </Tabs.Root>
   );
 }

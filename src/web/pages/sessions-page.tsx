@@ -138,7 +138,7 @@ function Found({ sessions, maySteer }: { sessions: Sessions; maySteer: boolean }
 
 function GroupHeading({ name, count, isUrgent }: { name: string; count: number; isUrgent: boolean }) {
   return (
-    <h2 className={`label px-3 pb-1.5 md:px-1 ${isUrgent ? "text-warn" : ""}`}>
+    <h2 className={`label px-3 pb-1.5 ${isUrgent ? "text-warn" : ""}`}>
       {name} <span className="font-normal tabular-nums">{count}</span>
     </h2>
   );

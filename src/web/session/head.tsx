@@ -19,44 +19,53 @@ import { PullRequests } from "./pull-requests.tsx";
 import { Steps } from "./steps.tsx";
 import type { SessionView } from "./view/view.ts";
 
-/** Title, state and facts of a session, and what can be done with it. */
-export function Head({
-  session,
-  view,
-  isShortened,
-}: {
-  session: SessionDetail;
-  view: SessionView;
-  isShortened: boolean;
-}) {
+/** The way back, and a session's title and state. */
+export function TitleLine({ session, children }: { session: SessionDetail; children?: ReactNode }) {
   const texts = useSessionTexts();
-  const { status } = session;
   return (
-    <header className="space-y-2 border-b border-line bg-ground px-3 py-2.5 md:px-4">
-      <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
-        <Link to="/" className="button button-quiet min-h-7 px-1" aria-label={texts.all}>
-          <Icon name="chevron" className="size-4 rotate-180" />
-        </Link>
-        <h1 className="min-w-0 flex-1 pt-0.5 text-base font-semibold wrap-anywhere">
-          <bdi>{session.title}</bdi>
-        </h1>
-        <span className="flex min-h-7 items-center">
-          <StatusBadge status={status} />
-        </span>
-        <div className="flex flex-wrap items-center gap-2 max-md:w-full">
-          <PullRequests session={session} />
-          {/* A key of its own: a run that begins again is not being cancelled. */}
-          <SessionActions key={String(isFinal(status))} session={session} />
-          <Menu label={texts.actions.more} items={useMenuItems(session, view)}>
-            <Icon name="more" />
-          </Menu>
-        </div>
-      </div>
+    <div className="flex flex-wrap items-start gap-x-3 gap-y-2 px-3 pt-2.5 md:px-4">
+      <Link to="/" className="button button-quiet min-h-7 px-1" aria-label={texts.all}>
+        <Icon name="chevron" className="size-4 rotate-180" />
+      </Link>
+      <h1
+        className="min-w-0 flex-1 pt-0.5 text-base font-semibold wrap-anywhere max-md:line-clamp-2"
+        title={session.title}
+      >
+        <bdi>{session.title}</bdi>
+      </h1>
+      <span className="flex min-h-7 items-center">
+        <StatusBadge status={session.status} />
+      </span>
+      {children}
+    </div>
+  );
+}
+
+/** What can be done with a session. */
+export function HeadActions({ session, view }: { session: SessionDetail; view: SessionView }) {
+  const texts = useSessionTexts();
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <PullRequests session={session} />
+      {/* A key of its own: a run that begins again is not being cancelled. */}
+      <SessionActions key={String(isFinal(session.status))} session={session} />
+      <Menu label={texts.actions.more} items={useMenuItems(session, view)}>
+        <Icon name="more" />
+      </Menu>
+    </div>
+  );
+}
+
+/** Facts of a session, and the steps of its attempt. */
+export function Details({ session, view }: { session: SessionDetail; view: SessionView }) {
+  const { status, eventsRemovedThrough } = session;
+  return (
+    <div className="space-y-2 px-3 pt-2 pb-2.5 md:px-4">
       <Facts session={session} view={view} />
-      {status !== "draft" && (view.seq > 0 || !isShortened) && (
+      {status !== "draft" && (view.seq > 0 || eventsRemovedThrough === 0) && (
         <Steps steps={view.steps} isCompleted={status === "completed"} />
       )}
-    </header>
+    </div>
   );
 }
 

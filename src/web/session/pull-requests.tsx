@@ -15,7 +15,7 @@ export function PullRequests({ session: { pullRequests, repositories } }: { sess
   const texts = useSessionTexts().pullRequest;
   const { newTab } = useElementTexts();
   return pullRequests.map((pullRequest) => {
-    const { url, number, state, repositoryId } = pullRequest;
+    const { url, number, state, repositoryId, checks, review } = pullRequest;
     const isConflicted = state === "open" && pullRequest.mergeable === false;
     const repository = repositories.find(({ id }) => id === repositoryId)?.name ?? texts.another;
     return (
@@ -28,6 +28,12 @@ export function PullRequests({ session: { pullRequests, repositories } }: { sess
           <span className="font-normal text-muted">
             {state !== "open" && `, ${texts.states[state]}`}
             {isConflicted && <span className="text-warn">, {texts.conflict}</span>}
+            {state === "open" && checks === "failed" && <span className="text-bad">, {texts.checks.failed}</span>}
+            {state === "open" && checks === "passed" && <span className="text-good">, {texts.checks.passed}</span>}
+            {state === "open" && review === "approved" && <span className="text-good">, {texts.reviews.approved}</span>}
+            {state === "open" && review === "changesRequested" && (
+              <span className="text-warn">, {texts.reviews.changesRequested}</span>
+            )}
           </span>
           <span className="sr-only"> {newTab}</span>
         </span>

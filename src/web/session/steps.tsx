@@ -68,7 +68,7 @@ function Progress({ step }: { step: StepView }) {
             aria-label={`${texts.names[step.name]}: ${text}`}
             value={fraction}
             max={1}
-            className="h-1 w-40 accent-accent"
+            className="progress h-1 w-40"
           />
           <span className="tabular-nums">{formatPercent(fraction)}</span>
         </>

@@ -47,7 +47,7 @@ export function Rail({ onOpen }: { onOpen: (overlay: Overlay) => void }) {
         </a>
       </nav>
       <RailButton icon="display" word={texts.display} onClick={() => onOpen("display")} />
-      <RailButton icon="help" word={texts.shortcuts} keys="?" onClick={() => onOpen("help")} />
+      <RailButton icon="help" word={texts.shortcutsShort} keys="?" onClick={() => onOpen("help")} />
       <SignOut />
     </div>
   );

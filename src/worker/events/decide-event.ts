@@ -11,6 +11,7 @@ import { decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
 import { asOfOffstage, isOwnWords, longestChain, originOf, ownWords } from "./event-origin.ts";
 import { decideAll, type TriggerDecisions } from "./decide-triggers.ts";
+import { noteTold } from "./note-told.ts";
 import { placeOf, type Place, type PlaceServices } from "./event-place.ts";
 
 /** Pauses of an event that could not be decided for a reason that passes, in ms. */
@@ -32,6 +33,7 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
   const { database, logger } = options;
   try {
     const place = await placeOf(options, event);
+    await noteTold(database, event, place);
     const steered = await steer(options, event, place);
     if (await isOwnWords(database, event, place)) {
       await decideEvent(database, event, [], steered ?? { outcome: "filtered", reason: ownWords, sessionId: null });

@@ -1,3 +1,4 @@
+import { sampleUsage } from "./sample-usage.ts";
 import { join } from "node:path";
 import { runTurn } from "../../agents/acp/acp.ts";
 import type { HarnessLaunch, Provider, TurnResult } from "../../agents/harness.ts";
@@ -54,7 +55,7 @@ export type TurnServices = Pick<
 >;
 
 /** What a turn needs of its attempt. */
-export type TurnAttempt = Pick<Attempt, "session" | "registries" | "mask" | "emit">;
+export type TurnAttempt = Pick<Attempt, "session" | "registries" | "mask" | "emit" | "logger">;
 
 /**
  * Runs one turn of the session's agent in its sandbox.
@@ -78,7 +79,11 @@ async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: Agen
     provider,
     model,
     launch,
-    start: (requested, ended) => startHarness(services, requested, { ...turn, folders, installs, ended }),
+    start: (requested, ended) => {
+      const child = startHarness(services, requested, { ...turn, folders, installs, ended });
+      sampleUsage(child, attempt, services.limits.memoryBytes);
+      return child;
+    },
     workingDirectory: folders.workingDirectory,
     toolServers: turn.toolServers,
     resume: turn.resume,

@@ -54,13 +54,9 @@ export function addRemoteOperations(app: App, options: ApiOptions): void {
         querystring: z.object({
           q,
           limit,
-          branch: z
-            .string()
-            .refine(isBranchName, "is not a valid git branch name")
-            .optional()
-            .meta({
-              description: "Default: the branch that the repository is configured for, else its default branch.",
-            }),
+          branch: z.string().refine(isBranchName, "is not a valid git branch name").optional().meta({
+            description: "Default: the branch that the repository is configured for, else its default branch.",
+          }),
         }),
         response: answers(fileListSchema),
       },
@@ -76,7 +72,7 @@ export function addRemoteOperations(app: App, options: ApiOptions): void {
   );
 }
 
-/** @throws NotFoundError; ForbiddenError or InvalidInputError if its address is none that the organization may use now */
+/** @throws NotFoundError; InvalidInputError if its address is none that the organization may use now */
 async function readAllowed(options: ApiOptions, organizationId: string, id: string): Promise<RepositoryRecord> {
   const repository = await getRepository(options.database, organizationId, id);
   const address = readAddress(options, "the repository's address", repository.url);

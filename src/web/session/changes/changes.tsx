@@ -42,7 +42,9 @@ export function Changes({ session, view, onSent }: { session: SessionDetail; vie
   if (committed === undefined) return <Loading lines={6} />;
   const isAtWork = !isFinal(status) && status !== "draft";
   const parts: Part[] = [
-    ...(isAtWork && edits.length > 0 ? [{ key: "edits", name: null, files: edits, patch: "", truncated: false }] : []),
+    ...((isAtWork || committed.length === 0) && edits.length > 0
+      ? [{ key: "edits", name: null, files: edits, patch: "", truncated: false }]
+      : []),
     ...committed,
   ];
   if (parts.length === 0) {
@@ -100,7 +102,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
         onOpenAll={openAll}
       />
       {parts.map(({ key, name, files, patch, truncated }) => (
-        <section key={key} aria-label={texts.changes.of(name ?? texts.transcript.atWork)} className="space-y-2">
+        <section key={key} aria-label={texts.changes.of(name ?? texts.transcript.atWork)} className="space-y-1.5">
           {name === null ? (
             <p className="text-xs text-muted">{texts.changes.soFar}</p>
           ) : (

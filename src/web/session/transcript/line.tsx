@@ -56,7 +56,7 @@ function UserMessage({
   const texts = useSessionTexts().transcript;
   return (
     <div
-      className={`rounded-lg border-s-4 bg-surface px-3 py-2 ${onWithdraw === null ? "border-accent" : "border-warn border-dashed"}`}
+      className={`rounded-e-lg border-s-3 bg-surface px-3 py-2 ${onWithdraw === null ? "border-accent" : "border-warn border-dashed"}`}
     >
       <p className="mb-1 flex flex-wrap items-center gap-x-2 text-xs text-muted">
         <span>

@@ -16,7 +16,7 @@ export function PlanList({ plan }: { plan: Plan }) {
     <section aria-label={texts.title} className="card p-3 text-sm">
       <div className="mb-2 flex items-center gap-3">
         <h2 className="label">{texts.title}</h2>
-        <progress aria-label={texts.done} value={done} max={plan.length} className="h-1 flex-1 accent-accent" />
+        <progress aria-label={texts.done} value={done} max={plan.length} className="progress h-1 flex-1" />
         <span className="text-xs text-muted tabular-nums">{texts.of(done, plan.length)}</span>
       </div>
       <ol className="space-y-0.5">

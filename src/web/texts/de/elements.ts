@@ -23,6 +23,8 @@ const german: ElementTexts = {
   conflict: "im Konflikt",
   session: {
     conflict: (number) => `Pull-Request #${number} kollidiert mit seinem Ziel-Branch`,
+    checks: (number) => `Checks von Pull-Request #${number} sind rot`,
+    changes: (number) => `Ein Review von Pull-Request #${number} verlangt Änderungen`,
     retry: "Neuer Versuch",
     several: (count) => `und ${count} weitere`,
     automation: "von einer Automation",

@@ -61,10 +61,9 @@ const german: SessionTexts = {
     of: (repository) => `von ${repository}`,
     another: "einem anderen",
     conflict: "im Konflikt",
-    mergeable: "lässt sich mergen",
     states: { open: "offen", merged: "gemergt", closed: "geschlossen" },
-    checks: { passed: "Checks grün", failed: "Checks rot", running: "Checks laufen" },
-    reviews: { approved: "Freigegeben", changesRequested: "Änderungen verlangt", pending: "Noch kein Review" },
+    checks: { passed: "Checks grün", failed: "Checks rot" },
+    reviews: { approved: "freigegeben", changesRequested: "Änderungen verlangt" },
   },
   tabs: {
     list: "Session",

@@ -9,6 +9,7 @@ const german: ShellTexts = {
   searchShort: "Suche",
   display: "Darstellung",
   shortcuts: "Tastenkürzel",
+  shortcutsShort: "Tasten",
   signOut: "Abmelden",
   pages: {
     sessions: "Sessions",

@@ -22,6 +22,8 @@ export const english = {
   conflict: "in conflict",
   session: {
     conflict: (number: number) => `Pull request #${number} collides with its target branch`,
+    checks: (number: number) => `Checks of pull request #${number} failed`,
+    changes: (number: number) => `A review of pull request #${number} asks for changes`,
     retry: "Tried again",
     several: (count: number) => `and ${count} more`,
     automation: "by an automation",

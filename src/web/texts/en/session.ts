@@ -62,10 +62,9 @@ export const english = {
     of: (repository: string) => `of ${repository}`,
     another: "another",
     conflict: "in conflict",
-    mergeable: "can be merged",
     states: { open: "open", merged: "merged", closed: "closed" },
-    checks: { passed: "Checks passed", failed: "Checks failed", running: "Checks running" },
-    reviews: { approved: "Approved", changesRequested: "Changes requested", pending: "No review yet" },
+    checks: { passed: "checks passed", failed: "checks failed" },
+    reviews: { approved: "approved", changesRequested: "changes requested" },
   },
   tabs: {
     list: "Session",

@@ -8,6 +8,7 @@ export const english = {
   searchShort: "Search",
   display: "Display",
   shortcuts: "Keyboard shortcuts",
+  shortcutsShort: "Keys",
   signOut: "Sign out",
   pages: {
     sessions: "Sessions",
