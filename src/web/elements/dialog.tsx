@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState, type MouseEvent, type ReactNode } from "react";
 import { createPortal } from "react-dom";
 import { useElementTexts } from "../texts/elements.ts";
+import { Icon } from "./icon.tsx";
 
 /**
  * A button that opens a dialog.
@@ -170,6 +171,7 @@ export function Modal({
   readonly onClosed: () => void;
   readonly children: ReactNode;
 }) {
+  const { close } = useElementTexts();
   const heading = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -186,15 +188,22 @@ export function Modal({
       role={describedBy === undefined ? undefined : "alertdialog"}
       aria-labelledby={heading}
       aria-describedby={describedBy}
-      className="m-auto max-h-[92dvh] overflow-y-auto rounded-lg border border-line bg-surface text-ink shadow-xl backdrop:bg-black/50"
+      className="m-auto max-h-[92dvh] max-w-[94vw] overflow-y-auto outline-none rounded-lg border border-line bg-surface text-ink shadow-xl backdrop:bg-black/50"
       // An event of another opening, which came late, closes nothing.
       onClose={(event) => !event.currentTarget.open && onClosed()}
       {...(closesOutside && { closedby: "any" })}
     >
       <div className={`${isTitleShown ? "p-5" : ""} ${className}`}>
-        <h2 id={heading} className={isTitleShown ? "text-lg font-semibold" : "sr-only"}>
-          {title}
-        </h2>
+        <div className={isTitleShown ? "flex items-start gap-3" : "sr-only"}>
+          <h2 id={heading} className="min-w-0 flex-1 text-lg font-semibold">
+            {title}
+          </h2>
+          {closesOutside && isTitleShown && (
+            <button type="button" className="button button-quiet px-1.5" aria-label={close} onClick={closeAround}>
+              <Icon name="close" />
+            </button>
+          )}
+        </div>
         {children}
       </div>
     </dialog>,

@@ -35,7 +35,7 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
   });
   const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   return (
-    <fieldset aria-label={texts.filters} className="flex items-center gap-1 max-sm:flex-wrap">
+    <fieldset aria-label={texts.filters} className="flex min-w-0 items-center gap-1 max-sm:flex-wrap">
       <Search field={searchField} />
       <div className="flex min-w-0 flex-1 items-center gap-1 overflow-x-auto max-sm:w-full">
         <Select

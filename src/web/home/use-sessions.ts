@@ -4,19 +4,13 @@ import type { SessionPageOf } from "../../client.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { client } from "../query.ts";
 import { isFlat, type SessionFilter } from "./filter.ts";
+import { withNewest, type Read } from "./newest-first.ts";
 
 const pageSize = 40;
 /** Of a group that is shown whole. */
 const groupSize = 100;
 /** How often what changes by itself is read again, in ms; and what seldom does. */
 const refresh = { work: 3_000, needs: 10_000 };
-
-/** Sessions that were read so far, newest first. */
-interface Read {
-  readonly sessions: readonly SessionDetail[];
-  /** Where older ones go on; null: there are none. */
-  readonly next: string | null;
-}
 
 /** The sessions as the page shows them. */
 export interface Sessions {
@@ -123,20 +117,4 @@ function useNewestFirst(filter: SessionFilter, flat: boolean) {
       .finally(() => setLoadingMore(false));
   };
   return { query, isLoadingMore, loadMore };
-}
-
-/** What is known, with its newest page replaced: what is newer than the page's end and not in it is no longer in the list. */
-function withNewest(known: Read | undefined, newest: Read): Read {
-  const last = newest.sessions.at(-1);
-  if (known === undefined || last === undefined || newest.next === null) return newest;
-  const at = known.sessions.findIndex(({ id }) => id === last.id);
-  // So much is new that the page does not reach what is known.
-  if (at === -1 && !known.sessions.some((session) => newest.sessions.some(({ id }) => id === session.id)))
-    return newest;
-  const older = known.sessions.filter((session) => isOlder(session, last));
-  return { sessions: [...newest.sessions, ...older], next: older.length === 0 ? newest.next : known.next };
-}
-
-function isOlder(session: SessionDetail, than: SessionDetail): boolean {
-  return session.createdAt < than.createdAt || (session.createdAt === than.createdAt && session.id < than.id);
 }

@@ -9,7 +9,6 @@ import { useMedia } from "../elements/use-media.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
 import { Answers } from "../session/answers.tsx";
-import { Banners } from "../session/banners.tsx";
 import { Conversation } from "../session/conversation.tsx";
 import { Details, HeadActions, TitleLine } from "../session/head.tsx";
 import { useSessionView } from "../session/view/use-session-view.ts";
@@ -79,7 +78,10 @@ function Session({ session }: { session: SessionDetail }) {
     ...(isWide ? [] : [{ keys: "m", does: texts.keys.conversation, run: () => show("conversation") }]),
     { keys: "u", does: texts.keys.back, run: () => void navigate({ to: "/" }) },
   ]);
-  const conversation = <Conversation session={session} live={live} field={field} onSent={onNews} />;
+  const actions = <HeadActions session={session} view={live.view} />;
+  const conversation = (
+    <Conversation session={session} live={live} actions={isWide ? null : actions} field={field} onSent={onNews} />
+  );
   const panels = (
     <Suspense fallback={<Loading lines={6} />}>
       <Tabs.Content value="changes" className="outline-none">
@@ -95,13 +97,10 @@ function Session({ session }: { session: SessionDetail }) {
   );
   const title = <TitleLine session={session}>{isWide && <HeadActions session={session} view={live.view} />}</TitleLine>;
   const tabs = <TabList tabs={isWide ? ["changes", "progress", "answers"] : allTabs} />;
-  const messages = (
-    <>
-      <Banners session={session} />
-      <div className="px-3 pt-3 empty:hidden md:px-4">
-        <ErrorText error={live.error} />
-      </div>
-    </>
+  const problem = (
+    <div className="px-3 pt-3 empty:hidden md:px-4">
+      <ErrorText error={live.error} />
+    </div>
   );
   if (!isWide) {
     return (
@@ -112,14 +111,16 @@ function Session({ session }: { session: SessionDetail }) {
           {tabs}
         </div>
         <Details session={session} view={live.view} />
-        <div className="px-3 pb-2 md:px-4">
-          <HeadActions session={session} view={live.view} />
-        </div>
-        {messages}
+        {problem}
         <Tabs.Content value="conversation" className="outline-none">
           {conversation}
         </Tabs.Content>
-        {shown !== "conversation" && <div className="p-3 md:p-4">{panels}</div>}
+        {shown !== "conversation" && (
+          <div className="space-y-3 px-3 pb-3 md:px-4">
+            {actions}
+            {panels}
+          </div>
+        )}
       </Tabs.Root>
     );
   }
@@ -129,7 +130,7 @@ function Session({ session }: { session: SessionDetail }) {
         {title}
         <Details session={session} view={live.view} />
       </header>
-      {messages}
+      {problem}
       <div className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
         <div className="mx-auto w-full max-w-3xl min-w-0">{conversation}</div>
         <div

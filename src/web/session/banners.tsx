@@ -9,7 +9,7 @@ export function Banners({ session }: { session: SessionDetail }) {
   const texts = useSessionTexts().banners;
   const { sandboxed, failure, retry, waiting } = session;
   return (
-    <div className="space-y-2 px-3 pt-3 empty:hidden md:px-4">
+    <div className="space-y-2 pt-3 empty:hidden">
       {!sandboxed && (
         <Banner tone="warn" title={texts.notSandboxed}>
           {texts.notSandboxedText}

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type RefObject } from "react";
+import { useState, type ReactNode, type RefObject } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { announce } from "../elements/announce.tsx";
@@ -8,6 +8,7 @@ import { client, useMay } from "../query.ts";
 import { useShortcuts } from "../shell/shortcuts.ts";
 import { readStored, writeStored } from "../stored.ts";
 import { useSessionTexts } from "../texts/session.ts";
+import { Banners } from "./banners.tsx";
 import { FollowUp } from "./transcript/follow-up.tsx";
 import { Markdown } from "./transcript/markdown.tsx";
 import { PlanList } from "./transcript/plan.tsx";
@@ -20,11 +21,14 @@ import type { LiveSession } from "./view/use-session-view.ts";
 export function Conversation({
   session,
   live: { view, connected, error },
+  actions,
   field,
   onSent,
 }: {
   session: SessionDetail;
   live: LiveSession;
+  /** What can be done with the session; null: that stands above. */
+  actions: ReactNode;
   field: RefObject<HTMLTextAreaElement | null>;
   onSent: () => void;
 }) {
@@ -69,6 +73,9 @@ export function Conversation({
           />
           {isShortened && view.items.length === 0 && summary !== null && <Markdown text={summary} />}
         </RepositoriesContext>
+        {/* Where the page is opened: at its end. */}
+        <Banners session={session} />
+        {actions !== null && <div className="pt-3">{actions}</div>}
       </div>
       <div className="pointer-events-none sticky bottom-0 z-10 flex flex-col items-center gap-2 px-3 pb-3 md:px-4">
         <output className="rounded-md bg-warn-soft px-3 py-1.5 text-sm text-warn shadow-lg empty:hidden">

@@ -25,9 +25,25 @@ export function chunksOf(output: string): OutputChunk[] {
   return chunks;
 }
 
-/** Output with its colours as classes. The library escapes HTML in it. */
+/** Styles of the library's for which there is a class. */
+const classes: readonly (readonly [style: string, name: string])[] = [
+  ["font-weight:bold", "ansi-bold"],
+  ["opacity:", "ansi-faint"],
+  ["font-style:italic", "ansi-italic"],
+  ["text-decoration:underline", "ansi-underline"],
+];
+
+/**
+ * Output with its colours as classes, which are readable on every ground. Colours beyond the sixteen, which are for one ground alone, are
+ * left out. The library escapes HTML in it, quotation marks too.
+ */
 export function ansiHtml(text: string): string {
   const ansi = new AnsiUp();
   ansi.use_classes = true;
-  return ansi.ansi_to_html(text);
+  return ansi
+    .ansi_to_html(text)
+    .replaceAll(/<span style="([^"]*)"(?: class="([^"]*)")?/gu, (_, style: string, known = "") => {
+      const names = classes.flatMap(([part, name]) => (style.includes(part) ? [name] : []));
+      return `<span class="${[known, ...names].join(" ").trim()}"`;
+    });
 }
