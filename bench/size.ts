@@ -11,7 +11,8 @@ import type { SessionListQuery } from "../src/store/sessions/conditions.ts";
 import { listEvents } from "../src/store/sessions/events.ts";
 import { createSession } from "../src/store/sessions/new-session.ts";
 import { searchSessions } from "../src/store/sessions/search.ts";
-import { getSession, listSessions } from "../src/store/sessions/sessions.ts";
+import { listSessions } from "../src/store/sessions/list.ts";
+import { getSession } from "../src/store/sessions/sessions.ts";
 import { fill, largestOrganization, rareAutomation, rareWord, sessionIdSql, smallOrganization } from "./fill.ts";
 import { machine, quantile, table } from "./measure.ts";
 
@@ -88,9 +89,9 @@ const questions: Readonly<Record<string, Question>> = {
   "list, from any place": async (store) =>
     listSessions(store.database, organization, { limit: 20, cursor: await cursorOf(store, one(store)) }),
   "list of one status, running": ({ database }) =>
-    listSessions(database, organization, { limit: 20, status: "running" }),
+    listSessions(database, organization, { limit: 20, status: ["running"] }),
   "list of one status, draft (none)": ({ database }) =>
-    listSessions(database, organization, { limit: 20, status: "draft" }),
+    listSessions(database, organization, { limit: 20, status: ["draft"] }),
   "list of one automation, 1 of 6": ({ database }) =>
     listSessions(database, organization, { limit: 20, automationId: rareAutomation.replace(/9$/u, "1") }),
   "list of one automation, 5 in all": ({ database }) =>
@@ -107,8 +108,8 @@ const questions: Readonly<Record<string, Question>> = {
     search("medium", { cursor: await cursorOf(store, anyOf(store.middle)) })(store),
   "search, in 1 %, from any place": async (store) =>
     search("medium", { cursor: await cursorOf(store, one(store)) })(store),
-  "search, in 30 %, of the failed (20 %)": search("common", { status: "failed" }),
-  "search, in 0.1 %, of the failed (20 %)": search("seldom", { status: "failed" }),
+  "search, in 30 %, of the failed (20 %)": search("common", { status: ["failed"] }),
+  "search, in 0.1 %, of the failed (20 %)": search("seldom", { status: ["failed"] }),
   "search, in 1 %, of an automation (1 of 6)": search("medium", { automationId: rareAutomation.replace(/9$/u, "1") }),
   "search, in 1 % of an organization of 1,000": search("medium", {}, smallOrganization),
   "search, in 30 % of an organization of 1,000": search("common", {}, smallOrganization),

@@ -13,6 +13,7 @@ import { loginSchema } from "./domain/people/login.ts";
 import { userSchema } from "./domain/people/user.ts";
 import { connectionSchema } from "./domain/repositories/connection.ts";
 import { repositorySchema } from "./domain/repositories/repository.ts";
+import { messageSchema } from "./domain/sessions/message.ts";
 import { sessionDetailSchema } from "./domain/sessions/session.ts";
 import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
@@ -42,9 +43,11 @@ export {
 } from "./domain/repositories/connection.ts";
 export { branchListSchema, fileListSchema } from "./domain/repositories/remote.ts";
 export { eventPageSchema, sessionEventSchema } from "./domain/sessions/event.ts";
+export { labelPageSchema } from "./domain/sessions/labels.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
+export const messagesPage = pageOf("messages", messageSchema);
 export const sessionsPage = pageOf("sessions", sessionDetailSchema);
 export const repositoriesPage = pageOf("codeRepositories", repositorySchema);
 export const connectionsPage = pageOf("connections", connectionSchema);
@@ -66,5 +69,7 @@ export const egressSchema = z.object({ egress: z.array(z.string()) });
 export const githubAppFormSchema = z.object({ formUrl: z.string() });
 export const signedInSchema = z.object({ organizationId: z.string() });
 export const emptySchema = z.object({});
+/** A session that is gone, as a stream tells. */
+export const deletedSchema = z.object({ id: z.string() });
 /** What every event has, those of a newer server too. */
 export const numberedSchema = z.object({ seq: z.number().int() });

@@ -14,9 +14,10 @@ import type { UpdateOrganization } from "./domain/people/organization.ts";
 import type { updateStateSchema } from "./domain/automations/state.ts";
 import type { updateUserSchema } from "./domain/people/user.ts";
 import type { createConnectionSchema, updateConnectionSchema } from "./domain/repositories/connection.ts";
+import type { AttentionReason } from "./domain/sessions/attention.ts";
 import type { SessionEvent } from "./domain/sessions/event.ts";
-import type { createSessionSchema } from "./domain/sessions/session.ts";
-import type { SessionNeed } from "./domain/sessions/needs.ts";
+import type { changeLabelsSchema } from "./domain/sessions/labels.ts";
+import type { createSessionSchema, SessionDetail } from "./domain/sessions/session.ts";
 import type { SessionStatus } from "./domain/sessions/status.ts";
 import type { createWebhookSchema, Delivery, updateWebhookSchema } from "./domain/webhooks/webhook.ts";
 
@@ -52,12 +53,18 @@ export interface PageOf {
 
 /** Parameters of a list of sessions. */
 export interface SessionPageOf extends PageOf {
+  /** Any of these. */
   readonly status?: SessionStatus | readonly SessionStatus[] | undefined;
   readonly automationId?: string | undefined;
   readonly repositoryId?: string | undefined;
-  readonly needs?: SessionNeed | undefined;
   /** Id of a user or key; `me`: the caller. */
   readonly requestedBy?: string | undefined;
+  /** All of these. */
+  readonly label?: string | readonly string[] | undefined;
+  /** Default false in a list, and all in a search. */
+  readonly archived?: "true" | "false" | "all" | undefined;
+  /** Why they need a person: any of these. */
+  readonly attention?: AttentionReason | "any" | readonly AttentionReason[] | undefined;
 }
 
 /** Options of `streamEvents`. */
@@ -108,6 +115,13 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
     );
   }
 
+  /** An answer that is a file. */
+  async function text(path: string): Promise<string> {
+    const response = await fetch(`${baseUrl}${path}`, { headers });
+    if (!response.ok) throw await refusal(response);
+    return response.text();
+  }
+
   return {
     session: {
       create: (body: z.input<typeof createSessionSchema>) => call("sessionSchema", "/session/create", body),
@@ -123,11 +137,25 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
         call("sessionDetailSchema", `/session/${id}/budget`, body),
       resolveConflicts: (id: string) => call("sessionDetailSchema", `/session/${id}/resolve-conflicts`, {}),
       message: (id: string, body: { message: string }) => call("sessionDetailSchema", `/session/${id}/message`, body),
-      withdrawMessage: (id: string, messageId: string) =>
+      messages: (id: string, page: PageOf = {}) =>
+        call("messagesPage", `/session/${id}/message/list${query({ ...page })}`),
+      withdraw: (id: string, messageId: string) =>
         call("sessionDetailSchema", `/session/${id}/message/${messageId}/withdraw`, {}),
+      labels: (id: string, body: z.input<typeof changeLabelsSchema>) =>
+        call("sessionDetailSchema", `/session/${id}/labels`, body),
+      archive: (id: string) => call("sessionDetailSchema", `/session/${id}/archive`, {}),
+      unarchive: (id: string) => call("sessionDetailSchema", `/session/${id}/unarchive`, {}),
+      /** A text for `git apply`. @param repositoryId omitted: of all repositories, each in its folder */
+      patch: (id: string, repositoryId?: string) => text(`/session/${id}/patch${query({ repositoryId })}`),
+      transcript: (id: string, format: "markdown" | "json" = "markdown") =>
+        text(`/session/${id}/transcript${query({ format })}`),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call("eventPageSchema", `/session/${id}/events${query(page)}`),
       diff: (id: string) => call("sessionDiffSchema", `/session/${id}/diff`),
+    },
+    label: {
+      list: (page: PageOf & { readonly prefix?: string | undefined } = {}) =>
+        call("labelPageSchema", `/label/list${query({ ...page })}`),
     },
     automation: {
       create: (body: z.input<typeof createAutomationSchema>) => call("automationSchema", "/automation/create", body),
@@ -253,6 +281,9 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
       list: (page: PageOf = {}) => call("loginsPage", `/login/list${query({ ...page })}`),
       revoke: (id: string) => call("loginSchema", `/login/${id}/revoke`, {}),
     },
+    /** What happens to the list of sessions from now on. */
+    streamSessions: (options: Omit<StreamOptions, "after"> = {}) =>
+      streamSessions(`${baseUrl}/session/changes`, { headers, schemas, ...options }),
     streamEvents: (id: string, options: StreamOptions = {}) =>
       streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, ...options }),
   };
@@ -264,10 +295,10 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 }
 
 function query(parameters: Record<string, string | number | readonly string[] | undefined>): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return given.length === 0
-    ? ""
-    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    [value ?? []].flat().map((each): [string, string] => [name, String(each)]),
+  );
+  return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
 }
 
 async function refusal(response: Response): Promise<ClientError> {
@@ -283,15 +314,68 @@ async function refusal(response: Response): Promise<ClientError> {
  */
 async function* streamEvents(
   url: string,
-  options: StreamOptions & Required<Pick<ClientOptions, "schemas">> & { readonly headers: Record<string, string> },
+  { after = 0, schemas, ...options }: StreamOptions & Required<Pick<ClientOptions, "schemas">> & Sent,
 ): AsyncGenerator<SessionEvent> {
-  const { signal, onConnection, headers } = options;
-  const loading = options.schemas();
-  let seen = options.after ?? 0;
+  const loading = schemas();
+  let seen = after;
+  for await (const { data } of streamMessages(url, { ...options, lastId: String(after) })) {
+    const payload: unknown = JSON.parse(data);
+    const { numberedSchema, sessionEventSchema } = await loading;
+    const { seq } = numberedSchema.parse(payload);
+    if (seq <= seen) continue;
+    seen = seq;
+    const event = sessionEventSchema.safeParse(payload);
+    // A newer server has events that this client does not know: without them it still knows the others.
+    if (event.success) yield event.data;
+  }
+}
+
+/** Something that happened to the list of sessions; `reset`: it is to be read anew, as what happened before is not known. */
+export type SessionChange =
+  | { readonly type: "reset" }
+  | { readonly type: "session"; readonly session: SessionDetail }
+  | { readonly type: "deleted"; readonly id: string };
+
+/**
+ * Streams what happens to the list of sessions, until it is aborted. A lost connection is made again.
+ * @throws ClientError if the server rejects the request, so that a retry would not help
+ */
+async function* streamSessions(
+  url: string,
+  { schemas, ...options }: Omit<StreamOptions, "after"> & Required<Pick<ClientOptions, "schemas">> & Sent,
+): AsyncGenerator<SessionChange> {
+  const loading = schemas();
+  for await (const { event, data } of streamMessages(url, { ...options, lastId: null })) {
+    const { sessionDetailSchema, deletedSchema } = await loading;
+    const payload: unknown = JSON.parse(data);
+    if (event === "session") {
+      const session = sessionDetailSchema.safeParse(payload);
+      if (session.success) yield { type: "session", session: session.data };
+    } else if (event === "deleted") yield { type: "deleted", id: deletedSchema.parse(payload).id };
+    else if (event === "reset") yield { type: "reset" };
+  }
+}
+
+/** What is sent with each request of a stream. */
+interface Sent {
+  readonly headers: Record<string, string>;
+}
+
+/** The messages of a stream until it says that it has ended, over as many connections as it takes. */
+async function* streamMessages(
+  url: string,
+  {
+    lastId,
+    headers,
+    signal,
+    onConnection,
+  }: Sent & Pick<StreamOptions, "signal" | "onConnection"> & { readonly lastId: string | null },
+): AsyncGenerator<EventSourceMessage> {
+  let seen = lastId;
   for (let failures = 0; signal?.aborted !== true; failures += 1) {
     try {
       const response = await fetch(url, {
-        headers: { ...headers, Accept: "text/event-stream", "Last-Event-ID": String(seen) },
+        headers: { ...headers, Accept: "text/event-stream", ...(seen !== null && { "Last-Event-ID": seen }) },
         ...(signal !== undefined && { signal }),
       });
       if (!response.ok && response.status < 500 && response.status !== 429) throw await refusal(response);
@@ -301,14 +385,9 @@ async function* streamEvents(
         failures = 0;
         if (message.event === "end") return;
         if (message.data === "") continue;
-        const payload: unknown = JSON.parse(message.data);
-        const { numberedSchema, sessionEventSchema } = await loading;
-        const { seq } = numberedSchema.parse(payload);
-        if (seq <= seen) continue;
-        seen = seq;
-        const event = sessionEventSchema.safeParse(payload);
-        // A newer server has events that this client does not know: without them it still knows the others.
-        if (event.success) yield event.data;
+        yield message;
+        // Once it was taken: what was not is sent again.
+        seen = message.id ?? seen;
       }
     } catch (error) {
       if (error instanceof OffstageError || isAborted(signal)) throw error;

@@ -108,11 +108,12 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   api: {
     "operations/automations": ["operations", "http"],
     "operations/repositories": ["operations", "http"],
+    "operations/sessions": ["operations", "http"],
     operations: ["http"],
     http: [],
   },
   cli: {
-    sessions: ["remote", "checkout", "terminal"],
+    sessions: ["repositories", "remote", "checkout", "terminal"],
     automations: ["remote", "terminal"],
     repositories: ["remote", "checkout", "terminal"],
     machine: ["terminal"],

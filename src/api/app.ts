@@ -16,6 +16,7 @@ import { storeAnswer, answerAgainOrBegin } from "./http/idempotency.ts";
 import { checkNesting } from "./http/json-value.ts";
 import { collectMethods, type Methods } from "./http/methods.ts";
 import { observeRequests } from "./http/observe.ts";
+import { createStreams } from "./http/server-sent-events.ts";
 import { closeSilentConnections } from "./http/silent-connections.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
 import { addAccountOperations } from "./operations/accounts.ts";
@@ -45,7 +46,12 @@ import { addRepositoryOperations } from "./operations/repositories/repositories.
 import { addPreviewOperation } from "./operations/automations/preview.ts";
 import { addRegistryOperations } from "./operations/registries.ts";
 import { addSecretOperations } from "./operations/secrets.ts";
-import { addSessionOperations } from "./operations/sessions.ts";
+import { addDownloadOperations } from "./operations/sessions/downloads.ts";
+import { addListStream } from "./operations/sessions/list-stream.ts";
+import { addLabelOperations } from "./operations/sessions/labels.ts";
+import { addMessageOperations } from "./operations/sessions/messages.ts";
+import { createSessionChanges } from "./operations/sessions/session-changes.ts";
+import { addSessionOperations, toSession } from "./operations/sessions.ts";
 import { addSignInOperations } from "./operations/sign-in.ts";
 import { addTriggerOperations } from "./operations/automations/triggers.ts";
 import { addUserOperations } from "./operations/users.ts";
@@ -100,9 +106,18 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   // Must come after the hooks and the request decorations, because they apply to these pages too.
   addDocumentation(app);
 
-  const streams = await createEventStreams(options);
-  app.addHook("preClose", () => streams.close());
-  addSessionOperations(app, options, streams);
+  const streams = createStreams(options);
+  const events = await createEventStreams(options.database, streams);
+  const changes = await createSessionChanges({ ...options, show: (record) => toSession(options, record) });
+  app.addHook("preClose", async () => {
+    streams.close();
+    await Promise.all([events.close(), changes.close()]);
+  });
+  addSessionOperations(app, options, events);
+  addListStream(app, streams, changes);
+  addLabelOperations(app, options);
+  addMessageOperations(app, options);
+  addDownloadOperations(app, options);
   addAnswerOperations(app, options);
   addAutomationOperations(app, options);
   addPreviewOperation(app, options);

@@ -16,12 +16,14 @@ const sessionsRoute = createRoute({
   path: "/",
   component: lazyRouteComponent(() => import("./pages/sessions-page.tsx"), "SessionsPage"),
   staticData: { isWide: true },
-  validateSearch: ({ q, status, by, repository, automation }: Given): SessionFilter => ({
+  validateSearch: ({ q, status, by, repository, automation, label, archived }: Given): SessionFilter => ({
     q: textOf(q),
     status: oneOf(sessionStatuses, status),
     by: oneOf(["me"], by) ?? uuidOf(by),
     repository: uuidOf(repository),
     automation: uuidOf(automation),
+    label: textOf(label),
+    archived: archived === true ? true : undefined,
   }),
 });
 

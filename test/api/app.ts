@@ -45,6 +45,8 @@ export interface Answer {
   readonly body: any;
 }
 
+const isJson = (type: string): boolean => type.startsWith("application/json");
+
 /** The API on a database of its own, without a worker: what is queued stays so. */
 export async function createTestApp(options: Options = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
@@ -124,11 +126,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
       ...(method === "POST" && { payload: call.raw ?? JSON.stringify(call.body ?? {}) }),
     });
     const body: unknown =
-      response.body === ""
-        ? null
-        : response.headers["content-type"] === "application/x-tar"
-          ? response.body
-          : response.json();
+      response.body === "" ? null : isJson(String(response.headers["content-type"])) ? response.json() : response.body;
     return { status: response.statusCode, headers: response.headers, body };
   }
   return {

@@ -106,11 +106,19 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /session/:id/stop": "write",
   "POST /session/:id/delete": "write",
   "POST /session/:id/message": "write",
-  "POST /session/:id/message/:messageId/withdraw": "write",
   "POST /session/:id/messages": "write",
   "POST /session/:id/resolve-conflicts": "write",
   "POST /session/:id/budget": "admin",
   "GET /session/:id/events": "read",
+  "GET /session/:id/patch": "read",
+  "GET /session/:id/transcript": "read",
+  "GET /session/:id/message/list": "read",
+  "POST /session/:id/message/:messageId/withdraw": "write",
+  "POST /session/:id/labels": "write",
+  "POST /session/:id/archive": "write",
+  "POST /session/:id/unarchive": "write",
+  "GET /session/changes": "read",
+  "GET /label/list": "read",
   "GET /session/:id/diff": "read",
   "GET /session/:id/answer/list": "read",
   "POST /task/create": "write",
@@ -293,7 +301,7 @@ async function addCredentials(): Promise<void> {
 
 /** Each id of the path is the same: that of an automation's trigger of the API is the automation's. */
 const pathOf = (url: string, id: string = crypto.randomUUID()): string =>
-  url.replace(/:(?:id|keyOrId|messageId|method)/gu, id);
+  url.replace(/:(?:id|messageId|keyOrId|method)/gu, id);
 const isHeld = (scopes: readonly Scope[], scope: Scope): boolean => scopes.some((each) => holds[each].includes(scope));
 
 function outcomeOf(status: number, { error = "" }: { readonly error?: string }): string {

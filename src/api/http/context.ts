@@ -136,6 +136,8 @@ export interface ApiOptions {
   readonly recordingsDirectory?: string | null;
   /** Milliseconds between two comments on a quiet event stream; default 15,000. */
   readonly heartbeatMs?: number;
+  /** Milliseconds between two looks at the sessions under way that somebody watches; default 30,000. */
+  readonly lookAgainMs?: number;
 }
 
 /** The HTTP server, with schemas in Zod. */
@@ -165,8 +167,8 @@ export interface OperationConfig {
   readonly optionalBody?: boolean;
   /** The body is secret: only a keyed hash of it may be stored, which can't be found by guessing. */
   readonly secretBody?: boolean;
-  /** It answers with Server-Sent Events if the client accepts them. */
-  readonly streams?: boolean;
+  /** It answers with Server-Sent Events: if the client accepts them, or `alone`, with nothing else. */
+  readonly streams?: true | "alone";
   /** For the audit log: a GET that nevertheless changes something. */
   readonly changes?: boolean;
 }

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { ForbiddenError, InvalidInputError } from "../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { oneOrMore, pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
+import { attentionReasons } from "../../domain/sessions/attention.ts";
+import { labelLimit, labelSchema } from "../../domain/sessions/labels.ts";
 import { newSession } from "../../domain/sessions/new-session.ts";
 import {
   createSessionFields,
@@ -14,22 +16,20 @@ import {
   type Session,
   type SessionDetail,
 } from "../../domain/sessions/session.ts";
-import { sessionNeeds } from "../../domain/sessions/needs.ts";
 import { sessionStatuses } from "../../domain/sessions/status.ts";
 import { getOrganization } from "../../store/people/organizations.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
 import { deleteSession } from "../../store/sessions/delete-session.ts";
 import type { SessionListQuery } from "../../store/sessions/conditions.ts";
+import { listSessions } from "../../store/sessions/list.ts";
 import { searchSessions } from "../../store/sessions/search.ts";
 import {
   addMessage,
   cancelSession,
-  listSessions,
   queueSession,
   requireSession,
   resolveConflicts,
-  withdrawMessage,
   type SessionRecord,
 } from "../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
@@ -42,37 +42,46 @@ import { checkAgent, resolveRepositories } from "./resolve.ts";
 import { addSessionProgress } from "./session-progress.ts";
 
 const tags = ["Sessions"];
-/** One status, or several with commas between them. */
-const statusesSchema = z
-  .string()
-  .transform((given) => given.split(","))
-  .pipe(z.array(z.enum(sessionStatuses)))
-  .optional()
-  .meta({ description: `One of ${sessionStatuses.join(", ")}; several with commas between them.` });
-/** Filters of a list. */
+/** Filters of a list: what is given must all be so. */
 const sessionQuerySchema = pageQuerySchema.extend({
-  status: statusesSchema,
+  status: oneOrMore(z.enum(sessionStatuses), sessionStatuses.length)
+    .optional()
+    .meta({ description: "May be given several times: any of them." }),
   automationId: z.uuid().optional(),
   repositoryId: z.uuid().optional(),
-  needs: z.enum(sessionNeeds).optional().meta({
-    description:
-      "person: those that wait for one, failed in the last 7 days, or have a pull request with a conflict, red checks or a review that asks for changes; review: completed ones whose pull request is open.",
-  }),
   requestedBy: z
     .union([z.uuid(), z.literal("me")])
     .optional()
     .meta({ description: "Id of the user or key that asked; me: the caller." }),
+  label: oneOrMore(labelSchema, labelLimit)
+    .optional()
+    .meta({ description: "May be given several times: all of them." }),
+  archived: z
+    .enum(["true", "false", "all"])
+    .optional()
+    .meta({ description: "Default false in a list, and all in a search." }),
+  attention: oneOrMore(z.enum([...attentionReasons, "any"]), attentionReasons.length)
+    .optional()
+    .meta({ description: "Why they need a person, any of these; any: for whatever reason." }),
 });
 const sessionPageSchema = pageOf("sessions", sessionDetailSchema);
 
 /** The filter of a list, with `me` resolved: who signed in by a link of the server's is nobody by name, and asked for nothing. */
 function filterOf(
   { userId, keyId, organizationId }: Principal,
-  query: z.infer<typeof sessionQuerySchema>,
+  { attention, archived, ...query }: z.infer<typeof sessionQuerySchema>,
+  archivedByDefault: "false" | "all",
 ): SessionListQuery {
   // The organization's id is that of no user and of no key.
   const own = userId ?? keyId ?? organizationId;
-  return { ...query, requestedBy: query.requestedBy === "me" ? own : query.requestedBy };
+  const wanted = archived ?? archivedByDefault;
+  return {
+    ...query,
+    requestedBy: query.requestedBy === "me" ? own : query.requestedBy,
+    archived: wanted === "all" ? undefined : wanted === "true",
+    attention:
+      attention && attentionReasons.filter((reason) => attention.some((each) => each === reason || each === "any")),
+  };
 }
 
 /** A session as the API shows it: the record with its address in the web app. */
@@ -101,7 +110,7 @@ export async function createFromRequest(
   const notices =
     unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
-  const { pullRequest, pullRequestsTogether, budgetUsd } = body;
+  const { pullRequest, pullRequestsTogether, budgetUsd, labels } = body;
   // Applies to every target branch, because work pushed directly to the configured branch would not be reviewed. The
   // default branch is not checked here: only the remote knows it.
   const configured = repositories.find(({ branch }) => branch !== null && branch === branchName);
@@ -122,6 +131,7 @@ export async function createFromRequest(
     pullRequest,
     pullRequestsTogether,
     budgetUsd,
+    labels,
     id,
     repositories,
     createdBy: principal.keyId,
@@ -172,13 +182,15 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
         tags,
         operationId: "listSessions",
         summary: "List sessions, newest first",
+        description:
+          "A page can be shorter than its limit although `nextCursor` is not null: then many sessions were looked at that not all filters leave.",
         querystring: sessionQuerySchema,
         response: answers(sessionPageSchema),
       },
     },
     async (request) => {
       const principal = principalOfRequest(request);
-      const page = await listSessions(database, principal.organizationId, filterOf(principal, request.query));
+      const page = await listSessions(database, principal.organizationId, filterOf(principal, request.query, "false"));
       return { sessions: page.items.map(show), nextCursor: page.nextCursor };
     },
   );
@@ -197,7 +209,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     async (request) => {
       const principal = principalOfRequest(request);
       const { organizationId } = principal;
-      const filter = filterOf(principal, request.query);
+      const filter = filterOf(principal, request.query, "all");
       const page = await searchSessions(database, organizationId, request.query.q.replaceAll("\0", ""), filter);
       return { sessions: page.items.map(show), nextCursor: page.nextCursor };
     },
@@ -224,7 +236,6 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     },
   );
   addChanges(app, options, show);
-  addWithdrawMessage(app, options, show);
   addResolveConflicts(app, options, show);
   addBudget(app, options, show);
   addSessionProgress(app, options, streams);
@@ -295,27 +306,6 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
       },
     );
   }
-}
-
-function addWithdrawMessage(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
-  app.post(
-    "/session/:id/message/:messageId/withdraw",
-    {
-      config: { operation: { scope: "write" } },
-      schema: {
-        tags,
-        operationId: "withdrawMessage",
-        summary: "Take a follow-up message back that waits for its turn",
-        params: idParameters.extend({ messageId: z.string() }),
-        response: answers(sessionDetailSchema),
-      },
-    },
-    async (request) => {
-      const messageId = requireUuid("message", request.params.messageId);
-      const id = idOf(request, "session");
-      return show(await withdrawMessage(options.database, organizationOf(request), id, messageId));
-    },
-  );
 }
 
 function addResolveConflicts(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {

@@ -121,6 +121,8 @@ function lineOf(event: SessionEvent, color: boolean): string {
       return event.data.to === "queued" ? shade("dim", "queued\n", color) : "";
     case "notice":
       return `${shade(event.data.level === "warning" ? "yellow" : "dim", indented(event.data.text), color)}\n`;
+    case "message.withdrawn":
+      return `${shade("dim", "a message was withdrawn", color)}\n`;
     case "step.started":
       return `${shade("bold", `▸ ${event.data.step}`, color)}\n`;
     case "setup.output":
@@ -139,8 +141,6 @@ function lineOf(event: SessionEvent, color: boolean): string {
       return `  ${shade("dim", `permission ${event.data.decision}: ${oneLine(event.data.title)}`, color)}\n`;
     case "egress.refused":
       return `  ${shade("yellow", `refused ${oneLine(event.data.host)}:${event.data.port} (${event.data.reason})`, color)}\n`;
-    case "message.withdrawn":
-      return shade("dim", "a message was taken back\n", color);
     case "workspace.commit":
       return `  ${oneLine(event.data.sha).slice(0, 8)} ${oneLine(event.data.subject)}\n`;
     case "branch.pushed":

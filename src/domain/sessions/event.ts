@@ -47,7 +47,7 @@ const payloads = {
   }),
   notice: z.object({ level: z.enum(["info", "warning"]), text: z.string() }),
   "message.user": z.object({ messageId: z.string(), text: z.string(), from: z.string().nullable() }),
-  /** A message that waited for its turn was taken back by whoever may send messages. */
+  /** It was taken back before a turn took it. */
   "message.withdrawn": z.object({ messageId: z.string() }),
   "step.started": z.object({ step, attempt: z.number().int() }),
   "step.progress": z.object({

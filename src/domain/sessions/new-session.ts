@@ -15,6 +15,7 @@ export interface NewSession {
   readonly repositories: readonly { readonly id: string; readonly directory: string }[];
   /** Whether no pull request is opened until the work on all repositories is pushed. */
   readonly pullRequestsTogether: boolean;
+  readonly labels: readonly string[];
   readonly automationId: string | null;
   readonly jobId: string | null;
   /** Its place among the sessions of its job, from 0. */
@@ -52,6 +53,8 @@ export interface SessionRequest {
   readonly repositories: readonly { readonly id: string; readonly name: string }[];
   /** Default: false. */
   readonly pullRequestsTogether?: boolean | null | undefined;
+  /** Default: none. */
+  readonly labels?: readonly string[] | undefined;
   readonly priority?: number | undefined;
   readonly automationId?: string | undefined;
   readonly jobId?: string | undefined;
@@ -88,6 +91,7 @@ export function newSession(request: SessionRequest): NewSession {
     priority: request.priority ?? 5,
     repositories: withDirectories(request.repositories),
     pullRequestsTogether: request.pullRequestsTogether ?? false,
+    labels: request.labels ?? [],
     automationId: request.automationId ?? null,
     jobId: request.jobId ?? null,
     jobPart: request.jobPart ?? 0,

@@ -4,7 +4,9 @@ import { isBranchName } from "../fields/git-ref.ts";
 import { cutAtWord, text } from "../fields/text.ts";
 import { pullRequestSchema } from "../repositories/pull-request.ts";
 import { pullRequestSettingsSchema } from "../repositories/pull-request-settings.ts";
+import { attentionSchema } from "./attention.ts";
 import { failureSchema, retrySchema } from "./event.ts";
+import { labelsSchema } from "./labels.ts";
 import { sessionStatuses } from "./status.ts";
 
 /** Maximum characters of a prompt, a description or a message. */
@@ -37,6 +39,7 @@ export const createSessionSchema = z
       description:
         "Limit of what it spends on models, in US dollars; above the organization's, it is an admin's to set.",
     }),
+    labels: labelsSchema.optional().meta({ description: "What it is found by, beside its words." }),
     queueRightAway: z.boolean().nullish().meta({ description: "Default true: queue the session at once." }),
     pullRequestsTogether: z
       .boolean()
@@ -110,8 +113,6 @@ export const sessionDetailSchema = sessionSchema.extend({
   spentUsd: z.number(),
   /** Title of the newest tool call of its agent; null unless the session is `running`. */
   activity: z.string().nullable().default(null),
-  /** Ids of follow-up messages that wait for their turn, in order; they can be withdrawn. */
-  queuedMessages: z.array(z.uuid()).default([]),
   /** Reason of the wait; null unless the session is `waiting`. */
   waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
   /** When and why it is tried again after a failure that passes by itself; null unless it is `queued` for that. */
@@ -120,6 +121,9 @@ export const sessionDetailSchema = sessionSchema.extend({
     .nullable()
     .default(null)
     .meta({ description: "How its pull requests are opened." }),
+  labels: z.array(z.string()).default([]).meta({ description: "In the order of their letters." }),
+  archivedAt: z.iso.datetime().nullable().default(null).meta({ description: "null: it is in the usual list." }),
+  attention: z.array(attentionSchema).default([]).meta({ description: "Why it needs a person; empty: it does not." }),
   /** `seq` of the last event that was deleted because of its age; 0: all events exist. */
   eventsRemovedThrough: z.number().int(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),

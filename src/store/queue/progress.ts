@@ -107,7 +107,7 @@ export function reopenMessages(database: Database, claim: Claim, lost: "not kept
     const { rowCount } = await transaction.query(
       `update message set status = 'running' from session
        where session.id = message.session_id and session_id = $1 and message.status = 'done'
-         and position > settled_messages and (not kept or $2)`,
+         and position > settled_messages and (not kept or $2) and withdrawn_at is null`,
       [claim.sessionId, lost === "all"],
     );
     return rowCount ?? 0;
@@ -154,7 +154,7 @@ export async function transcript(
        select seq, type, data ->> 'text' as text, data ->> 'part' as part,
          sum(length(data ->> 'text')) over (order by seq desc) as after
        from event where session_id = $1 and type in ('message.user', 'agent.message')
-         and (type <> 'message.user' or coalesce((select status from message
+         and (type <> 'message.user' or coalesce((select case when withdrawn_at is null then status else 'withdrawn' end from message
            where message.id = (event.data ->> 'messageId')::uuid), 'done') = 'done'))
      select type, text, part from conversation where after <= $2 order by seq`,
     [claim.sessionId, transcriptLimit],

@@ -53,7 +53,8 @@ export async function insertSessions(
         select distinct on (id) * from jsonb_to_recordset($1::jsonb) as item (
           id uuid, organization uuid, title text, description text, prompt text, status text, agent text, target_branch text,
           branch_name text, priority integer, automation uuid, job uuid, job_part integer, payload jsonb, created_by uuid, requested_by uuid, sandboxed boolean,
-          trace_parent text, message text, events jsonb, repositories jsonb, gate text, pull_request jsonb, together boolean, budget numeric)),
+          trace_parent text, message text, events jsonb, repositories jsonb, gate text, pull_request jsonb, together boolean,
+          labels text[], budget numeric)),
       created as (
         insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
           priority, automation_id, job_id, job_part, payload, created_by, requested_by, sandboxed, last_event, queued_at, trace_parent,
@@ -75,7 +76,11 @@ export async function insertSessions(
       repositories as (
         insert into session_repository (session_id, repository_id, position, directory)
         select created.id, (item.value ->> 'id')::uuid, item.position, item.value ->> 'directory'
-        from created join input using (id), jsonb_array_elements(repositories) with ordinality as item (value, position))
+        from created join input using (id), jsonb_array_elements(repositories) with ordinality as item (value, position)),
+      labels as (
+        insert into session_label (session_id, label, organization_id, session_created_at)
+        select created.id, item.label, (changed).organization_id, created_at
+        from created join input using (id), unnest(labels) as item (label))
       select id, created_at, case when exists (
           select from webhook where webhook.organization_id = (changed).organization_id and enabled)
         then enqueue_session_webhooks(changed) end from created`,
@@ -115,6 +120,7 @@ function toInput({ organizationId, session }: SessionToCreate): Record<string, u
     pull_request: session.pullRequest,
     together: session.pullRequestsTogether,
     budget: session.budgetUsd,
+    labels: session.labels,
     events,
     repositories: session.repositories,
   };

@@ -1,6 +1,7 @@
 import type { PullRequest } from "../../domain/repositories/pull-request.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isoTime } from "../cursor.ts";
+import { attentionOf } from "./attention.ts";
 
 /** A session as the database has it, without the address in the web app, which the API adds. */
 export type SessionRecord = Omit<SessionDetail, "htmlUrl">;
@@ -30,10 +31,12 @@ export interface SessionRow {
   budget_usd: number | null;
   spent_usd: number;
   activity: string | null;
-  queued_messages: string[];
   waiting: SessionDetail["waiting"];
   retry: SessionDetail["retry"];
   pull_request: SessionDetail["pullRequest"];
+  labels: string[];
+  archived_at: Date | null;
+  attention: SessionDetail["attention"];
   events_removed_through: string;
   created_at: Date;
   updated_at: Date;
@@ -62,13 +65,12 @@ export const sessionColumns = `
     select data ->> 'title' from event
     where event.session_id = session.id and event.seq > session.last_event - ${eventsLookedAt} and event.type = 'agent.tool'
     order by event.seq desc limit 1) end as activity,
-  case when session.status in ('queued', 'running', 'waiting') then array(
-    select id from message where session_id = session.id and message.status = 'pending' and position > 1
-    order by position) else '{}' end as queued_messages,
   session.waiting, session.events_removed_through, session.pull_request, session.pull_requests_together,
   case when session.retry_at is not null then jsonb_build_object('at', ${isoTime("session.retry_at")},
     'reason', session.retry -> 'reason', 'code', session.retry -> 'code', 'attempt', session.retry -> 'attempt') end as retry,
-  session.created_at, session.updated_at,
+  session.created_at, session.updated_at, session.archived_at,
+  array(select label from session_label where session_id = session.id order by label collate "C") as labels,
+  ${attentionOf("session")} as attention,
   case when session.status = 'queued' and session.retry_at is null then (
     select count(*)::integer from (
       select 1 from session ahead
@@ -120,10 +122,12 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     budgetUsd: row.budget_usd,
     spentUsd: row.spent_usd,
     activity: row.activity,
-    queuedMessages: row.queued_messages,
     waiting: row.waiting,
     retry: row.retry,
     pullRequest: row.pull_request,
+    labels: row.labels,
+    archivedAt: row.archived_at?.toISOString() ?? null,
+    attention: row.attention,
     eventsRemovedThrough: Number(row.events_removed_through),
     repositories: row.repositories,
     pullRequestsTogether: row.pull_requests_together,

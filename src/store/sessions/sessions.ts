@@ -1,10 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
-import type { Page } from "../../domain/fields/list.ts";
 import type { SessionDiff } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
-import { cursorColumn, pageOf } from "../cursor.ts";
-import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import { appendEvents } from "./events.ts";
 import { countWithWords } from "./search.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
@@ -34,32 +31,6 @@ export async function getSession(
     values: [id, organizationId],
   });
   return rows[0] === undefined ? null : toSessionRecord(rows[0]);
-}
-
-/**
- * Lists sessions, newest first.
- * @throws InvalidInputError if the cursor is malformed
- */
-export function listSessions(
-  database: Database,
-  organizationId: string,
-  query: SessionListQuery,
-): Promise<Page<SessionRecord>> {
-  return selectPage(database, organizationId, query);
-}
-
-async function selectPage(
-  database: Database,
-  organizationId: string,
-  query: SessionListQuery,
-): Promise<Page<SessionRecord>> {
-  const { conditions, values, bind } = conditionsOf(organizationId, query);
-  const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
-    `select ${sessionColumns}, ${cursorColumn("session")} from session where ${conditions}
-     order by session.created_at desc, session.id desc limit ${bind(query.limit + 1)}`,
-    values,
-  );
-  return pageOf(rows, query.limit, toSessionRecord);
 }
 
 /** A numbered page of sessions with the total count, for the older `/task` endpoints. */
@@ -181,7 +152,7 @@ export async function addMessageIn(
   if (session.cancelRequested) {
     throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
   }
-  if (session.status === "cancelled") await settleCancelled(transaction, id);
+  if (session.status === "cancelled") await withdrawMessage(transaction, id);
   await transaction.query(
     `insert into message (id, session_id, position, text, merges_target)
        select $1, $2, coalesce(max(position), 0) + 1, $3, $4 from message where session_id = $2`,
@@ -190,44 +161,6 @@ export async function addMessageIn(
   await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
   if (isFinal(session.status)) await moveSession(transaction, session, "queued");
   else await retryNow(transaction, id);
-}
-
-/**
- * Takes a follow-up message back that waits for its turn.
- * @throws NotFoundError
- * @throws ConflictError if the agent was told of it, or it is what the session is queued for, or somebody on the forge waits for its
- *   answer
- */
-export async function withdrawMessage(
-  database: Database,
-  organizationId: string,
-  id: string,
-  messageId: string,
-): Promise<SessionRecord> {
-  await database.transaction(async (transaction) => {
-    const session = await lockSession(transaction, organizationId, id);
-    const { rows } = await transaction.query<{ waits: boolean; isSteered: boolean; isOnly: boolean }>(
-      `select status = 'pending' and position > 1 as waits,
-         exists (select from conversation_run run where run.id = message.id) as "isSteered",
-         not exists (select from message other
-           where other.session_id = $1 and other.id <> message.id and other.status <> 'done') as "isOnly"
-       from message where id = $2 and session_id = $1`,
-      [id, messageId],
-    );
-    const [message] = rows;
-    if (message === undefined) throw new NotFoundError(`message ${messageId} was not found`);
-    if (!message.waits) throw new ConflictError(`message ${messageId} does not wait any more: the agent has it`);
-    if (message.isSteered) throw new ConflictError(`message ${messageId} came from a forge, which is told its answer`);
-    if (message.isOnly && session.status === "queued") {
-      throw new ConflictError(
-        `message ${messageId} is all that session ${id} is queued for: cancel the session instead`,
-      );
-    }
-    await transaction.query("delete from message where id = $1", [messageId]);
-    await appendEvents(transaction, id, [{ type: "message.withdrawn", data: { messageId } }]);
-  });
-  notifyChange(database, id, "running");
-  return requireSession(database, organizationId, id);
 }
 
 /**
@@ -254,7 +187,7 @@ export async function resolveConflicts(
  * Marks the message whose turn was cancelled as done: a user who continues with another message does not want it
  * answered first.
  */
-async function settleCancelled(transaction: Queryable, sessionId: string): Promise<void> {
+async function withdrawMessage(transaction: Queryable, sessionId: string): Promise<void> {
   await transaction.query(
     `with withdrawn as (
        update message set status = 'done' where session_id = $1 and status = 'running' returning position)

@@ -43,6 +43,8 @@ begin
     raise exception 'session % is % and can''t become %', moved, from_status, to_status using errcode = 'OS001';
   end if;
   update session set status = to_status,
+    -- What is given work is in the usual list again.
+    archived_at = case when to_status <> 'queued' then archived_at end,
     -- The fence: the worker that had the session can write nothing more once it waits, or once another claims it.
     attempt = attempt + (is_claim or to_status = 'waiting')::integer,
     queued_at = case when to_status = 'queued' and not keeps_place then now() else queued_at end,

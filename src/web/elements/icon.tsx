@@ -44,6 +44,7 @@ export type IconName =
   | "clock"
   | "money"
   | "plan"
+  | "label"
   | "read"
   | "edit"
   | "delete"

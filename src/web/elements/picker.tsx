@@ -26,6 +26,7 @@ export function Picker({
   chosen,
   onChoose,
   note,
+  isSmall = false,
 }: {
   label: string;
   icon: IconName;
@@ -39,6 +40,8 @@ export function Picker({
   onChoose: (key: string) => void;
   /** Shown below the options: why there are none, or that they are loading. */
   note?: ReactNode;
+  /** Whether it stands among facts in small letters. */
+  isSmall?: boolean;
 }) {
   const { nothingMatches } = useElementTexts();
   const id = useId();
@@ -52,8 +55,13 @@ export function Picker({
   });
   return (
     <>
-      <button type="button" popoverTarget={id} className="button button-quiet max-w-64 min-w-0" aria-haspopup="dialog">
-        <Icon name={icon} />
+      <button
+        type="button"
+        popoverTarget={id}
+        className={`button button-quiet max-w-64 min-w-0 ${isSmall ? "min-h-6 px-1 text-xs font-normal" : ""}`}
+        aria-haspopup="dialog"
+      >
+        <Icon name={icon} className={isSmall ? "size-3.5" : "size-4"} />
         <span className="sr-only">{label}: </span>
         <bdi className="truncate">{value}</bdi>
         <Icon name="chevron" className="size-3 rotate-90" />

@@ -9,6 +9,9 @@ export interface SessionFilter {
   readonly by?: string | undefined;
   readonly repository?: string | undefined;
   readonly automation?: string | undefined;
+  readonly label?: string | undefined;
+  /** Those that were put away, instead of the others. */
+  readonly archived?: true | undefined;
 }
 
 /** The filter, and a function that changes parts of it. */
@@ -22,6 +25,6 @@ export function useSessionFilter(): [SessionFilter, (changes: SessionFilter, rep
 }
 
 /** Whether one list of what was found is shown, instead of groups: the newest first, whatever they need. */
-export function isFlat({ q, status }: SessionFilter): boolean {
-  return q !== undefined || status !== undefined;
+export function isFlat({ q, status, archived }: SessionFilter): boolean {
+  return q !== undefined || status !== undefined || archived === true;
 }

@@ -33,6 +33,7 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
     staleTime,
     enabled: useMay("admin"),
   });
+  const labels = useQuery({ queryKey: ["labels"], queryFn: () => client.label.list({ limit: 100 }), staleTime });
   const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   return (
     <fieldset aria-label={texts.filters} className="flex min-w-0 items-center gap-1 max-sm:flex-wrap">
@@ -73,12 +74,38 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
           ]}
           onChange={(by) => change({ by })}
         />
+        {(labels.data?.labels.length ?? 0) > 0 && (
+          <Select
+            isQuiet
+            label={texts.label}
+            value={filter.label}
+            all={texts.allLabels}
+            options={labels.data?.labels.map((label) => ({ value: label, name: label })) ?? []}
+            onChange={(label) => change({ label })}
+          />
+        )}
+        <Select
+          isQuiet
+          label={texts.archived}
+          value={filter.archived === true ? "true" : undefined}
+          all={texts.notArchived}
+          options={[{ value: "true", name: texts.archived }]}
+          onChange={(archived) => change({ archived: archived === undefined ? undefined : true })}
+        />
         {isNarrowed && (
           <button
             type="button"
             className="button button-quiet"
             onClick={() =>
-              change({ q: undefined, status: undefined, repository: undefined, automation: undefined, by: undefined })
+              change({
+                q: undefined,
+                status: undefined,
+                repository: undefined,
+                automation: undefined,
+                by: undefined,
+                label: undefined,
+                archived: undefined,
+              })
             }
           >
             <Icon name="close" />

@@ -6,7 +6,7 @@ import { ConfirmButton } from "../elements/dialog.tsx";
 import { client } from "../query.ts";
 import { useHomeTexts } from "../texts/home.ts";
 
-type Verb = "cancel" | "queue" | "delete";
+type Verb = "cancel" | "queue" | "archive" | "delete";
 
 /** What can be done with all that is selected at once; nothing is shown while nothing is. */
 export function SelectionBar({
@@ -52,6 +52,11 @@ export function SelectionBar({
       {retryable.length > 0 && (
         <button type="button" className="button" onClick={() => change.mutate({ verb: "queue", ids: retryable })}>
           {texts.retry}
+        </button>
+      )}
+      {deletable.length > 0 && (
+        <button type="button" className="button" onClick={() => change.mutate({ verb: "archive", ids: deletable })}>
+          {texts.archive}
         </button>
       )}
       {deletable.length > 0 && (

@@ -5,12 +5,13 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { client } from "../query.ts";
 import { isFlat, type SessionFilter } from "./filter.ts";
 import { withNewest, type Read } from "./newest-first.ts";
+import { useLiveSessions } from "./use-live-sessions.ts";
 
 const pageSize = 40;
 /** Of a group that is shown whole. */
 const groupSize = 100;
-/** How often what changes by itself is read again, in ms; and what seldom does. */
-const refresh = { work: 3_000, needs: 10_000 };
+/** Places in the queue change without a word: how often those who wait there are read again, in ms. */
+const queueMs = 5_000;
 
 /** The sessions as the page shows them. */
 export interface Sessions {
@@ -30,9 +31,10 @@ export interface Sessions {
 export function useSessions(filter: SessionFilter): Sessions {
   const flat = isFlat(filter);
   const rest = useNewestFirst(filter, flat);
-  const person = useGroup(filter, "person", { needs: "person" }, refresh.needs, !flat);
-  const review = useGroup(filter, "review", { needs: "review" }, refresh.needs, !flat);
-  const work = useGroup(filter, "work", { status: ["running", "queued"] }, refresh.work, !flat);
+  const person = useGroup(filter, "person", { attention: ["budget", "failure", "conflict"] }, !flat);
+  const review = useGroup(filter, "review", { attention: "review" }, !flat);
+  const work = useGroup(filter, "work", { status: ["running", "queued"] }, !flat);
+  useLiveSessions();
   const queries = useQueryClient();
   const groups = flat ? [rest.query] : [person, work, review, rest.query];
   // Each stands where it is most urgent.
@@ -53,24 +55,19 @@ export function useSessions(filter: SessionFilter): Sessions {
   };
 }
 
-function narrowed({ by, repository, automation }: SessionFilter): SessionPageOf {
-  return { requestedBy: by, repositoryId: repository, automationId: automation };
+function narrowed({ by, repository, automation, label, archived }: SessionFilter): SessionPageOf {
+  const wanted = archived === true ? "true" : "false";
+  return { requestedBy: by, repositoryId: repository, automationId: automation, label, archived: wanted };
 }
 
-function useGroup(
-  filter: SessionFilter,
-  name: string,
-  query: SessionPageOf,
-  refetchInterval: number,
-  enabled: boolean,
-): UseQueryResult<Read> {
+function useGroup(filter: SessionFilter, name: string, query: SessionPageOf, enabled: boolean): UseQueryResult<Read> {
   return useQuery({
     queryKey: ["sessions", name, narrowed(filter)],
     queryFn: async (): Promise<Read> => {
       const page = await client.session.list({ ...narrowed(filter), ...query, limit: groupSize });
       return { sessions: page.sessions, next: page.nextCursor };
     },
-    refetchInterval,
+    refetchInterval: ({ state }) => (state.data?.sessions.some(isInQueue) === true ? queueMs : false),
     enabled,
   });
 }
@@ -99,7 +96,8 @@ function useNewestFirst(filter: SessionFilter, flat: boolean) {
   const query = useQuery({
     queryKey,
     queryFn: async () => withNewest(queries.getQueryData<Read>(queryKey), await read(undefined)),
-    refetchInterval: refresh.work,
+    refetchInterval: ({ state }) =>
+      state.data?.sessions.slice(0, pageSize).some(isInQueue) === true ? queueMs : false,
   });
   const loadMore = (): void => {
     const next = query.data?.next ?? null;
@@ -117,4 +115,8 @@ function useNewestFirst(filter: SessionFilter, flat: boolean) {
       .finally(() => setLoadingMore(false));
   };
   return { query, isLoadingMore, loadMore };
+}
+
+function isInQueue({ queuePosition }: SessionDetail): boolean {
+  return queuePosition !== null;
 }

@@ -53,6 +53,7 @@ function Session({ session }: { session: SessionDetail }) {
   const onNews = useCallback(() => {
     void queries.invalidateQueries({ queryKey: ["session", id] });
     void queries.invalidateQueries({ queryKey: ["diff", id] });
+    void queries.invalidateQueries({ queryKey: ["messages", id] });
   }, [queries, id]);
   const live = useSessionView(id, !isFinal(status), onNews);
   const isWide = useMedia(wide);
@@ -78,7 +79,7 @@ function Session({ session }: { session: SessionDetail }) {
     ...(isWide ? [] : [{ keys: "m", does: texts.keys.conversation, run: () => show("conversation") }]),
     { keys: "u", does: texts.keys.back, run: () => void navigate({ to: "/" }) },
   ]);
-  const actions = <HeadActions session={session} view={live.view} />;
+  const actions = <HeadActions session={session} />;
   const conversation = (
     <Conversation session={session} live={live} actions={isWide ? null : actions} field={field} onSent={onNews} />
   );
@@ -95,7 +96,7 @@ function Session({ session }: { session: SessionDetail }) {
       </Tabs.Content>
     </Suspense>
   );
-  const title = <TitleLine session={session}>{isWide && <HeadActions session={session} view={live.view} />}</TitleLine>;
+  const title = <TitleLine session={session}>{isWide && <HeadActions session={session} />}</TitleLine>;
   const tabs = <TabList tabs={isWide ? ["changes", "progress", "answers"] : allTabs} />;
   const problem = (
     <div className="px-3 pt-3 empty:hidden md:px-4">

@@ -1,6 +1,9 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useRef, useState } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { isFinal } from "../../domain/sessions/status.ts";
+import { announce } from "../elements/announce.tsx";
 import { ErrorText, Loading } from "../elements/notice.tsx";
 import { SessionRow } from "../elements/session-row.tsx";
 import { useTitle } from "../elements/use-title.ts";
@@ -10,7 +13,7 @@ import { LongList, ShortList } from "../home/list.tsx";
 import { SelectionBar } from "../home/selection.tsx";
 import { useMovingFocus } from "../home/use-moving-focus.ts";
 import { useSessions, type Sessions } from "../home/use-sessions.ts";
-import { useMay } from "../query.ts";
+import { client, useMay } from "../query.ts";
 import { useShortcuts } from "../shell/shortcuts.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
@@ -176,11 +179,22 @@ function useListShortcuts({
 }): void {
   const { keys } = useHomeTexts();
   const navigate = useNavigate();
+  const queries = useQueryClient();
   const withCurrent = (then: (session: SessionDetail) => void) => (): void => {
     const session = shown.find(({ id }) => id === focus.current());
     if (session !== undefined) then(session);
   };
   const open = withCurrent(({ id }) => void navigate({ to: "/sessions/$id", params: { id } }));
+  const archive = withCurrent(({ id, status }) => {
+    if (!isFinal(status) && status !== "draft") return;
+    void client.session.archive(id).then(
+      () => {
+        announce(keys.archived);
+        return queries.invalidateQueries({ queryKey: ["sessions"] });
+      },
+      (error: Error) => announce(error.message),
+    );
+  });
   const openPullRequest = withCurrent(({ pullRequests: [first] }) => {
     if (first !== undefined) window.open(first.url, "_blank", "noopener,noreferrer");
   });
@@ -193,6 +207,7 @@ function useListShortcuts({
     ...(toggle === null
       ? []
       : [
+          { keys: "e", does: keys.archive, run: archive, ...steps },
           { keys: "x", does: keys.select, run: withCurrent(({ id }) => toggle(id)), ...steps },
           { keys: "Escape", does: keys.clear, run: clear, ...steps },
         ]),

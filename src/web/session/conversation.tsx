@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode, type RefObject } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
@@ -33,14 +33,14 @@ export function Conversation({
   onSent: () => void;
 }) {
   const texts = useSessionTexts();
-  const { id, status, summary, repositories, automationId, eventsRemovedThrough, queuedMessages } = session;
+  const { id, status, summary, repositories, automationId, eventsRemovedThrough } = session;
   const isActive = !isFinal(status) && status !== "draft";
   const { content, following, follow } = useTail(view.seq > 0);
   const maySteer = useMay("write");
   const [text, setText] = useMessageDraft(id);
   const queries = useQueryClient();
   const withdraw = useMutation({
-    mutationFn: ({ messageId }: { messageId: string; text: string }) => client.session.withdrawMessage(id, messageId),
+    mutationFn: ({ messageId }: { messageId: string; text: string }) => client.session.withdraw(id, messageId),
     onSuccess: (changed, { text: withdrawn }) => {
       queries.setQueryData(["session", id], changed);
       setText(text === "" ? withdrawn : `${withdrawn}\n\n${text}`);
@@ -48,6 +48,7 @@ export function Conversation({
     },
     onError: (refused) => announce(refused.message),
   });
+  const queued = useQueued(session);
   const isShortened = eventsRemovedThrough > 0;
   useShortcuts(texts.keys.group, [
     ...(maySteer ? [{ keys: "r", does: texts.keys.followUp, run: () => field.current?.focus() }] : []),
@@ -68,7 +69,7 @@ export function Conversation({
             isRunning={status === "running"}
             isShortened={isShortened}
             isAutomated={automationId !== null}
-            queued={queuedMessages}
+            queued={queued}
             onWithdraw={maySteer ? (messageId, withdrawn) => withdraw.mutate({ messageId, text: withdrawn }) : null}
           />
           {isShortened && view.items.length === 0 && summary !== null && <Markdown text={summary} />}
@@ -94,6 +95,19 @@ export function Conversation({
         </div>
       </div>
     </div>
+  );
+}
+
+/** Ids of follow-up messages that no turn has taken yet. */
+function useQueued({ id, status }: SessionDetail): readonly string[] {
+  const messages = useQuery({
+    queryKey: ["messages", id],
+    queryFn: () => client.session.messages(id, { limit: 100 }),
+    enabled: !isFinal(status) && status !== "draft",
+  });
+  // The first is what the session is for.
+  return (
+    messages.data?.messages.filter((sent) => sent.status === "pending" && sent.id !== id).map((sent) => sent.id) ?? []
   );
 }
 

@@ -14,6 +14,7 @@ import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
+import { fillRepositoryOrder } from "../../store/sessions/repository-order.ts";
 import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
@@ -57,6 +58,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     largestArrivals: () => boundArrivals(database, retention.jobsBytes, signal),
     receivedKeys: () => pruneReceivedKeys(database, signal),
+    repositoryOrder: () => fillRepositoryOrder(database, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
     // After the checkpoints, which refer to objects.
     ...(objects !== null && { objects: () => sweepObjects(database, objects, signal) }),

@@ -10,6 +10,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     createTask: { description: `Fix ${word}`, repositories: [`https://git.example.com/acme/${word}`] },
     sendMessage: { message: "And the tests" },
     sendMessages: { message: "And the documentation" },
+    changeLabels: { add: [`label ${word}`], remove: ["other"] },
     setSessionBudget: { budgetUsd: 5 },
     createAutomation: {
       name: word,

@@ -65,5 +65,11 @@ export function useSessionView(id: string, active: boolean, onNews: () => void):
 }
 
 function isNews({ type }: SessionEvent): boolean {
-  return type === "session.status" || type === "step.completed" || type.startsWith("pullRequest.");
+  return (
+    type === "session.status" ||
+    type === "step.completed" ||
+    type.startsWith("message.") ||
+    type === "agent.started" ||
+    type.startsWith("pullRequest.")
+  );
 }

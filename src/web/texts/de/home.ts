@@ -14,6 +14,10 @@ const german: HomeTexts = {
   askedBy: "Gefragt von",
   everybody: "Allen",
   me: "Mir",
+  label: "Label",
+  allLabels: "Jedes Label",
+  archived: "Archivierte",
+  notArchived: "Nicht archiviert",
   clear: "Filter entfernen",
   groups: {
     person: "Braucht dich",
@@ -33,6 +37,7 @@ const german: HomeTexts = {
   selection: {
     count: (count) => (count === 1 ? "1 ausgewählt" : `${count} ausgewählt`),
     cancel: "Abbrechen",
+    archive: "Archivieren",
     retry: "Noch einmal",
     delete: "Löschen",
     clear: "Auswahl aufheben",
@@ -50,6 +55,8 @@ const german: HomeTexts = {
     clear: "Alle abwählen",
     search: "Suchen",
     compose: "Sagen, was getan werden soll",
+    archive: "Archivieren",
+    archived: "Archiviert",
     pullRequest: "Ihren Pull-Request öffnen",
   },
   composer: {

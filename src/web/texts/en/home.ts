@@ -13,6 +13,10 @@ export const english = {
   askedBy: "Asked by",
   everybody: "Everybody",
   me: "Me",
+  label: "Label",
+  allLabels: "Every label",
+  archived: "Archived",
+  notArchived: "Not archived",
   clear: "Clear the filters",
   groups: {
     person: "Needs you",
@@ -32,6 +36,7 @@ export const english = {
   selection: {
     count: (count: number) => (count === 1 ? "1 selected" : `${count} selected`),
     cancel: "Cancel",
+    archive: "Archive",
     retry: "Retry",
     delete: "Delete",
     clear: "Clear",
@@ -49,6 +54,8 @@ export const english = {
     clear: "Deselect all",
     search: "Search",
     compose: "Say what should be done",
+    archive: "Archive it",
+    archived: "Archived",
     pullRequest: "Open its pull request",
   },
   composer: {
