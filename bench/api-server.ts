@@ -61,9 +61,10 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
-    remotes: {
-      branches: () => Promise.resolve({ names: [], defaultBranch: null }),
-      files: () => Promise.resolve({ branch: "main", paths: [] }),
+    choices: {
+      repositories: () => Promise.resolve({ repositories: [], complete: true, problems: [] }),
+      branches: () => Promise.resolve({ branches: [], complete: true }),
+      files: () => Promise.resolve({ paths: [], complete: true }),
     },
     accounts: {
       placeOf: () => Promise.resolve("there is no forge"),

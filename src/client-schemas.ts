@@ -36,12 +36,12 @@ export { organizationSchema } from "./domain/people/organization.ts";
 export { stateSchema } from "./domain/automations/state.ts";
 export { triggerSchema } from "./domain/automations/trigger.ts";
 export { userSchema } from "./domain/people/user.ts";
+export { offeredBranchesSchema, offeredFilesSchema, offeredRepositoriesSchema } from "./domain/repositories/choice.ts";
 export {
   connectionSchema,
   connectionWithSecretSchema,
   deletedConnectionSchema,
 } from "./domain/repositories/connection.ts";
-export { branchListSchema, fileListSchema } from "./domain/repositories/remote.ts";
 export { eventPageSchema, sessionEventSchema } from "./domain/sessions/event.ts";
 export { labelPageSchema } from "./domain/sessions/labels.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";

@@ -238,14 +238,14 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
     repository: {
       /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
       allow: (id: string, host: string) => call("egressSchema", `/repository/${id}/allow`, { host }),
-      branches: (id: string, page: { readonly q?: string; readonly limit?: number } = {}) =>
-        call("branchListSchema", `/repository/${id}/branch/list${query({ ...page })}`),
-      /** @param page.branch omitted: the branch that the repository is configured for, else its default one */
-      files: (
-        id: string,
-        page: { readonly q?: string; readonly limit?: number; readonly branch?: string | undefined } = {},
-      ) => call("fileListSchema", `/repository/${id}/file/list${query({ ...page })}`),
       list: (page: PageOf = {}) => call("repositoriesPage", `/repository/list${query({ ...page })}`),
+      /** Repositories that the organization's forges show, connected or not. */
+      search: (q: string) => call("offeredRepositoriesSchema", `/repository/search${query({ q })}`),
+      branches: (url: string, q = "") => call("offeredBranchesSchema", `/repository/branches${query({ url, q })}`),
+      files: (url: string, branch: string, q = "") =>
+        call("offeredFilesSchema", `/repository/files${query({ url, branch, q })}`),
+      trySetup: (id: string, body: { branch?: string } = {}) =>
+        call("sessionSchema", `/repository/${id}/try-setup`, body),
     },
     user: {
       list: (page: PageOf = {}) => call("usersPage", `/user/list${query({ ...page })}`),

@@ -98,7 +98,17 @@ type Shelf = readonly string[];
 
 /** What the folder of each forge may import, and what else this one may. */
 const forge = (...own: readonly string[]): Shelf =>
-  ["feedback.ts", "forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts", ...own].toSorted();
+  [
+    "browse.ts",
+    "feedback.ts",
+    "forge.ts",
+    "forks.ts",
+    "http.ts",
+    "pull-requests.ts",
+    "refusal.ts",
+    "serves.ts",
+    ...own,
+  ].toSorted();
 
 /**
  * The folders of each part that has some. Files that lie in the part itself may import all of them, so a row names such a
@@ -113,11 +123,11 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     http: [],
   },
   cli: {
-    sessions: ["repositories", "remote", "checkout", "terminal"],
+    sessions: ["remote", "checkout", "terminal"],
     automations: ["remote", "terminal"],
-    repositories: ["remote", "checkout", "terminal"],
+    repositories: ["sessions", "remote", "checkout", "terminal"],
     machine: ["terminal"],
-    remote: ["terminal"],
+    remote: ["checkout", "terminal"],
     checkout: ["terminal"],
     terminal: [],
   },

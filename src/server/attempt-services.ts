@@ -20,7 +20,7 @@ import type { AttemptServices } from "../worker/attempt/attempt.ts";
 import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
 import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 import { createSessionFolders } from "../worker/disk/session-folders.ts";
-import { createMirrors, type Mirrors } from "../worker/git/mirrors.ts";
+import { createMirrors } from "../worker/git/mirrors.ts";
 import { openSigner, type Signer } from "../worker/git/signer.ts";
 import { createTransport } from "../worker/git/transport.ts";
 import { serverSecrets } from "./server-secrets.ts";
@@ -61,13 +61,6 @@ export async function openConfiguredSigner({ signingKeyFile, data, ssh }: Config
   return openSigner(signingKeyFile, { folder: join(data, "signing"), agent: ssh.agent });
 }
 
-/** The mirrors of this machine, and how their remotes are reached. */
-export function createRepositoryMirrors({ data, allowLocalRepositories, fetch, outbound, ssh }: Config): Mirrors {
-  const authorities = outbound.authorities.length === 0 ? null : authoritiesFile(data);
-  const transport = createTransport(outbound, ssh, authorities);
-  return createMirrors({ dataDirectory: data, allowLocalRepositories, fetch, transport });
-}
-
 /** Everything that attempts need of this worker. */
 export function createAttemptServices(
   config: Config,
@@ -106,7 +99,16 @@ export function createAttemptServices(
       config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
       (folder) => sandbox.releaseOwner(folder),
     ),
-    mirrors: createRepositoryMirrors(config),
+    mirrors: createMirrors({
+      dataDirectory: config.data,
+      allowLocalRepositories: config.allowLocalRepositories,
+      fetch: config.fetch,
+      transport: createTransport(
+        config.outbound,
+        config.ssh,
+        config.outbound.authorities.length === 0 ? null : authoritiesFile(config.data),
+      ),
+    }),
     author: config.commitAuthor,
     committer: config.committer,
     signer: parts.signer ?? null,

@@ -6,6 +6,7 @@ import { hasFreeSpace } from "../database/free-space.ts";
 import { listWorkers } from "../store/queue/worker-nodes.ts";
 import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
+import { createForgeChoices } from "./browse-forges.ts";
 import { addressFile } from "./data-folder.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { forgeAccounts } from "./forge-accounts.ts";
@@ -13,7 +14,6 @@ import { forgeConnections, settleKeys } from "./forge-connections.ts";
 import { listenError } from "./listen-error.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
-import { repositoryRemotes } from "./repository-remotes.ts";
 import { createSignInMethods } from "./sign-in-methods.ts";
 import { recordingsDirectory } from "./open-stores.ts";
 
@@ -35,8 +35,6 @@ export async function startApiNode(
   const connections = forgeConnections(dependencies);
   const settled = await settleKeys(dependencies);
   if (settled > 0) logger.info({ repositories: settled }, "merged repositories whose addresses name the same one");
-  const remotes = repositoryRemotes(dependencies);
-  shutdown.add(remotes.stop);
   const app = await createApp({
     database,
     inserts: createBatchedInserts(database),
@@ -68,8 +66,8 @@ export async function startApiNode(
     integrationOf: async (url, organizationId) => (await forges.of(organizationId)).integrationOf(url),
     repositoryKeyOf: async (address, organizationId) => (await forges.of(organizationId)).keyOf(address),
     connections,
+    choices: createForgeChoices({ forges }),
     accounts: forgeAccounts(dependencies),
-    remotes,
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),
     ready: dependencies.ready,

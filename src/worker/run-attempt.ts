@@ -108,6 +108,7 @@ async function runSteps(attempt: Attempt, services: AttemptServices, safePoints:
     const workspace = await step("prepare", () => prepareWorkspace(attempt, services));
     const { clones, missingSetups, checkpoint } = workspace;
     if (missingSetups.length > 0) await step("setup", () => setUp(attempt, services, missingSetups));
+    if (attempt.session.setupTrial === true) return trialWords(workspace.environments.length, missingSetups.length);
     const origin =
       checkpoint === null
         ? workspace.origin
@@ -129,6 +130,15 @@ async function runSteps(attempt: Attempt, services: AttemptServices, safePoints:
   } finally {
     await checkpointer.stop();
   }
+}
+
+/** The summary of a trial whose setups ran. @param made how many ran, of so many repositories */
+function trialWords(repositories: number, made: number): string {
+  if (made === 0)
+    return "There is no setup to run: the repository's environment has no script, and its files name none.";
+  return made === repositories
+    ? "The setup works."
+    : `${made} of ${repositories} repositories have a setup, which works.`;
 }
 
 /**

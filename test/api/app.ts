@@ -5,6 +5,7 @@ import { createForges } from "../../src/forges/forges.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { bootstrap } from "../../src/store/people/organizations.ts";
+import { createForgeChoices } from "../../src/server/browse-forges.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
 import { createBatchedInserts } from "../../src/store/sessions/batched-inserts.ts";
@@ -61,6 +62,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     reasoningLevels: ["low", "medium", "high"],
     isDefault: true,
   };
+  const ownForges = { ...createForges([]), secrets: () => [] };
   const apps: TestApp["app"][] = [];
   const templates = createTemplates();
   const settings: Parameters<typeof createApp>[0] = {
@@ -79,6 +81,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     maxRunningPerOrganization: 20,
     queueLimit: 1_000_000,
     hasRoom: () => Promise.resolve(true),
+    choices: createForgeChoices({ forges: { of: () => Promise.resolve(ownForges) } }),
     hosts: [],
     trustedProxies: [],
     signInDays: 30,
@@ -92,10 +95,6 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
       changed: () => Promise.resolve(),
       appManifest: () => ({}),
       convertAppManifest: () => Promise.reject(new Error("there is no GitHub")),
-    },
-    remotes: {
-      branches: () => Promise.resolve({ names: ["dev", "main"], defaultBranch: "main" }),
-      files: (_url, _organization, branch) => Promise.resolve({ branch: branch ?? "main", paths: ["README.md"] }),
     },
     accounts: {
       placeOf: (_, webUrl) => Promise.resolve({ kind: "gitea", webUrl, apiUrl: `${webUrl}/api/v1` }),

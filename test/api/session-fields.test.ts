@@ -43,24 +43,3 @@ test("a session is created with a budget, of which only an admin may set more th
   expect(await budgetOf(await create(9))).toBe(9);
   expect((await create(-1)).status).toBe(400);
 });
-
-test("branches and files of a repository are listed, the likeliest first, and only of one that may be used", async () => {
-  const branches = await api.get(`/repository/${shop}/branch/list`);
-  expect(branches.body).toEqual({
-    branches: [
-      { name: "main", isDefault: true },
-      { name: "dev", isDefault: false },
-    ],
-    nextCursor: null,
-  });
-  expect((await api.get(`/repository/${shop}/branch/list?q=DE`)).body.branches).toHaveLength(1);
-  expect((await api.get(`/repository/${shop}/file/list?q=read&branch=dev`)).body).toEqual({
-    branch: "dev",
-    files: [{ path: "README.md" }],
-    nextCursor: null,
-  });
-  expect((await api.get(`/repository/${shop}/file/list?branch=a..b`)).status).toBe(400);
-  await api.post("/organization/update", { repositories: ["git.example/other/*"] });
-  expect((await api.get(`/repository/${shop}/file/list`)).status).toBe(400);
-  expect((await api.get(`/repository/${shop}/branch/list`)).status).toBe(400);
-});

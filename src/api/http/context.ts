@@ -12,6 +12,7 @@ import type { Account } from "../../domain/people/account.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
 import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
+import type { OfferedBranches, OfferedFiles, OfferedRepositories } from "../../domain/repositories/choice.ts";
 import type { Repository, RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
@@ -48,25 +49,6 @@ export interface ForgeConnections {
   changed(organizationId: string): Promise<void>;
 }
 
-/** What repositories' remotes have that only the server can ask them for: it has the forges' credentials, and git. */
-export interface RepositoryRemotes {
-  /** @throws SessionError repository_* */
-  branches(
-    url: string,
-    organizationId: string,
-  ): Promise<{ readonly names: readonly string[]; readonly defaultBranch: string | null }>;
-  /**
-   * The paths of a branch's files, as they were at most a minute ago.
-   * @param branch null: the remote's default one
-   * @throws SessionError repository_*, target_branch_not_found, resources_exhausted
-   */
-  files(
-    url: string,
-    organizationId: string,
-    branch: string | null,
-  ): Promise<{ readonly branch: string; readonly paths: readonly string[] }>;
-}
-
 /** Where an account at a forge is, and where its credential goes. */
 export type AccountPlace = Pick<Account, "kind" | "webUrl" | "apiUrl">;
 
@@ -79,6 +61,20 @@ export interface ForgeAccounts {
     place: AccountPlace,
     credential: { readonly token: string; readonly username?: string | undefined } | Error,
   ): Promise<ConnectionCheck>;
+}
+
+/** What people choose from while they write a session, which the server answers: it has the forges. */
+export interface ForgeChoices {
+  /** Repositories of the organization's forges whose names have the query. */
+  repositories(organizationId: string, query: string): Promise<OfferedRepositories>;
+  /** @throws NotFoundError, InvalidInputError, UnavailableError as the forge refuses */
+  branches(organizationId: string, address: RepositoryAddress, query: string): Promise<OfferedBranches>;
+  /** @throws NotFoundError, InvalidInputError, UnavailableError as the forge refuses */
+  files(
+    organizationId: string,
+    address: RepositoryAddress,
+    wanted: { readonly branch: string; readonly query: string },
+  ): Promise<OfferedFiles>;
 }
 
 /** The dependencies of all operations. They are passed in, so that no operation uses globals. */
@@ -101,7 +97,8 @@ export interface ApiOptions {
   readonly connections: ForgeConnections;
   /** What people's own accounts at forges need that only the server can do. */
   readonly accounts: ForgeAccounts;
-  readonly remotes: RepositoryRemotes;
+  /** What people choose from, as the forges show it. */
+  readonly choices: ForgeChoices;
   readonly allowLocalRepositories: boolean;
   /** The word that calls Offstage in comments, without `@`. */
   readonly mention: string;

@@ -4,7 +4,7 @@ import type { Client, SessionPageOf } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { sessionStatuses, type SessionStatus } from "../../domain/sessions/status.ts";
-import { findRepository } from "../repositories/repositories.ts";
+import { findRepository } from "../remote/repository-id.ts";
 import { collect } from "../terminal/collect.ts";
 import { isUnreachable, onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";

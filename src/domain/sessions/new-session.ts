@@ -16,6 +16,8 @@ export interface NewSession {
   /** Whether no pull request is opened until the work on all repositories is pushed. */
   readonly pullRequestsTogether: boolean;
   readonly labels: readonly string[];
+  /** Whether it only runs the setups of its repositories. */
+  readonly setupTrial: boolean;
   readonly automationId: string | null;
   readonly jobId: string | null;
   /** Its place among the sessions of its job, from 0. */
@@ -53,6 +55,8 @@ export interface SessionRequest {
   readonly repositories: readonly { readonly id: string; readonly name: string }[];
   /** Default: false. */
   readonly pullRequestsTogether?: boolean | null | undefined;
+  /** Default: false. */
+  readonly setupTrial?: boolean | undefined;
   /** Default: none. */
   readonly labels?: readonly string[] | undefined;
   readonly priority?: number | undefined;
@@ -92,6 +96,7 @@ export function newSession(request: SessionRequest): NewSession {
     repositories: withDirectories(request.repositories),
     pullRequestsTogether: request.pullRequestsTogether ?? false,
     labels: request.labels ?? [],
+    setupTrial: request.setupTrial ?? false,
     automationId: request.automationId ?? null,
     jobId: request.jobId ?? null,
     jobPart: request.jobPart ?? 0,

@@ -121,6 +121,10 @@ export const sessionDetailSchema = sessionSchema.extend({
     .nullable()
     .default(null)
     .meta({ description: "How its pull requests are opened." }),
+  setupTrial: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Whether it only runs the setups of its repositories: no agent, no pull request." }),
   labels: z.array(z.string()).default([]).meta({ description: "In the order of their letters." }),
   archivedAt: z.iso.datetime().nullable().default(null).meta({ description: "null: it is in the usual list." }),
   attention: z.array(attentionSchema).default([]).meta({ description: "Why it needs a person; empty: it does not." }),

@@ -1,3 +1,4 @@
+import { browseAzure } from "./browse.ts";
 import { cutAtWord } from "../../domain/fields/text.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
@@ -64,6 +65,7 @@ export function createAzure(settings: AzureSettings): Forge {
     // Its refs/pull/<number>/merge has a merge that it made, and none if that collides.
     pullRequestRef: null,
     feedback: createAzureFeedback(api, settings, call),
+    browse: browseAzure(api),
     serves: (address) => servesAddress(webUrl, address, true),
     credentials: () => Promise.resolve(token === undefined ? null : { username: "offstage", password: token }),
     ...createPullRequestCalls({

@@ -4,6 +4,8 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings, RepositoryCall } from "../forge.ts";
+import { whileChoosing, type Ask } from "../browse.ts";
+import { browseGitHub } from "./browse.ts";
 import { createGitHubFeedback } from "./feedback.ts";
 import { gitHubApprovals } from "./approvals.ts";
 import { graphqlUrlOf, resolveReviewThread } from "./review-threads.ts";
@@ -43,6 +45,8 @@ interface Installation {
 /** An installation's token is valid for an hour; it is renewed this long before its end. */
 const renewBeforeMs = 10 * 60_000;
 const apiVersion = "2022-11-28";
+/** Installations of an App whose repositories are listed. */
+const installationsAtMost = 20;
 /** Pages of 100 pull requests of one branch and target that are read. */
 const pageLimit = 10;
 
@@ -61,15 +65,23 @@ export function createGitHub(settings: GitHubSettings): Forge {
     return (await installationOf(address, settings.app, signal)).token;
   }
 
-  async function installationOf(
+  const installationOf = (
     address: RepositoryAddress,
     app: { id: string; privateKey: string },
     signal: AbortSignal,
-  ): Promise<Installation> {
-    const owner = ownerOf(address);
+  ): Promise<Installation> => keptToken(ownerOf(address), () => makeInstallationToken(address, app, signal));
+
+  const installationToken = (
+    owner: string,
+    app: { id: string; privateKey: string },
+    id: number,
+    signal: AbortSignal,
+  ): Promise<Installation> => keptToken(owner, () => makeToken(app, id, signal));
+
+  async function keptToken(owner: string, make: () => Promise<Installation>): Promise<Installation> {
     const known = installations.get(owner);
     if (known !== undefined && Date.now() < known.renewAt) return known;
-    const fresh = await makeInstallationToken(address, app, signal);
+    const fresh = await make();
     installations.set(owner, fresh);
     return fresh;
   }
@@ -79,11 +91,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     app: { id: string; privateKey: string },
     signal: AbortSignal,
   ): Promise<Installation> {
-    const headers = {
-      Authorization: `Bearer ${appToken(app)}`,
-      Accept: "application/vnd.github+json",
-      "X-GitHub-Api-Version": apiVersion,
-    };
+    const headers = asking(appToken(app));
     const installation = await callForge(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}/installation`, {
       method: "GET",
       headers,
@@ -91,9 +99,17 @@ export function createGitHub(settings: GitHubSettings): Forge {
     });
     if (installation.status !== 200) throw refusedBy(host, installation);
     const { id } = installation.body as { id: number };
+    return makeToken(app, id, signal);
+  }
+
+  async function makeToken(
+    app: { id: string; privateKey: string },
+    id: number,
+    signal: AbortSignal,
+  ): Promise<Installation> {
     const made = await callForge(`${settings.apiUrl}/app/installations/${id}/access_tokens`, {
       method: "POST",
-      headers,
+      headers: asking(appToken(app)),
       body: {},
       signal,
     });
@@ -106,16 +122,44 @@ export function createGitHub(settings: GitHubSettings): Forge {
     return { token: given.token, renewAt, permissions: given.permissions ?? {} };
   }
 
+  const asking = (secret: string | null): Record<string, string> => ({
+    Accept: "application/vnd.github+json",
+    "X-GitHub-Api-Version": apiVersion,
+    ...(secret !== null && { Authorization: `Bearer ${secret}` }),
+  });
+
+  /** Asks once, for people who choose. */
+  const askOnce = (path: string, secret: string | null, signal: AbortSignal): Promise<ForgeAnswer> =>
+    callForge(`${settings.apiUrl}${path}`, { method: "GET", headers: asking(secret), signal, ...whileChoosing });
+
+  /** The lists of what the credential sees: a user's, or that of each installation of the App. */
+  async function repositoryLists(signal: AbortSignal): Promise<Ask[]> {
+    const { app } = settings;
+    if (app === undefined) {
+      const own = "/user/repos?affiliation=owner,collaborator,organization_member&sort=pushed&";
+      return [(query, asked) => askOnce(own + query, settings.token ?? null, asked)];
+    }
+    const answer = await askOnce(`/app/installations?per_page=${installationsAtMost}`, appToken(app), signal);
+    if (answer.status !== 200) throw refusedBy(host, answer);
+    const all = answer.body as { id: number; account: { login: string } | null }[];
+    return all.flatMap(({ id, account }) =>
+      account === null
+        ? []
+        : [
+            async (query, asked) => {
+              const secret = await installationToken(account.login, app, id, asked);
+              return askOnce(`/installation/repositories?${query}`, secret.token, asked);
+            },
+          ],
+    );
+  }
+
   const call: RepositoryCall = async (address, method, path, signal, options = {}): Promise<ForgeAnswer> => {
     const secret = await token(address, signal);
     const answer = await callForge(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`, {
       method,
       signal,
-      headers: {
-        Accept: "application/vnd.github+json",
-        "X-GitHub-Api-Version": apiVersion,
-        ...(secret !== null && { Authorization: `Bearer ${secret}` }),
-      },
+      headers: asking(secret),
       ...options,
     });
     // An App's token has the permissions of its creation: permissions granted later need a new one.
@@ -180,6 +224,11 @@ export function createGitHub(settings: GitHubSettings): Forge {
           thread,
           signal,
         ),
+    }),
+    browse: browseGitHub(host, {
+      ask: (path, signal) => askOnce(path, settings.token ?? null, signal),
+      call: (address, method, path, signal) => call(address, method, path, signal, whileChoosing),
+      lists: repositoryLists,
     }),
     issuedTokens: () => [...issued.keys()],
     serves: (address) => servesAddress(settings.webUrl, address),

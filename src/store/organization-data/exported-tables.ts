@@ -365,6 +365,7 @@ export const sessionTable: ExportedTable = {
     "job_id",
     "job_part",
     "pull_requests_together",
+    "setup_trial",
     "payload",
     "created_by",
     "requested_by",

@@ -35,6 +35,7 @@ export interface SessionRow {
   retry: SessionDetail["retry"];
   pull_request: SessionDetail["pullRequest"];
   labels: string[];
+  setup_trial: boolean;
   archived_at: Date | null;
   attention: SessionDetail["attention"];
   events_removed_through: string;
@@ -68,7 +69,7 @@ export const sessionColumns = `
   session.waiting, session.events_removed_through, session.pull_request, session.pull_requests_together,
   case when session.retry_at is not null then jsonb_build_object('at', ${isoTime("session.retry_at")},
     'reason', session.retry -> 'reason', 'code', session.retry -> 'code', 'attempt', session.retry -> 'attempt') end as retry,
-  session.created_at, session.updated_at, session.archived_at,
+  session.created_at, session.updated_at, session.archived_at, session.setup_trial,
   array(select label from session_label where session_id = session.id order by label collate "C") as labels,
   ${attentionOf("session")} as attention,
   case when session.status = 'queued' and session.retry_at is null then (
@@ -126,6 +127,7 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     retry: row.retry,
     pullRequest: row.pull_request,
     labels: row.labels,
+    setupTrial: row.setup_trial,
     archivedAt: row.archived_at?.toISOString() ?? null,
     attention: row.attention,
     eventsRemovedThrough: Number(row.events_removed_through),

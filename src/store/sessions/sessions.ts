@@ -149,6 +149,7 @@ export async function addMessageIn(
   const session = await lockSession(transaction, organizationId, id);
   const sent = await transaction.query("select 1 from message where id = $1 and session_id = $2", [messageId, id]);
   if (sent.rowCount === 1) return;
+  if (session.isSetupTrial) throw new ConflictError(`session ${id} is a trial of a setup, which has no agent`);
   if (session.cancelRequested) {
     throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
   }

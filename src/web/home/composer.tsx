@@ -7,8 +7,9 @@ import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import { useDraft, type Draft } from "./draft.ts";
-import { AgentPicker, BranchPicker, RepositoryPicker } from "./pickers.tsx";
+import { AgentPicker, BranchPicker } from "./pickers.tsx";
 import { PromptField } from "./prompt-field.tsx";
+import { RepositoryPicker } from "./repository-picker.tsx";
 
 /** Starts a session from a sentence. What was written stays in this browser until then. */
 export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | null> }) {

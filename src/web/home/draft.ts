@@ -5,7 +5,13 @@ import { readStored, writeStored } from "../stored.ts";
 export interface Draft {
   readonly prompt: string;
   /** A connected repository by its id, or one by its URL; null: none. */
-  readonly repository: { readonly id: string | null; readonly name: string; readonly url: string } | null;
+  readonly repository: {
+    readonly id: string | null;
+    readonly name: string;
+    readonly url: string;
+    /** The branch that it is configured for. */
+    readonly branch: string | null;
+  } | null;
   /** Null: the default one. */
   readonly branch: string | null;
   /** `<provider>:<model>`; null: the default one. */

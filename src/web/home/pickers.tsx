@@ -5,6 +5,7 @@ import { client } from "../query.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import type { Draft } from "./draft.ts";
+import { useDefaultBranch } from "./offered.ts";
 
 const staleTime = 60_000;
 /** Key of what stands for none, or for the default. */
@@ -12,65 +13,6 @@ const none = "";
 
 function hasWords(name: string, words: string): boolean {
   return name.toLowerCase().includes(words.trim().toLowerCase());
-}
-
-/** Chooses one of the organization's repositories, or another one by its URL. */
-export function RepositoryPicker({
-  repository,
-  onChange,
-}: {
-  repository: Draft["repository"];
-  onChange: (repository: Draft["repository"]) => void;
-}) {
-  const texts = useHomeTexts().composer;
-  const { loading } = useElementTexts();
-  const [words, setWords] = useState("");
-  const known = useQuery({
-    queryKey: ["repositories"],
-    queryFn: () => client.repository.list({ limit: 100 }),
-    staleTime,
-  });
-  const all = known.data?.codeRepositories ?? [];
-  const url = words.trim();
-  const isUrl = /^(?:https?|ssh):\/\/\S+$|^\S+@[\w.-]+:\S+$/u.test(url) && !all.some((one) => one.url === url);
-  const options: PickerOption[] = [
-    ...(isUrl ? [{ key: url, name: texts.takeUrl(url) }] : []),
-    ...(words === "" ? [{ key: none, name: texts.noRepository }] : []),
-    ...all
-      .filter(({ name, url: itsUrl }) => hasWords(`${name} ${itsUrl}`, words))
-      .map(({ url: itsUrl, name, integration }) => ({
-        key: itsUrl,
-        name,
-        ...(integration !== undefined && { about: integration.name }),
-      })),
-  ];
-  return (
-    <Picker
-      label={texts.repository}
-      icon="repositories"
-      value={repository?.name ?? texts.noRepository}
-      placeholder={texts.findRepository}
-      words={words}
-      onWords={setWords}
-      options={options}
-      chosen={repository?.url ?? none}
-      onChoose={(key) => {
-        const one = all.find((found) => found.url === key);
-        if (key === none) onChange(null);
-        else onChange({ id: one?.id ?? null, name: one?.name ?? shortName(key), url: key });
-      }}
-      {...(known.data === undefined && { note: known.error?.message ?? loading })}
-    />
-  );
-}
-
-/** The last two parts of an address. */
-function shortName(url: string): string {
-  return url
-    .replace(/(?:\.git)?\/*$/u, "")
-    .split(/[/:]/u)
-    .slice(-2)
-    .join("/");
 }
 
 /** Chooses the branch that the pull request is to go to, among those that the forge has now. */
@@ -87,30 +29,28 @@ export function BranchPicker({
   const { loading } = useElementTexts();
   const [words, setWords] = useState("");
   const asked = useDeferredValue(words.trim());
-  const { id } = repository;
+  const { url } = repository;
   const found = useQuery({
-    queryKey: ["branches", id, asked],
-    queryFn: () => client.repository.branches(id ?? "", { q: asked, limit: 50 }),
-    enabled: id !== null,
+    queryKey: ["branches", url, asked],
+    queryFn: () => client.repository.branches(url, asked),
     staleTime,
     placeholderData: keepPreviousData,
     retry: false,
   });
+  const usual = useDefaultBranch(repository, true);
   const names = found.data?.branches ?? [];
   const written = words.trim();
   const options: PickerOption[] = [
     ...(written === "" ? [{ key: none, name: texts.defaultBranch }] : []),
-    ...names.map(({ name, isDefault }) => ({ key: name, name, ...(isDefault && { about: texts.isDefault }) })),
+    ...names.map((name) => ({ key: name, name, ...(name === usual && { about: texts.isDefault }) })),
     // What the forge does not list, or can't be asked for, can be written.
-    ...(written === "" || names.some(({ name }) => name === written)
-      ? []
-      : [{ key: written, name: texts.takeUrl(written) }]),
+    ...(written === "" || names.includes(written) ? [] : [{ key: written, name: texts.takeUrl(written) }]),
   ];
   return (
     <Picker
       label={texts.branch}
       icon="branch"
-      value={branch ?? texts.defaultBranch}
+      value={branch ?? usual ?? texts.defaultBranch}
       placeholder={texts.findBranch}
       words={words}
       onWords={setWords}

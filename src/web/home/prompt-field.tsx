@@ -6,6 +6,10 @@ import { client } from "../query.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import type { Draft } from "./draft.ts";
+import { useDefaultBranch } from "./offered.ts";
+
+/** Most files that are offered at once. */
+const mostShown = 12;
 
 /** A file that is being named: what was written of it, and where in the text it stands. */
 interface Mention {
@@ -39,23 +43,20 @@ export function PromptField({
   const [mention, setMention] = useState<Mention | null>(null);
   /** Where the cursor is to stand, behind what was just inserted. */
   const [inserted, setInserted] = useState<number | null>(null);
-  const repositoryId = draft.repository?.id ?? null;
+  const url = draft.repository?.url ?? null;
+  const usual = useDefaultBranch(draft.repository, mention !== null);
+  const branch = draft.branch ?? usual;
   const files = useQuery({
-    queryKey: ["files", repositoryId, draft.branch, mention?.words],
-    queryFn: () =>
-      client.repository.files(repositoryId ?? "", {
-        q: mention?.words ?? "",
-        limit: 12,
-        ...(draft.branch !== null && { branch: draft.branch }),
-      }),
-    enabled: mention !== null && repositoryId !== null,
+    queryKey: ["files", url, branch, mention?.words],
+    queryFn: () => client.repository.files(url ?? "", branch ?? "", mention?.words),
+    enabled: mention !== null && url !== null && typeof branch === "string",
     placeholderData: keepPreviousData,
     staleTime: 60_000,
     retry: false,
   });
-  const found = mention === null || repositoryId === null ? [] : (files.data?.files ?? []);
+  const found = mention === null || url === null ? [] : (files.data?.paths.slice(0, mostShown) ?? []);
   const choose = (index: number): void => {
-    const path = found[index]?.path;
+    const path = found[index];
     const element = field.current;
     if (path === undefined || element === null || mention === null) return;
     const after = draft.prompt.slice(mention.from + mention.words.length);
@@ -110,7 +111,7 @@ export function PromptField({
       {isOpen && (
         <div className="popover absolute inset-x-2 top-full z-20 mt-1 max-w-xl p-1">
           <div {...options.list} aria-label={texts.files} className="max-h-64 overflow-y-auto">
-            {found.map(({ path }, index) => (
+            {found.map((path, index) => (
               <div
                 key={path}
                 {...options.option(index)}
@@ -122,10 +123,10 @@ export function PromptField({
             ))}
           </div>
           <FilesNote
-            repositoryId={repositoryId}
+            lacks={url === null ? "repository" : branch === null ? "branch" : null}
             isEmpty={found.length === 0}
             error={files.error}
-            isLoading={files.isLoading}
+            isLoading={branch === undefined || files.isLoading}
           />
         </div>
       )}
@@ -134,22 +135,23 @@ export function PromptField({
 }
 
 function FilesNote({
-  repositoryId,
+  lacks,
   isEmpty,
   error,
   isLoading,
 }: {
-  repositoryId: string | null;
+  /** What must be known before files can be listed. */
+  lacks: "repository" | "branch" | null;
   isEmpty: boolean;
   error: Error | null;
   isLoading: boolean;
 }) {
   const texts = useHomeTexts().composer;
   const { loading } = useElementTexts();
-  if (repositoryId !== null && !isEmpty) return null;
+  if (lacks === null && !isEmpty) return null;
   const words =
-    repositoryId === null
-      ? texts.chooseRepository
+    lacks !== null
+      ? texts.choose[lacks]
       : error !== null
         ? texts.filesFailed(error.message)
         : isLoading

@@ -122,7 +122,7 @@ export async function fetchCommit(
 }
 
 /** A forge that lags, or somebody who rewrites the branch at this moment. */
-export function replaced({ url }: Pick<Mirror, "url">, branch: string): SessionError {
+function replaced({ url }: Mirror, branch: string): SessionError {
   return new SessionError({
     code: "repository_unreachable",
     reason: `The branch ${branch} of ${url} was replaced while it was fetched.`,

@@ -33,8 +33,6 @@ export interface Fetch {
   readonly limits: FetchLimits;
   /** Options with the remote's credentials and pinned address. */
   readonly options: GitOptions;
-  /** Whether only the folders of the newest commit are wanted, without history and contents; false if omitted. */
-  readonly onlyTrees?: boolean;
 }
 
 /**
@@ -42,7 +40,7 @@ export interface Fetch {
  * go into a separate folder first: a stopped fetch leaves nothing behind, and no process sees half of one.
  * @throws SessionError resources_exhausted, repository_*
  */
-export async function fetchObjects({ mirror, url, ref, limits, options, onlyTrees = false }: Fetch): Promise<void> {
+export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch): Promise<void> {
   const folder = join(mirror, `${fetchPrefix}${randomBytes(8).toString("hex")}`);
   const tooMuch = new AbortController();
   const watch = watchUsage({
@@ -55,13 +53,12 @@ export async function fetchObjects({ mirror, url, ref, limits, options, onlyTree
     await mkdir(join(folder, "pack"), { recursive: true });
     // Always one pack: what is small as a pack may be huge as loose objects.
     const into = ["-c", "fetch.unpackLimit=1", "fetch", "--no-tags", "--progress", "--no-write-fetch-head"];
-    const less = onlyTrees ? ["--depth=1", "--filter=blob:none"] : [];
     const { code, stderr } = await withinMs(
       limits.ms,
       { ...options, signal: AbortSignal.any([options.signal, tooMuch.signal]) },
       () => tooSlow(url, "fetch from", limits.ms),
       (bounded) =>
-        git([...into, ...less, url, ...[ref].flat()], {
+        git([...into, url, ...[ref].flat()], {
           ...bounded,
           newObjects: folder,
           fileBytes: limits.bytes,

@@ -26,6 +26,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     triggerAgent: { x: 1 },
     createRepository: { url: `https://git.example.com/new/${word}`, branch: "main", description: "a repository" },
     updateRepository: { name: word, branch: "dev", description: null },
+    trySetup: { branch: "main" },
     setEgress: { egress: ["api.example.com", "*.example.org"] },
     allowEgress: { host: "files.example.com" },
     updateEnvironment: { setupScript: "npm ci", variables: { CI: "true" } },
