@@ -26,7 +26,11 @@ interface Scene {
 }
 
 function scenesOf(filled: Filled): Scene[] {
-  const session = (name: string, id: string, rest: Partial<Scene> = {}): Scene => ({ name, path: `/sessions/${id}`, ...rest });
+  const session = (name: string, id: string, rest: Partial<Scene> = {}): Scene => ({
+    name,
+    path: `/sessions/${id}`,
+    ...rest,
+  });
   return [
     { name: "sessions", path: "/" },
     { name: "sessions-filtered", path: "/?status=failed" },

@@ -41,16 +41,6 @@ export async function createRepository(
   return row;
 }
 
-/**
- * Reads a connected repository.
- * @throws NotFoundError
- */
-export async function getRepository(database: Database, organizationId: string, id: string): Promise<RepositoryRecord> {
-  const [repository] = await findRepositories(database, organizationId, [id]);
-  if (repository === undefined) throw new NotFoundError(`repository ${id} was not found`);
-  return repository;
-}
-
 /** The connected repository of a normalized address; null if there is none. */
 export async function findRepositoryByKey(
   database: Database,
