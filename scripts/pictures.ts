@@ -42,6 +42,8 @@ function scenesOf(filled: Filled): Scene[] {
     session("session-failed", filled.failed),
     session("session-waiting", filled.waiting),
     session("session-long", filled.long),
+    session("session-progress", filled.running, { path: `/sessions/${filled.running}?tab=progress` }),
+    session("session-german", filled.running, { prepare: german }),
     session("session-changes", filled.completed, { path: `/sessions/${filled.completed}?tab=changes` }),
     session("session-500-files", filled.large, { path: `/sessions/${filled.large}?tab=changes` }),
     { name: "automations", path: "/automations" },
@@ -50,6 +52,13 @@ function scenesOf(filled: Filled): Scene[] {
     { name: "sign-in", path: "/sign-in" },
     { name: "missing", path: "/sessions/00000000-0000-4000-8000-000000000000" },
   ];
+}
+
+async function german(page: Page): Promise<void> {
+  await page.evaluate("localStorage.setItem('offstage.language', 'de')");
+  await page.reload();
+  await page.locator("html[lang=de]").waitFor();
+  await page.evaluate("localStorage.removeItem('offstage.language')");
 }
 
 async function take(browser: Browser, baseURL: string, scenes: readonly Scene[]): Promise<void> {

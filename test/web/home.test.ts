@@ -53,11 +53,13 @@ test("what needs somebody stands first with the reason, then what is at work wit
 
 test("the list is narrowed by repository and automation, which the address keeps", async () => {
   const page = await home();
-  await page.getByLabel("Repository", { exact: true }).selectOption("acme/documentation-of-everything-we-ever-built");
+  await page
+    .getByRole("combobox", { name: "Repository" })
+    .selectOption("acme/documentation-of-everything-we-ever-built");
   await page.waitForURL(/repository=/u);
   await expect.poll(() => page.locator("[data-session]").count()).toBe(2);
-  await page.getByLabel("Repository", { exact: true }).selectOption("Every repository");
-  await page.getByLabel("Automation").selectOption("nightly-dependencies");
+  await page.getByRole("combobox", { name: "Repository" }).selectOption("Every repository");
+  await page.getByRole("combobox", { name: "Automation" }).selectOption("nightly-dependencies");
   await expect.poll(() => page.locator("[data-session]").count()).toBe(2);
   await page.reload();
   await expect.poll(() => page.locator("[data-session]").count()).toBe(2);

@@ -111,7 +111,7 @@ test("five hundred changed files are a list of folded ones, of which those that 
   expect(await accessibilityProblems(page)).toEqual([]);
 });
 
-test("a thousand sessions are a list of few nodes, which reading again does not touch", async () => {
+test("a thousand sessions are a list of few nodes, of which what changes is drawn anew", async () => {
   const { pool } = site.offstage.database;
   await pool.query(
     `insert into session (id, organization_id, title, description, status, branch_name, created_at, finished_at)
@@ -133,13 +133,13 @@ test("a thousand sessions are a list of few nodes, which reading again does not 
   await page.evaluate("scrollTo(0, 0)");
   await page.getByRole("link", { name: "Session 1", exact: true }).waitFor();
   expect(await nodes(page)).toBeLessThan(2_500);
-  const changes = await countChanges(page, "ul[aria-label=Sessions]");
   const drawn = await countDrawn(page);
-  let readings = 0;
-  page.on("response", (response) => void (readings += response.url().includes("/session/list?") ? 1 : 0));
-  await expect.poll(() => readings).toBeGreaterThan(4);
-  expect(await changes()).toBe(0);
-  expect(await drawn()).toBe(0);
+  const { sessions } = await site.client.session.search("Session 2", { limit: 100 });
+  const { id } = sessions.find(({ title }) => title === "Session 2") ?? { id: "" };
+  // The list is read again, since a label may move it.
+  await site.client.session.labels(id, { add: ["seen"] });
+  await page.getByRole("list", { name: "Sessions" }).getByText("seen").waitFor();
+  expect(await drawn()).toBeLessThanOrEqual(3);
   // The count counts: another list is drawn.
   await page.getByLabel("Status").selectOption("Completed");
   await expect.poll(drawn).toBeGreaterThan(10);

@@ -640,7 +640,6 @@ test("a page whose events were removed for their age says so, shows what is kept
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.getByRole("tab", { name: "Changes" }).click();
   await page.getByText("still here").first().waitFor();
-  await page.getByRole("tab", { name: "Conversation" }).click();
   await client.session.message(id, { message: "say welcome back" });
   await page.reload();
   await page.getByText("say welcome back").first().waitFor();

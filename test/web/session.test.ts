@@ -107,6 +107,7 @@ test("a file that was viewed is folded and stays so until it changes again; word
   await page.getByLabel("Find in the changes").fill("");
   await page.getByRole("button", { name: "Side by side" }).click();
   await page.getByRole("button", { name: "One below the other" }).waitFor();
+  await file.scrollIntoViewIfNeeded();
   await file.getByText("הסכום").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.keyboard.press("Escape");

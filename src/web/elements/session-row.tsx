@@ -9,6 +9,9 @@ import { Ago, Until } from "./time.tsx";
 import { useElementTexts } from "../texts/elements.ts";
 import { formatDollars } from "../texts/formats.ts";
 
+/** Labels of a session that its row shows. */
+const shownLabels = 2;
+
 /** A session in a list: what it is, what it is about now, and what came of it. */
 export const SessionRow = memo(function SessionRow({
   session,
@@ -24,7 +27,8 @@ export const SessionRow = memo(function SessionRow({
   onSelect?: ((id: string) => void) | null;
 }) {
   const { session: texts, noRepository } = useElementTexts();
-  const { id, title, status, repositories, pullRequests, spentUsd, createdAt, requestedBy, automationId } = session;
+  const { id, title, status, repositories, pullRequests, spentUsd, createdAt, requestedBy, automationId, labels } =
+    session;
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
     if (isWanted) link.current?.focus();
@@ -59,6 +63,16 @@ export const SessionRow = memo(function SessionRow({
           {repositories[0]?.name ?? noRepository} · <Ago at={createdAt} />
         </p>
       </div>
+      {labels.length > 0 && (
+        <span className="flex max-w-40 gap-1 overflow-hidden max-md:hidden">
+          {labels.slice(0, shownLabels).map((label) => (
+            <bdi key={label} className="tag">
+              {label}
+            </bdi>
+          ))}
+          {labels.length > shownLabels && <span className="tag">+{labels.length - shownLabels}</span>}
+        </span>
+      )}
       {pullRequest !== undefined && <PullRequestLink pullRequest={pullRequest} />}
       <span className="hidden w-40 truncate text-xs text-muted md:block">
         <bdi>{repositories[0]?.name ?? noRepository}</bdi>

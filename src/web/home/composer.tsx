@@ -34,7 +34,7 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
   };
   return (
     <form
-      aria-label={texts.label}
+      aria-label={texts.form}
       className="card relative focus-within:border-accent"
       onSubmit={(event) => {
         event.preventDefault();

@@ -26,10 +26,10 @@ export function Brand({ className = "" }: { className?: string }) {
 export function Rail({ onOpen }: { onOpen: (overlay: Overlay) => void }) {
   const texts = useShellTexts();
   return (
-    <div id={railId} popover="auto" className="rail">
+    <nav aria-label={texts.navigation} id={railId} popover="auto" className="rail">
       <Brand className="mb-2 min-h-8 md:max-[72rem]:justify-center" />
       <RailButton icon="search" word={texts.searchShort} keys="Ctrl K" onClick={() => onOpen("palette")} />
-      <nav aria-label={texts.navigation} className="mt-2 flex flex-1 flex-col gap-1">
+      <div className="mt-2 flex flex-1 flex-col gap-1">
         {usePages().map(({ to, name, icon: picture, isSeen }) => (
           <Link
             key={to}
@@ -45,11 +45,11 @@ export function Rail({ onOpen }: { onOpen: (overlay: Overlay) => void }) {
           <Icon name="reference" />
           <span className="rail-word">{texts.pages.reference}</span>
         </a>
-      </nav>
+      </div>
       <RailButton icon="display" word={texts.display} onClick={() => onOpen("display")} />
       <RailButton icon="help" word={texts.shortcutsShort} keys="?" onClick={() => onOpen("help")} />
       <SignOut />
-    </div>
+    </nav>
   );
 }
 

@@ -12,6 +12,7 @@ function perLanguage<Value>(make: (locale: string) => Value): () => Value {
 }
 
 const number = perLanguage((locale) => new Intl.NumberFormat(locale));
+const tenths = perLanguage((locale) => new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }));
 const compact = perLanguage(
   (locale) => new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 }),
 );
@@ -36,6 +37,11 @@ const byteUnits = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as co
 /** A number with its digits in groups: `12,345`. */
 export function formatNumber(value: number): string {
   return number().format(value);
+}
+
+/** A number with one digit behind the point at most: `1.8`. */
+export function formatTenths(value: number): string {
+  return tenths().format(value);
 }
 
 /** A large number, short: `12.3K`. */

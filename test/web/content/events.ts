@@ -15,7 +15,7 @@ export function thought(part: string, text: string): NewEvent {
 
 type Tool = Extract<NewEvent, { type: "agent.tool" }>["data"];
 
-export function tool(toolCallId: string, given: Partial<Tool> & Pick<Tool, "title">): NewEvent {
+export function tool(toolCallId: string, given: Partial<Tool> & Pick<Tool, "title">): ToolEvent {
   const data: Tool = { toolCallId, kind: "execute", status: "completed", locations: [], content: [], ...given };
   return { type: "agent.tool", data };
 }
@@ -64,7 +64,7 @@ export function work(): NewEvent[] {
       })),
     },
   });
-  return [
+  const events: NewEvent[] = [
     plan(0),
     thought("t1", "The totals differ by a cent when several items are discounted. I should look at how "),
     thought("t1", "the cart adds them up before I change anything."),
@@ -144,6 +144,26 @@ export function work(): NewEvent[] {
     { type: "agent.usage", data: { contextUsed: 76_000, contextSize: 200_000 } },
     plan(3),
   ];
+  return events.flatMap<NewEvent>((event) => (event.type === "agent.tool" ? [begun(event), event] : [event]));
+}
+
+type ToolEvent = Extract<NewEvent, { type: "agent.tool" }>;
+
+/** What is told of a call when it begins. */
+function begun({ type, data }: ToolEvent): ToolEvent {
+  return { type, data: { ...data, status: "in_progress", content: [] } };
+}
+
+/** What a sandbox uses while it builds and tests. */
+export function used(count: number): NewEvent[] {
+  return Array.from({ length: count }, (_, index) => ({
+    type: "sandbox.usage",
+    data: {
+      memoryBytes: Math.round(3e8 + 9e8 * Math.abs(Math.sin(index / 4)) + 1e7 * index),
+      memoryLimitBytes: 4e9,
+      cores: Math.max(0.05, 1.6 * Math.sin(index / 3) ** 2),
+    },
+  }));
 }
 
 /** The end of a session whose work is pushed. */

@@ -1,7 +1,7 @@
 import type { Database } from "../../../src/database/database.ts";
 import { createRepository } from "../../../src/store/repositories/repositories.ts";
 import { addAutomation, addPerson } from "../../store/fixtures.ts";
-import { beginning, ending, fewFiles, manyEvents, manyFiles, message, work } from "./events.ts";
+import { beginning, ending, fewFiles, manyEvents, manyFiles, message, used, work } from "./events.ts";
 import { storeSession, type StoredSession } from "./sessions.ts";
 
 /** Ids of sessions that pages are shown of. */
@@ -95,7 +95,7 @@ export async function fillOrganization(database: Database, organizationId: strin
     minutesAgo: 3,
     spentUsd: 0.41,
     budgetUsd: 5,
-    events: [...beginning(prompt), ...work()],
+    events: [...beginning(prompt), ...used(30), ...work()],
     patch: fewFiles,
   });
   const long = await store({
@@ -146,6 +146,7 @@ function oldSessions(
     },
     {
       title: "Why does the build take nine minutes?",
+      labels: ["build", "question", "of-the-week"],
       status: "completed",
       repositories: [web],
       requestedBy: ada,
@@ -173,6 +174,7 @@ function oldSessions(
       retry: { reason: "The forge did not answer: 503 Service Unavailable.", code: "forge_unavailable", inMinutes: 4 },
     },
     {
+      labels: ["payments"],
       title: "Explain the retry logic of the payment client in a comment, and link the incident it came from",
       status: "completed",
       repositories: [shop],

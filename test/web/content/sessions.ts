@@ -29,6 +29,7 @@ export interface StoredSession {
   };
   readonly events?: readonly NewEvent[];
   readonly patch?: string;
+  readonly labels?: readonly string[];
 }
 
 /**
@@ -82,7 +83,18 @@ export async function storeSession(database: Database, organizationId: string, s
     );
   }
   if (stored.pullRequest !== undefined) await storePullRequest(database, organizationId, id, stored);
+  await database.pool.query(
+    `insert into session_label (session_id, organization_id, label, session_created_at)
+     select id, organization_id, unnest($2::text[]), created_at from session where id = $1`,
+    [id, stored.labels ?? []],
+  );
   await storeEvents(database, id, stored.events ?? []);
+  // As if each had come a while after the one before.
+  await database.pool.query(
+    `update event set created_at = started_at + seq * (coalesce(finished_at, now()) - started_at) / (last_event + 1)
+     from session where session.id = $1 and event.session_id = $1 and started_at is not null`,
+    [id],
+  );
   return id;
 }
 

@@ -119,6 +119,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
                 <FileFold
                   key={file.key}
                   file={file}
+                  label={parts.length === 1 ? file.name : texts.changes.fileOf(file.name, name)}
                   isOpen={isOpen(file)}
                   onOpen={(opened) => open(file, opened)}
                   isViewed={viewed.isViewed(file)}

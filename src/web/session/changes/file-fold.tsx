@@ -17,6 +17,7 @@ interface Place {
 /** A changed file: its name, how much of it changed, and, unfolded, its lines with the comments on them. */
 export function FileFold({
   file,
+  label,
   isOpen,
   onOpen,
   isViewed,
@@ -26,6 +27,8 @@ export function FileFold({
   onComments,
 }: {
   file: ChangedFile;
+  /** Its name among all parts of the page. */
+  label: string;
   isOpen: boolean;
   onOpen: (isOpen: boolean) => void;
   isViewed: boolean;
@@ -41,7 +44,7 @@ export function FileFold({
   const name = file.before === null ? file.name : texts.changes.renamed(file.before, file.name);
   const viewedId = useId();
   return (
-    <section aria-label={file.name} data-file={file.key} className="card overflow-clip">
+    <section aria-label={label} data-file={file.key} className="card overflow-clip">
       <div className="sticky top-0 z-10 flex items-center gap-2 border-b border-transparent bg-surface px-2 py-1 text-sm">
         <button
           type="button"

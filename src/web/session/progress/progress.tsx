@@ -9,6 +9,7 @@ import {
   formatDuration,
   formatNumber,
   formatPercent,
+  formatTenths,
 } from "../../texts/formats.ts";
 import { useSessionTexts } from "../../texts/session.ts";
 import type { SessionView, UsageSample } from "../view/view.ts";
@@ -144,7 +145,6 @@ function SandboxUse({ samples }: { samples: readonly UsageSample[] }) {
   const texts = useSessionTexts().progress;
   const last = samples.at(-1);
   const limit = last?.memoryLimitBytes ?? null;
-  const cores = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
   return (
     <section aria-labelledby="progress-sandbox" className="space-y-3">
       <h2 id="progress-sandbox" className="label">
@@ -163,10 +163,10 @@ function SandboxUse({ samples }: { samples: readonly UsageSample[] }) {
       />
       <Plot
         name={texts.cores}
-        now={texts.coresUsed(cores.format(last?.cores ?? 0))}
+        now={texts.coresUsed(formatTenths(last?.cores ?? 0))}
         points={samples.map(({ at, cores: used }) => ({ at: Date.parse(at), value: used }))}
         limit={null}
-        format={(value) => cores.format(value)}
+        format={formatTenths}
       />
     </section>
   );

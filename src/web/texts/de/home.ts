@@ -60,6 +60,7 @@ const german: HomeTexts = {
     pullRequest: "Ihren Pull-Request öffnen",
   },
   composer: {
+    form: "Neue Session",
     label: "Was soll getan werden?",
     placeholder: "Sag, was getan werden soll. @ nennt eine Datei.",
     repository: "Repository",

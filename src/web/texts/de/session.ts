@@ -204,6 +204,7 @@ const german: SessionTexts = {
     noneOver: "Nichts wurde geändert.",
     soFar: "Wie der Agent von seinen Änderungen erzählt. Was Befehle ändern, steht hier nach dem Commit.",
     of: (repository) => `Änderungen in ${repository}`,
+    fileOf: (file, repository) => (repository === null ? `${file}, noch nicht im Commit` : `${file} in ${repository}`),
     files: (count) => counted(count, "Datei", "Dateien"),
     added: (count) => `${count} Zeilen hinzugefügt,`,
     removed: (count) => `${count} Zeilen entfernt`,

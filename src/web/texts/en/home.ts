@@ -59,6 +59,7 @@ export const english = {
     pullRequest: "Open its pull request",
   },
   composer: {
+    form: "New session",
     label: "What should be done?",
     placeholder: "Say what should be done. @ names a file.",
     repository: "Repository",

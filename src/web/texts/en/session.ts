@@ -193,6 +193,9 @@ export const english = {
     noneOver: "Nothing was changed.",
     soFar: "As the agent tells of its edits. What commands change shows when the work is committed.",
     of: (repository: string) => `Changes in ${repository}`,
+    /** @param repository null: the edits are not committed yet */
+    fileOf: (file: string, repository: string | null) =>
+      repository === null ? `${file}, not committed yet` : `${file} in ${repository}`,
     files: (count: number) => counted(count, "file", "files"),
     added: (count: string) => `${count} lines added,`,
     removed: (count: string) => `${count} lines removed`,
