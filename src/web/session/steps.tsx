@@ -2,7 +2,7 @@ import { Icon } from "../elements/icon.tsx";
 import { useNow } from "../elements/time.tsx";
 import { formatDuration, formatPercent } from "../texts/formats.ts";
 import { useSessionTexts } from "../texts/session.ts";
-import type { StepView } from "./view/view.ts";
+import type { StepView } from "./view/steps.ts";
 
 const looks: Record<StepView["state"], { lamp: string; colour: string }> = {
   waiting: { lamp: "draft", colour: "text-muted" },

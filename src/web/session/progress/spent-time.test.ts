@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import type { Item, StepSpan } from "../view/view.ts";
+import type { StepSpan } from "../view/steps.ts";
+import type { Item } from "../view/view.ts";
 import { spentTimeOf } from "./spent-time.ts";
 
 const at = (seconds: number): string => new Date(Date.UTC(2026, 10, 21, 0, 0, seconds)).toISOString();

@@ -1,6 +1,6 @@
 import { formatDuration } from "../../texts/formats.ts";
 import { useSessionTexts } from "../../texts/session.ts";
-import type { StepSpan } from "../view/view.ts";
+import type { StepSpan } from "../view/steps.ts";
 import type { TimedCall } from "./spent-time.ts";
 
 /** Tool calls that are drawn: of more, the longest, since the others are narrower than a pixel. */

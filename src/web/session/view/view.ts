@@ -1,5 +1,5 @@
 import type { SessionEvent } from "../../../domain/sessions/event.ts";
-import { optionalSteps, stepNames, type StepName } from "../../../domain/sessions/step.ts";
+import { moveSpans, moveSteps, noSteps, stopSteps, type StepSpan, type StepView } from "./steps.ts";
 
 type DataOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>["data"];
 type KnownCall = DataOf<"agent.tool">;
@@ -44,25 +44,6 @@ export type Item = { readonly key: number; readonly at: string } & (
   | { readonly kind: "note"; readonly note: Note }
 );
 
-/** A step of the attempt as shown. */
-export interface StepView {
-  readonly name: StepName;
-  readonly state: "waiting" | "running" | "done" | "failed" | "stopped";
-  readonly startedAt: string | null;
-  readonly durationMs: number | null;
-  readonly progress: DataOf<"step.progress"> | null;
-}
-
-/** A step that ran in this or an earlier attempt. */
-export interface StepSpan {
-  readonly key: number;
-  readonly name: StepName;
-  readonly startedAt: string;
-  /** Null while it runs. */
-  readonly endedAt: string | null;
-  readonly hasFailed: boolean;
-}
-
 /** What the sandbox used at a time. */
 export type UsageSample = { readonly at: string } & DataOf<"sandbox.usage">;
 
@@ -91,10 +72,6 @@ export interface SessionView {
   /** Index in `items` at which the running turn began: its events don't change earlier texts and tool calls. */
   readonly turnStart: number;
 }
-
-const notStarted = { state: "waiting", startedAt: null, durationMs: null, progress: null } as const;
-const allSteps: readonly StepView[] = stepNames.map((name) => ({ name, ...notStarted }));
-const noSteps = allSteps.filter(({ name }) => !optionalSteps.has(name));
 
 /** A view without events. */
 export const emptyView: SessionView = {
@@ -179,7 +156,8 @@ function apply(draft: Draft, event: SessionEvent): void {
     case "step.progress":
     case "step.completed":
     case "step.failed":
-      return applyStep(draft, event);
+      draft.steps = moveSteps(draft.steps, event);
+      return moveSpans(draft.spans, event);
     case "setup.output":
       return addOutput(draft, event);
     case "gate.decided":
@@ -267,50 +245,13 @@ function applyStatus(draft: Draft, event: Extract<SessionEvent, { type: "session
 
 /** Stops running steps and tool calls: an attempt that broke off sent no end of them. */
 function stop(draft: Draft, { createdAt }: SessionEvent): void {
-  draft.steps = draft.steps.map((step) => (step.state === "running" ? stopStep(step, createdAt) : step));
+  draft.steps = stopSteps(draft.steps, createdAt);
   draft.spans = draft.spans.map((span) => (span.endedAt === null ? { ...span, endedAt: createdAt } : span));
   draft.items = draft.items.map((item) =>
     item.kind === "tool" && (item.tool.status === "in_progress" || item.tool.status === "pending")
       ? { ...item, tool: { ...item.tool, status: "stopped", endedAt: createdAt } }
       : item,
   );
-}
-
-function stopStep(step: StepView, at: string): StepView {
-  const durationMs = step.startedAt === null ? null : Math.max(0, Date.parse(at) - Date.parse(step.startedAt));
-  return { ...step, state: "stopped", durationMs, progress: null };
-}
-
-type StepEvent = Extract<SessionEvent, { type: `step.${string}` }>;
-
-function applyStep(draft: Draft, event: StepEvent): void {
-  const { step: name } = event.data;
-  const known = draft.steps.some((step) => step.name === name);
-  const before = known
-    ? draft.steps
-    : allSteps.map((step) => draft.steps.find((other) => other.name === step.name) ?? step);
-  draft.steps = before.map((step) => (step.name === name ? moveStep(step, event) : step));
-  if (event.type === "step.started") {
-    draft.spans.push({ key: event.seq, name, startedAt: event.createdAt, endedAt: null, hasFailed: false });
-  } else if (event.type !== "step.progress") {
-    const index = draft.spans.findLastIndex((span) => span.name === name && span.endedAt === null);
-    const span = draft.spans[index];
-    if (span === undefined) return;
-    draft.spans[index] = { ...span, endedAt: event.createdAt, hasFailed: event.type === "step.failed" };
-  }
-}
-
-function moveStep(step: StepView, event: StepEvent): StepView {
-  switch (event.type) {
-    case "step.started":
-      return { ...step, state: "running", startedAt: event.createdAt, durationMs: null, progress: null };
-    case "step.progress":
-      return { ...step, progress: event.data };
-    case "step.completed":
-      return { ...step, state: "done", durationMs: event.data.durationMs, progress: null };
-    case "step.failed":
-      return { ...step, state: "failed", durationMs: event.data.durationMs, progress: null };
-  }
 }
 
 function addText(
