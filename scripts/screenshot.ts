@@ -35,14 +35,16 @@ try {
   const client = createClient({ baseUrl: offstage.url, key: offstage.first?.adminKey ?? "" });
   const { id } = await client.session.create({ prompt: demoPrompt, repositories: [repository] });
   for await (const event of client.streamEvents(id)) void event;
-  const page = await browser.newPage({ viewport: { width: 1_100, height: 860 }, colorScheme: "light" });
+  const page = await browser.newPage({ viewport: { width: 1_360, height: 850 }, colorScheme: "light" });
   await page.goto(offstage.first?.loginLink ?? "");
-  await page.getByRole("list", { name: "Sessions" }).waitFor();
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
   await page.goto(`${offstage.url}/sessions/${id}`);
   await page.getByText("Pull request #1 opened").waitFor();
   // Markdown is drawn a moment after the words.
   await page.locator("code", { hasText: "node --test" }).last().waitFor();
   await page.locator("p code", { hasText: "--shout" }).first().waitFor();
+  // Diffs are drawn when their language is loaded.
+  await page.getByRole("region", { name: "src/greet.js" }).getByText("toUpperCase").first().waitFor();
   await page.screenshot({ path: "docs/session.png" });
 } finally {
   await browser.close();

@@ -78,5 +78,7 @@ export const egressSchema = z.object({ egress: z.array(z.string()) });
 export const githubAppFormSchema = z.object({ formUrl: z.string() });
 export const signedInSchema = z.object({ organizationId: z.string() });
 export const emptySchema = z.object({});
+/** A session that is gone, as a stream tells. */
+export const deletedSchema = z.object({ id: z.string() });
 /** What every event has, those of a newer server too. */
 export const numberedSchema = z.object({ seq: z.number().int() });

@@ -18,7 +18,7 @@ import type { createConnectionSchema, updateConnectionSchema } from "./domain/re
 import type { AttentionReason } from "./domain/sessions/attention.ts";
 import type { SessionEvent } from "./domain/sessions/event.ts";
 import type { changeLabelsSchema } from "./domain/sessions/labels.ts";
-import type { createSessionSchema } from "./domain/sessions/session.ts";
+import type { createSessionSchema, SessionDetail } from "./domain/sessions/session.ts";
 import type { SessionStatus } from "./domain/sessions/status.ts";
 import type { createWebhookSchema, Delivery, updateWebhookSchema } from "./domain/webhooks/webhook.ts";
 
@@ -332,6 +332,9 @@ export function createClient({
       list: (page: PageOf = {}) => call("loginsPage", `/login/list${query({ ...page })}`),
       revoke: (id: string) => call("loginSchema", `/login/${id}/revoke`, {}),
     },
+    /** What happens to the list of sessions from now on. */
+    streamSessions: (options: Omit<StreamOptions, "after"> = {}) =>
+      streamSessions(`${baseUrl}/session/changes`, { headers, schemas, send, ...options }),
     streamEvents: (id: string, options: StreamOptions = {}) =>
       streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, send, ...options }),
   };
@@ -362,19 +365,70 @@ async function refusal(response: Response): Promise<ClientError> {
  */
 async function* streamEvents(
   url: string,
-  options: StreamOptions &
-    Required<Pick<ClientOptions, "schemas">> & {
-      readonly headers: Record<string, string>;
-      readonly send: typeof fetch;
-    },
+  { after = 0, schemas, ...options }: StreamOptions & Required<Pick<ClientOptions, "schemas">> & Sent,
 ): AsyncGenerator<SessionEvent> {
-  const { signal, onConnection, headers } = options;
-  const loading = options.schemas();
-  let seen = options.after ?? 0;
+  const loading = schemas();
+  let seen = after;
+  for await (const { data } of streamMessages(url, { ...options, lastId: String(after) })) {
+    const payload: unknown = JSON.parse(data);
+    const { numberedSchema, sessionEventSchema } = await loading;
+    const { seq } = numberedSchema.parse(payload);
+    if (seq <= seen) continue;
+    seen = seq;
+    const event = sessionEventSchema.safeParse(payload);
+    // A newer server has events that this client does not know: without them it still knows the others.
+    if (event.success) yield event.data;
+  }
+}
+
+/** Something that happened to the list of sessions; `reset`: it is to be read anew, as what happened before is not known. */
+export type SessionChange =
+  | { readonly type: "reset" }
+  | { readonly type: "session"; readonly session: SessionDetail }
+  | { readonly type: "deleted"; readonly id: string };
+
+/**
+ * Streams what happens to the list of sessions, until it is aborted. A lost connection is made again.
+ * @throws ClientError if the server rejects the request, so that a retry would not help
+ */
+async function* streamSessions(
+  url: string,
+  { schemas, ...options }: Omit<StreamOptions, "after"> & Required<Pick<ClientOptions, "schemas">> & Sent,
+): AsyncGenerator<SessionChange> {
+  const loading = schemas();
+  for await (const { event, data } of streamMessages(url, { ...options, lastId: null })) {
+    const { sessionDetailSchema, deletedSchema } = await loading;
+    const payload: unknown = JSON.parse(data);
+    if (event === "session") {
+      const session = sessionDetailSchema.safeParse(payload);
+      if (session.success) yield { type: "session", session: session.data };
+    } else if (event === "deleted") yield { type: "deleted", id: deletedSchema.parse(payload).id };
+    else if (event === "reset") yield { type: "reset" };
+  }
+}
+
+/** What is sent with each request of a stream. */
+interface Sent {
+  readonly headers: Record<string, string>;
+  readonly send: typeof fetch;
+}
+
+/** The messages of a stream until it says that it has ended, over as many connections as it takes. */
+async function* streamMessages(
+  url: string,
+  {
+    lastId,
+    headers,
+    send,
+    signal,
+    onConnection,
+  }: Sent & Pick<StreamOptions, "signal" | "onConnection"> & { readonly lastId: string | null },
+): AsyncGenerator<EventSourceMessage> {
+  let seen = lastId;
   for (let failures = 0; signal?.aborted !== true; failures += 1) {
     try {
-      const response = await options.send(url, {
-        headers: { ...headers, Accept: "text/event-stream", "Last-Event-ID": String(seen) },
+      const response = await send(url, {
+        headers: { ...headers, Accept: "text/event-stream", ...(seen !== null && { "Last-Event-ID": seen }) },
         ...(signal !== undefined && { signal }),
       });
       if (!response.ok && response.status < 500 && response.status !== 429) throw await refusal(response);
@@ -384,14 +438,9 @@ async function* streamEvents(
         failures = 0;
         if (message.event === "end") return;
         if (message.data === "") continue;
-        const payload: unknown = JSON.parse(message.data);
-        const { numberedSchema, sessionEventSchema } = await loading;
-        const { seq } = numberedSchema.parse(payload);
-        if (seq <= seen) continue;
-        seen = seq;
-        const event = sessionEventSchema.safeParse(payload);
-        // A newer server has events that this client does not know: without them it still knows the others.
-        if (event.success) yield event.data;
+        yield message;
+        // Once it was taken: what was not is sent again.
+        seen = message.id ?? seen;
       }
     } catch (error) {
       if (error instanceof OffstageError || isAborted(signal)) throw error;

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { World } from "./world.ts";
 
 /** Runs commands in a clone of somebody else's. */
-export async function inOtherClone(world: World, url: string, commands: string): Promise<string> {
+export async function inOtherClone(world: Pick<World, "forge">, url: string, commands: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-elsewhere-"));
   try {
     const authenticated = url.replace("://", `://x:${world.forge.token}@`);

@@ -18,6 +18,13 @@ export interface ResourceLimits {
 /** The limit that ended a sandbox. */
 export type Exceeded = "memory" | "processes" | "disk" | "files";
 
+/** What all processes of a sandbox use together. */
+export interface SandboxUsage {
+  readonly memoryBytes: number;
+  /** Processor time since the start, in ms. Without a control group, processes that have ended no longer count. */
+  readonly cpuMs: number;
+}
+
 /** What to start in a sandbox, and what it sees of the machine. A path means the same inside and outside. */
 export interface SandboxRequest {
   readonly command: string;
@@ -77,6 +84,8 @@ export interface SandboxedProcess {
    * The limit that was exceeded, so that every process inside was ended; null if the sandbox ended for another reason.
    */
   exceeded(): Exceeded | null;
+  /** What it uses now; null if it does not run, or nothing tells. */
+  usage(): SandboxUsage | null;
   /** Why the sandbox did not start the command, or lost it; null if the command ended by itself or was ended, or has not yet. */
   fault(): SandboxFault | null;
   /**

@@ -1,10 +1,13 @@
 import { RouterProvider } from "@tanstack/react-router";
 import { QueryClientProvider } from "@tanstack/react-query";
-import { StrictMode } from "react";
+import { StrictMode, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";
 import { pagePath } from "../domain/people/sign-in.ts";
 import { createQueryClient } from "./query.ts";
 import { createAppRouter } from "./router.tsx";
+import { followSystem } from "./shell/preferences.ts";
+import { currentLanguage, onLanguage, showLanguage, wantedLanguage } from "./texts/language.ts";
+import { loadTexts } from "./texts/texts.ts";
 import "./styles.css";
 
 const router = createAppRouter();
@@ -15,12 +18,28 @@ const queryClient = createQueryClient(() => {
   void router.navigate({ to: "/sign-in", search: { next: pagePath.test(whole) ? whole : pathname } });
 });
 
-const root = document.querySelector("#root");
-if (root === null) throw new Error("the page has no #root");
-createRoot(root).render(
-  <StrictMode>
-    <QueryClientProvider client={queryClient}>
+/** All pages. Another language draws everything anew: numbers and times are written otherwise, too. */
+function App() {
+  const language = useSyncExternalStore(onLanguage, currentLanguage);
+  return (
+    <QueryClientProvider key={language} client={queryClient}>
       <RouterProvider router={router} />
     </QueryClientProvider>
-  </StrictMode>,
-);
+  );
+}
+
+async function start(): Promise<void> {
+  followSystem();
+  const language = wantedLanguage();
+  await loadTexts(language);
+  showLanguage(language);
+  const root = document.querySelector("#root");
+  if (root === null) throw new Error("the page has no #root");
+  createRoot(root).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );
+}
+
+void start();

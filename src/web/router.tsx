@@ -1,10 +1,10 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { ledgerOutcomes, type LedgerOutcome } from "../domain/automations/ledger-outcome.ts";
 import { auditOutcomes, type AuditOutcome } from "../domain/people/audit-outcome.ts";
-import { sessionStatuses, type SessionStatus } from "../domain/sessions/status.ts";
-import { Layout, NotFound } from "./layout.tsx";
+import { sessionStatuses } from "../domain/sessions/status.ts";
+import type { SessionFilter } from "./home/filter.ts";
 import { oneOf, textOf, uuidOf } from "./search.ts";
-import { SessionsPage } from "./pages/sessions-page.tsx";
+import { FailedPage, Layout, NotFound } from "./shell/layout.tsx";
 
 /** What an address has after `?`, which anybody may have written. */
 type Given = Record<string, unknown>;
@@ -14,15 +14,16 @@ const rootRoute = createRootRoute({ component: Layout, notFoundComponent: NotFou
 const sessionsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
-  component: SessionsPage,
-  validateSearch: ({
-    q,
-    status,
-    by,
-  }: Given): { q?: string | undefined; status?: SessionStatus | undefined; by?: "me" | undefined } => ({
+  component: lazyRouteComponent(() => import("./pages/sessions-page.tsx"), "SessionsPage"),
+  staticData: { isWide: true },
+  validateSearch: ({ q, status, by, repository, automation, label, archived }: Given): SessionFilter => ({
     q: textOf(q),
     status: oneOf(sessionStatuses, status),
-    by: oneOf(["me"], by),
+    by: oneOf(["me"], by) ?? uuidOf(by),
+    repository: uuidOf(repository),
+    automation: uuidOf(automation),
+    label: textOf(label),
+    archived: archived === true ? true : undefined,
   }),
 });
 
@@ -35,8 +36,9 @@ const sessionRoute = createRoute({
     // The key discards all state of another session.
     return <SessionPage key={id} id={id} />;
   },
-  validateSearch: ({ tab }: Given): { tab?: "changes" | "answers" | undefined } => ({
-    tab: oneOf(["changes", "answers"], tab),
+  staticData: { isWide: true },
+  validateSearch: ({ tab }: Given): { tab?: "changes" | "progress" | "answers" | undefined } => ({
+    tab: oneOf(["changes", "progress", "answers"], tab),
   }),
 });
 
@@ -150,6 +152,7 @@ export function createAppRouter() {
       consentRoute,
     ]),
     scrollRestoration: true,
+    defaultErrorComponent: FailedPage,
   });
 }
 

@@ -10,12 +10,14 @@ const nouns =
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), tailwind()],
-  resolve: { alias: { "shiki/langs": join(import.meta.dirname, "session/languages.ts") } },
+  resolve: { alias: { "shiki/langs": join(import.meta.dirname, "session/changes/languages.ts") } },
   build: {
     outDir: "../../dist/web",
     emptyOutDir: true,
     assetsDir: "assets",
     chunkSizeWarningLimit: 1_000,
+    // Every browser that the app runs in loads modules ahead by itself.
+    modulePreload: { polyfill: false },
     rolldownOptions: {
       input: ["index.html", "reference.html"].map((name) => join(import.meta.dirname, name)),
       output: {

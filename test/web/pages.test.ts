@@ -116,15 +116,16 @@ test("signing out ends the sign-in on the server too", async () => {
   expect((await page.request.get("/session/list")).status()).toBe(401);
 });
 
-test("a session started in the dialog is followed live to its pull request", async () => {
+test("a session started from a sentence is followed live to its pull request", async () => {
   const page = await signedIn();
   const url = await repository();
   await page.goto("/");
-  await page.getByRole("button", { name: "New session" }).click();
   await page
     .getByLabel("What should be done?")
     .fill("write hello.js: const greeting = 1;, then shell echo from the shell, then say It is **done**.");
-  await page.getByLabel("Repository").fill(url);
+  await page.getByRole("button", { name: "Repository: No repository" }).click();
+  await page.getByRole("combobox", { name: "Repository" }).fill(url);
+  await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Start" }).click();
 
   await page
@@ -343,20 +344,23 @@ test("the list narrows to a status, which the address keeps and back and forward
   expect((await untilOver(client, id)).status).toBe("completed");
 });
 
-test("a page that is come to has the focus, and a dialog that was closed has kept what was written", async () => {
+test("a page that is come to has the focus, and what was written is kept, over a reload too", async () => {
   const page = await signedIn();
   await page.goto("/");
   await page.getByRole("link", { name: "Settings" }).click();
   await page.locator("main:focus").waitFor();
   await page.getByRole("link", { name: "Sessions", exact: true }).click();
-  const button = page.getByRole("button", { name: "New session" });
-  await button.press("Enter");
-  await page.getByRole("dialog").waitFor();
+  const prompt = page.getByLabel("What should be done?");
+  await prompt.waitFor();
+  await page.keyboard.press("n");
+  await prompt.and(page.locator(":focus")).waitFor();
   await page.keyboard.type("Half a thought");
-  await page.keyboard.press("Escape");
-  await button.and(page.locator(":focus")).waitFor();
-  await page.keyboard.press("Enter");
-  expect(await page.getByLabel("What should be done?").inputValue()).toBe("Half a thought");
+  await page.getByRole("link", { name: "Ledger" }).click();
+  await page.getByRole("link", { name: "Sessions", exact: true }).click();
+  expect(await prompt.inputValue()).toBe("Half a thought");
+  await page.reload();
+  expect(await prompt.inputValue()).toBe("Half a thought");
+  await prompt.fill("");
 });
 
 test("the end of a session at work stays in sight, until somebody scrolls up", async () => {
@@ -608,8 +612,8 @@ for (const colorScheme of ["light", "dark"] as const) {
       await page.goto("/");
       await page.getByRole("list", { name: "Sessions" }).waitFor();
       expect(await accessibilityProblems(page)).toEqual([]);
-      await page.getByRole("button", { name: "New session" }).click();
-      await page.getByRole("dialog").waitFor();
+      await page.getByRole("button", { name: /^Repository:/u }).click();
+      await page.getByRole("dialog", { name: "Repository" }).waitFor();
       expect(await accessibilityProblems(page)).toEqual([]);
       expect(await scrollsSideways(page)).toBe(false);
 
@@ -636,7 +640,6 @@ test("a page whose events were removed for their age says so, shows what is kept
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.getByRole("tab", { name: "Changes" }).click();
   await page.getByText("still here").first().waitFor();
-  await page.getByRole("tab", { name: "Conversation" }).click();
   await client.session.message(id, { message: "say welcome back" });
   await page.reload();
   await page.getByText("say welcome back").first().waitFor();

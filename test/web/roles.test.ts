@@ -58,7 +58,7 @@ async function offered(visitor: Visitor, path: string, shown: string): Promise<s
   const main = await open(visitor, path, shown);
   const buttons = await main.getByRole("button").allTextContents();
   const fields = await main.locator("textarea").count();
-  const changing = buttons.filter((name) => !/^(?:Copy|Sign out) /u.test(name));
+  const changing = buttons.filter((name) => !/^(?:$|Copy|Go to the latest|Sign out )/u.test(name));
   return fields === 0 ? changing : [...changing, `${fields} fields`];
 }
 
@@ -72,7 +72,7 @@ const everything = async (visitor: Visitor) => ({
 });
 
 const ofMembers = {
-  sessions: ["New session"],
+  sessions: ["Repository: No repository", "Agent: Default agent", "Save as a draft", "Start", "1 fields"],
   session: ["Delete", "Send", "1 fields"],
   automations: ["New automation"],
   automation: [

@@ -18,6 +18,11 @@ export interface Site {
   call(path: string, body?: unknown): Promise<any>;
   /** A page whose browser has signed in with the admin's key, or with another. */
   signedIn(options?: Parameters<Browser["newContext"]>[0] & { readonly key?: string }): Promise<Page>;
+  /**
+   * Fails if browsers complained of anything since it was last asked: errors and warnings of the console, and what pages threw. That a
+   * request was refused, which the browser says by itself, is for the page to show.
+   */
+  requireQuiet(): void;
   close(): Promise<void>;
 }
 
@@ -25,6 +30,7 @@ export async function openSite(overrides: Record<string, string> = {}): Promise<
   const world = await createWorld(script);
   const { offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", ...overrides });
   const browser = await launchBrowser();
+  const complaints: string[] = [];
   return {
     offstage,
     client,
@@ -34,9 +40,18 @@ export async function openSite(overrides: Record<string, string> = {}): Promise<
       const context = await browser.newContext({ baseURL: offstage.url, ...options });
       context.setDefaultTimeout(hangTimeoutMs);
       const page = await context.newPage();
+      page.on("console", (line) => {
+        const isRefusal = line.text().startsWith("Failed to load resource");
+        if (["error", "warning"].includes(line.type()) && !isRefusal) complaints.push(`${page.url()} ${line.text()}`);
+      });
+      page.on("pageerror", (error) => complaints.push(`${page.url()} ${error.message}`));
       const answer = await page.request.post("/login/create", { data: { key } });
       expect(answer.status()).toBe(200);
       return page;
+    },
+    requireQuiet() {
+      const found = complaints.splice(0);
+      if (found.length > 0) throw new Error(`browsers complained:\n${found.join("\n")}`);
     },
     async close() {
       await browser.close();

@@ -7,6 +7,7 @@ import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
 import { addSession } from "../store/fixtures.ts";
+import { storeSession } from "../web/content/sessions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { decideAllEvents } from "./decide-all.ts";
 
@@ -200,6 +201,58 @@ test("an event whose worker died while it decided fires each trigger once", asyn
   expect(await runsOf(first)).toHaveLength(1);
   expect(await runsOf(second)).toHaveLength(1);
   expect(await entry(ledgerId)).toMatchObject({ outcome: "fired" });
+});
+
+test("what is told of checks and reviews of a session's pull request is on the session, and of an earlier commit no more", async () => {
+  await addAutomation({
+    events: ["checks.failed", "checks.passed", "pullRequest.reviewSubmitted"],
+    condition: "event.name == 'none'",
+  });
+  const { body } = await api.post("/repository/create", { url: repository.url });
+  const session = await storeSession(api.database, api.organizationId, {
+    title: "Told of",
+    status: "completed",
+    repositories: [body.id],
+    pullRequest: { number: 41, state: "open" },
+  });
+  const sha = "c".repeat(40);
+  const headIs = (head: string) =>
+    api.database.pool.query("update pull_request set head_sha = $2 where session_id = $1", [session, head]);
+  await headIs(sha);
+  const stands = async () => {
+    const [pullRequest] = (await api.get(`/session/${session}`)).body.pullRequests;
+    return [pullRequest.checks, pullRequest.review];
+  };
+  const check = async (outcome: "failed" | "passed", name: string, of = sha) => {
+    const checks = { kind: "suite", id: randomUUID(), name, url: null, sha: of, branch: null, pullRequests: [] };
+    await receive({ name: `checks.${outcome}`, checks }, { name: `checks.${outcome}` });
+    await decideAll();
+  };
+  const review = async (state: string) => {
+    const said = { id: null, state, body: "", url: null, author: null };
+    const name = "pullRequest.reviewSubmitted";
+    await receive({ name, review: said, pullRequest: { number: 41 } }, { name });
+    await decideAll();
+  };
+  expect(await stands()).toEqual([null, null]);
+  await check("passed", "build");
+  expect(await stands()).toEqual(["passed", null]);
+  await check("failed", "lint");
+  await check("passed", "build");
+  expect(await stands()).toEqual(["failed", null]);
+  await check("passed", "lint");
+  expect(await stands()).toEqual(["passed", null]);
+  await check("failed", "build", "d".repeat(40));
+  expect(await stands()).toEqual(["passed", null]);
+  await review("changesRequested");
+  await review("commented");
+  expect(await stands()).toEqual(["passed", "changesRequested"]);
+  await review("approved");
+  expect(await stands()).toEqual(["passed", "approved"]);
+  await headIs("e".repeat(40));
+  expect(await stands()).toEqual([null, "approved"]);
+  await review("dismissed");
+  expect(await stands()).toEqual([null, null]);
 });
 
 test("an event whose workers die again and again is dead-lettered", async () => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { ForbiddenError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { oneOrMore, pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
-import type { Principal } from "../../domain/people/key.ts";
+import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { attentionReasons } from "../../domain/sessions/attention.ts";
 import { labelLimit, labelSchema } from "../../domain/sessions/labels.ts";
 import { newSession } from "../../domain/sessions/new-session.ts";
@@ -17,6 +17,7 @@ import {
   type SessionDetail,
 } from "../../domain/sessions/session.ts";
 import { isFinal, sessionStatuses } from "../../domain/sessions/status.ts";
+import { getOrganization } from "../../store/people/organizations.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
 import { deleteSession } from "../../store/sessions/delete-session.ts";
@@ -115,12 +116,13 @@ export async function createFromRequest(
   { id, traceParent }: { readonly id: string; readonly traceParent: string | null },
 ): Promise<Session> {
   await checkAgent(options, body.agent);
+  await checkBudget(options, principal, body.budgetUsd ?? null);
   const repositories = await resolveRepositories(options, principal.organizationId, body);
   const unknown = Object.keys(body).filter((field) => !createSessionFields.has(field));
   const notices =
     unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
-  const { pullRequest, pullRequestsTogether, labels } = body;
+  const { pullRequest, pullRequestsTogether, budgetUsd, labels } = body;
   // Applies to every target branch, because work pushed directly to the configured branch would not be reviewed. The
   // default branch is not checked here: only the remote knows it.
   const configured = repositories.find(({ branch }) => branch !== null && branch === branchName);
@@ -140,6 +142,7 @@ export async function createFromRequest(
     queueRightAway,
     pullRequest,
     pullRequestsTogether,
+    budgetUsd,
     labels,
     id,
     repositories,
@@ -151,6 +154,14 @@ export async function createFromRequest(
   });
   const created = await options.inserts.createSession(principal.organizationId, session);
   return { ...created, htmlUrl: htmlUrl(options, created.id) };
+}
+
+/** @throws ForbiddenError if it is more than the organization's, and not an admin's */
+async function checkBudget({ database }: ApiOptions, principal: Principal, budgetUsd: number | null): Promise<void> {
+  if (budgetUsd === null || hasScope(principal, "admin")) return;
+  const { sessionBudgetUsd } = await getOrganization(database, principal.organizationId);
+  if (sessionBudgetUsd === null || budgetUsd <= sessionBudgetUsd) return;
+  throw new ForbiddenError(`budgetUsd: only an admin may set more than ${sessionBudgetUsd}, the organization's budget`);
 }
 
 /**

@@ -13,6 +13,16 @@ export const pullRequestSchema = z.object({
     description:
       "Whether it goes together with its target branch by itself, as the forge last said; null: not known yet.",
   }),
+  checks: z
+    .enum(["passed", "failed"])
+    .nullable()
+    .default(null)
+    .meta({ description: "How the checks of its newest commit ended, as the forge told; null: it told of none yet." }),
+  review: z
+    .enum(["approved", "changesRequested"])
+    .nullable()
+    .default(null)
+    .meta({ description: "What a review last said, as the forge told; null: none said either." }),
 });
 /** See `pullRequestSchema`. */
 export type PullRequest = z.infer<typeof pullRequestSchema>;

@@ -116,6 +116,14 @@ const payloads = {
     /** US dollars by the table of prices; null if the table does not have the model. */
     costUsd: z.number().nullable().optional(),
   }),
+  /** What the processes in the agent's sandbox use, now and then while they run. */
+  "sandbox.usage": z.object({
+    memoryBytes: z.number().int(),
+    /** Null: there is no limit. */
+    memoryLimitBytes: z.number().int().nullable(),
+    /** Processor cores that they kept busy since the time before, on average. */
+    cores: z.number(),
+  }),
   /**
    * The sandbox asked for a host that it may not reach, or used a connection to an allowed host for something else: the
    * connection named another host, named none or hid its name, or its protocol names no host.

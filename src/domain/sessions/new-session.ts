@@ -27,6 +27,8 @@ export interface NewSession {
   readonly gate: string | null;
   /** How its pull requests are opened; null: as usual. */
   readonly pullRequest: PullRequestSettings | null;
+  /** Limit in US dollars of its own; null: its automation's or organization's. */
+  readonly budgetUsd: number | null;
   /** Id of the key that created it. */
   readonly createdBy: string | null;
   /** Id of the signed-in user who asked for it; null: the user of the key, if it has one. */
@@ -65,6 +67,7 @@ export interface SessionRequest {
   readonly payload?: unknown;
   readonly gate?: string | null | undefined;
   readonly pullRequest?: PullRequestSettings | null | undefined;
+  readonly budgetUsd?: number | null | undefined;
   readonly createdBy?: string | null | undefined;
   readonly requestedBy?: string | null | undefined;
   readonly sandboxed: boolean;
@@ -100,6 +103,7 @@ export function newSession(request: SessionRequest): NewSession {
     payload: request.payload ?? null,
     gate: request.gate ?? null,
     pullRequest: request.pullRequest ?? null,
+    budgetUsd: request.budgetUsd ?? null,
     createdBy: request.createdBy ?? null,
     requestedBy: request.requestedBy ?? null,
     sandboxed: request.sandboxed,

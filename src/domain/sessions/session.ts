@@ -35,6 +35,10 @@ export const createSessionSchema = z
     pullRequest: pullRequestSettingsSchema.nullish().meta({
       description: "How its pull requests are opened: as drafts, with labels, reviewers, assignees.",
     }),
+    budgetUsd: dollarsSchema.nullish().meta({
+      description:
+        "Limit of what it spends on models, in US dollars; above the organization's, it is an admin's to set.",
+    }),
     labels: labelsSchema.optional().meta({ description: "What it is found by, beside its words." }),
     queueRightAway: z.boolean().nullish().meta({ description: "Default true: queue the session at once." }),
     pullRequestsTogether: z
@@ -107,6 +111,8 @@ export const sessionDetailSchema = sessionSchema.extend({
   /** Limit in US dollars on what the session spends on models in all; null: no limit. */
   budgetUsd: z.number().nullable(),
   spentUsd: z.number(),
+  /** Title of the newest tool call of its agent; null unless the session is `running`. */
+  activity: z.string().nullable().default(null),
   /** Reason of the wait; null unless the session is `waiting`. */
   waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
   /** When and why it is tried again after a failure that passes by itself; null unless it is `queued` for that. */

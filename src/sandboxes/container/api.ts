@@ -64,7 +64,15 @@ export type Inspected = z.infer<typeof inspectedSchema>;
 
 const statsSchema = z.object({
   pids_stats: z.object({ current: z.number().nullish() }).nullish(),
-  memory_stats: z.object({ failcnt: z.number().nullish() }).nullish(),
+  memory_stats: z
+    .object({
+      failcnt: z.number().nullish(),
+      usage: z.number().nullish(),
+      stats: z.object({ inactive_file: z.number().nullish(), total_inactive_file: z.number().nullish() }).nullish(),
+    })
+    .nullish(),
+  /** In ns. */
+  cpu_stats: z.object({ cpu_usage: z.object({ total_usage: z.number().nullish() }).nullish() }).nullish(),
 });
 /** A container's present use of resources, and how often the kernel refused memory to it. */
 export type Stats = z.infer<typeof statsSchema>;

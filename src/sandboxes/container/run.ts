@@ -6,8 +6,8 @@ import type { Logger } from "../../observability.ts";
 import { holdersOf, watched } from "../process/limited.ts";
 import { endProcess } from "../process/process-table.ts";
 import { watchUsage } from "../process/watch.ts";
-import type { Exceeded, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
-import type { CreateOptions, EngineApi, Inspected } from "./api.ts";
+import type { Exceeded, SandboxedProcess, SandboxRequest, SandboxUsage } from "../sandbox.ts";
+import type { CreateOptions, EngineApi, Inspected, Stats } from "./api.ts";
 import { callEngine, type Call, type CallLimits } from "./call.ts";
 import type { Engine } from "./engine.ts";
 import { createDemultiplexer } from "./frames.ts";
@@ -49,6 +49,7 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
   let exceeded: Exceeded | null = null;
   let fault: SandboxFault | null = null;
   let life: ReturnType<typeof live> | null = null;
+  let used: SandboxUsage | null = null;
   const within = (action: string, limitMs: number): Call => ({
     action,
     limitMs,
@@ -80,11 +81,15 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
         await life.start();
         return life;
       }, signal);
-      const watch = watchContainer(parts, started.id, (by) => {
-        exceeded ??= by;
-        ending.abort();
+      const watch = watchContainer(parts, started.id, {
+        onUsage: (usage) => (used = usage),
+        onExceeded: (by) => {
+          exceeded ??= by;
+          ending.abort();
+        },
       });
       const code = await started.end().finally(() => watch.stop());
+      used = null;
       const state = await started.state();
       const guessed = !engine.reportsMemory && request.limits !== undefined && code === killed;
       if (state?.OOMKilled === true || guessed) exceeded ??= "memory";
@@ -112,7 +117,16 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
       stdin.destroy();
       return { code, signal: code === null ? ("SIGKILL" as const) : null };
     });
-  return { stdin, stdout, stderr, exited, kill: () => ending.abort(), exceeded: () => exceeded, fault: () => fault };
+  return {
+    stdin,
+    stdout,
+    stderr,
+    exited,
+    kill: () => ending.abort(),
+    exceeded: () => exceeded,
+    fault: () => fault,
+    usage: () => used,
+  };
 }
 
 /** Whether what an engine could not do may work later: it was not there, hung or broke. What it or the check refused does not. */
@@ -299,11 +313,22 @@ function live(
   };
 }
 
+/** What a container uses, as its engine says; null if it does not say. */
+function usageIn({ memory_stats: memory, cpu_stats: cpu }: Stats): SandboxUsage | null {
+  const time = cpu?.cpu_usage?.total_usage ?? null;
+  if (memory?.usage == null || time === null) return null;
+  const cached = memory.stats?.inactive_file ?? memory.stats?.total_inactive_file ?? 0;
+  return { memoryBytes: Math.max(0, memory.usage - cached), cpuMs: time / 1_000_000 };
+}
+
 /** Measures the disk from outside; that the limit on processes was reached, only the engine reports. */
 function watchContainer(
   { api, request, patience }: ContainerRun,
   id: string,
-  onExceeded: (by: Exceeded) => void,
+  {
+    onExceeded,
+    onUsage,
+  }: { readonly onExceeded: (by: Exceeded) => void; readonly onUsage: (usage: SandboxUsage | null) => void },
 ): { stop: () => void } {
   const { limits, home } = request;
   if (limits === undefined) return { stop: () => undefined };
@@ -318,9 +343,9 @@ function watchContainer(
   let isLooking = false;
   async function check(): Promise<void> {
     const call: Call = { action: "show what a container uses", limitMs: patience.answerMs };
-    const { pids_stats: pids, memory_stats: memory } = await callEngine(call, (abortSignal) =>
-      api.stats(id, abortSignal),
-    );
+    const stats = await callEngine(call, (abortSignal) => api.stats(id, abortSignal));
+    const { pids_stats: pids, memory_stats: memory } = stats;
+    onUsage(usageIn(stats));
     if ((pids?.current ?? 0) >= (limits?.processes ?? Number.POSITIVE_INFINITY)) onExceeded("processes");
     // The engine reports that a process was ended for lack of memory only after the container's end.
     if ((memory?.failcnt ?? 0) === 0) return;

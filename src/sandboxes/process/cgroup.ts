@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { Exceeded, ResourceLimits } from "../sandbox.ts";
+import type { Exceeded, ResourceLimits, SandboxUsage } from "../sandbox.ts";
 
 /** A control group (cgroups(7)) of one sandbox. */
 export interface ControlGroup {
@@ -20,6 +20,8 @@ export interface ControlGroup {
   exceeded(): Exceeded | null;
   /** Gives it a quarter of the processor time that others get where both want it, or as much as others. */
   standBack(isBehind: boolean): void;
+  /** What all processes in it use; null if the kernel does not tell. */
+  usage(): SandboxUsage | null;
   /** Removes the group. @returns false while a process is still in it: try again */
   remove(): boolean;
 }
@@ -34,6 +36,10 @@ interface Tree {
   readonly weight: { readonly file: string; readonly behind: string; readonly usual: string };
   readonly memoryEvents: string;
   readonly processEvents: string;
+  /** File of the memory in use, and the line of `memory.stat` with what of it are copies of files that can be given up. */
+  readonly memory: readonly [file: string, cached: string];
+  /** File of the processor time, what stands before the number in it, and how many of its units are a ms. */
+  readonly cpu: readonly [file: string, before: string, units: number];
 }
 
 const root = "/sys/fs/cgroup";
@@ -58,6 +64,8 @@ const version2: Tree = {
   weight: { file: "cpu.weight", behind: "25", usual: "100" },
   memoryEvents: "memory.events",
   processEvents: "pids.events",
+  memory: ["memory.current", "inactive_file"],
+  cpu: ["cpu.stat", "usage_usec ", 1_000],
 };
 
 const version1: Tree = {
@@ -73,6 +81,8 @@ const version1: Tree = {
   weight: { file: "cpu.shares", behind: "256", usual: "1024" },
   memoryEvents: "memory.oom_control",
   processEvents: "pids.events",
+  memory: ["memory.usage_in_bytes", "total_inactive_file"],
+  cpu: ["cpuacct.usage", "", 1_000_000],
 };
 
 /** Null if this process can't create control groups: it is not root, or they are read-only, as in most containers. */
@@ -127,11 +137,14 @@ export function createControlGroup(limits: ResourceLimits): ControlGroup | null 
     if (notOurs.has((error as NodeJS.ErrnoException).code ?? "")) return null;
     throw error;
   }
-  const count = (file: string, key: string): number => {
+  /** The number behind these words, in whichever tree has the file; null if none has. */
+  const read = (file: string, before: string): number | null => {
     const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
     const text = path === undefined ? "" : readFileSync(path, "utf8");
-    return Number(new RegExp(`^${key} (\\d+)$`, "mu").exec(text)?.[1] ?? 0);
+    const number = new RegExp(`^${before}(\\d+)$`, "mu").exec(text)?.[1];
+    return number === undefined ? null : Number(number);
   };
+  const count = (file: string, key: string): number => read(file, `${key} `) ?? 0;
   return {
     joinFiles: folders.map((folder) => join(folder, "cgroup.procs")),
     exceeded() {
@@ -141,6 +154,12 @@ export function createControlGroup(limits: ResourceLimits): ControlGroup | null 
     standBack(isBehind) {
       const { file, behind, usual } = tree.weight;
       setIn(folders, [file, isBehind ? behind : usual]);
+    },
+    usage() {
+      const used = read(tree.memory[0], "");
+      const time = read(tree.cpu[0], tree.cpu[1]);
+      if (used === null || time === null) return null;
+      return { memoryBytes: Math.max(0, used - count("memory.stat", tree.memory[1])), cpuMs: time / tree.cpu[2] };
     },
     remove: () => folders.map(removed).every(Boolean),
   };

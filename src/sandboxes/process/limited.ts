@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { Exceeded, SandboxRequest } from "../sandbox.ts";
 import { createControlGroup, type ControlGroup } from "./cgroup.ts";
 import type { Holders } from "./disk-usage.ts";
+import { usageOf } from "./process-usage.ts";
 import { startProcess, type StartedProcess, type StartOptions } from "./process.ts";
 import { watchUsage } from "./watch.ts";
 
@@ -72,6 +73,8 @@ export function startLimited(
     if (group !== null) await removeWhenEmpty(group);
     return result;
   });
+  let isOver = false;
+  void started.exited.then(() => (isOver = true));
   return {
     ...started,
     exited,
@@ -81,6 +84,7 @@ export function startLimited(
       watch.stop();
       watch = watchFolders(place);
     },
+    usage: () => (isOver ? null : (group?.usage() ?? usageOf(started.pids()))),
   };
 }
 

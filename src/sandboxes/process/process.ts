@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { SandboxedProcess, SandboxRequest } from "../sandbox.ts";
+import { usageOf } from "./process-usage.ts";
 import { carriersOf, endProcess, familyOf, isSame, knownProcess, type KnownProcess } from "./process-table.ts";
 
 /** Environment variable that every process of one start inherits, to find those that left its process group. */
@@ -123,6 +124,7 @@ export function startProcess(
     kill,
     exceeded: () => null,
     fault: () => null,
+    usage: () => usageOf(pids()),
     pids,
     first() {
       const known = first();

@@ -123,7 +123,8 @@ export function watchUsage(options: {
   };
 }
 
-function memoryOf(pids: readonly number[]): number {
+/** Resident memory of processes that no file could give back, in bytes. */
+export function memoryOf(pids: readonly number[]): number {
   return pids.reduce((total, pid) => {
     const pages = pagesOf(`/proc/${pid}`);
     // If a process's first thread has ended, its id shows no memory: use another thread's.

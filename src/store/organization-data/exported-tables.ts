@@ -497,6 +497,8 @@ export const tablesOfSessions: readonly ExportedTable[] = [
       "state",
       "head_sha",
       "mergeable",
+      "checks",
+      "review",
       "approval",
       "opened_by",
       "created_at",

@@ -54,14 +54,14 @@ export async function insertSessions(
           id uuid, organization uuid, title text, description text, prompt text, status text, agent text, target_branch text,
           branch_name text, priority integer, automation uuid, job uuid, job_part integer, payload jsonb, created_by uuid, requested_by uuid, sandboxed boolean,
           trace_parent text, message text, events jsonb, repositories jsonb, gate text, pull_request jsonb, together boolean,
-          labels text[], setup_trial boolean)),
+          labels text[], setup_trial boolean, budget numeric)),
       created as (
         insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
           priority, automation_id, job_id, job_part, payload, created_by, requested_by, sandboxed, last_event, queued_at, trace_parent,
-          pull_request, pull_requests_together, setup_trial)
+          pull_request, pull_requests_together, setup_trial, budget_usd)
         select id, organization, title, description, prompt, status, agent, target_branch, branch_name, priority, automation,
           job, coalesce(job_part, 0), payload, created_by, coalesce(requested_by, (select user_id from api_key where api_key.id = created_by)), sandboxed,
-          jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent, nullif(pull_request, 'null'), together, setup_trial
+          jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent, nullif(pull_request, 'null'), together, setup_trial, budget
         from input
         on conflict do nothing
         returning id, created_at, session as changed),
@@ -120,6 +120,7 @@ function toInput({ organizationId, session }: SessionToCreate): Record<string, u
     gate: session.gate,
     pull_request: session.pullRequest,
     together: session.pullRequestsTogether,
+    budget: session.budgetUsd,
     labels: session.labels,
     setup_trial: session.setupTrial,
     events,

@@ -30,6 +30,7 @@ export interface SessionRow {
   sandboxed: boolean;
   budget_usd: number | null;
   spent_usd: number;
+  activity: string | null;
   waiting: SessionDetail["waiting"];
   retry: SessionDetail["retry"];
   pull_request: SessionDetail["pullRequest"];
@@ -45,6 +46,8 @@ export interface SessionRow {
   pull_requests: PullRequest[];
 }
 
+/** The newest events of a running session among which its agent's last tool call is looked for. */
+const eventsLookedAt = 100;
 /** The position in the queue is counted up to here. */
 const positionLimit = 1_000;
 
@@ -59,6 +62,10 @@ export const sessionColumns = `
   ) as requested_by,
   session.sandboxed,
   (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
+  case when session.status = 'running' then (
+    select data ->> 'title' from event
+    where event.session_id = session.id and event.seq > session.last_event - ${eventsLookedAt} and event.type = 'agent.tool'
+    order by event.seq desc limit 1) end as activity,
   session.waiting, session.events_removed_through, session.pull_request, session.pull_requests_together,
   case when session.retry_at is not null then jsonb_build_object('at', ${isoTime("session.retry_at")},
     'reason', session.retry -> 'reason', 'code', session.retry -> 'code', 'attempt', session.retry -> 'attempt') end as retry,
@@ -79,7 +86,9 @@ export const sessionColumns = `
   coalesce((
     select jsonb_agg(jsonb_build_object('repositoryId', pull_request.repository_id, 'number', pull_request.number,
       'url', pull_request.url, 'head', pull_request.head, 'target', pull_request.target, 'state', pull_request.state,
-      'mergeable', pull_request.mergeable)
+      'mergeable', pull_request.mergeable, 'review', pull_request.review,
+      'checks', case when pull_request.checks ->> 'sha' = pull_request.head_sha
+        then case when pull_request.checks -> 'failed' = '[]' then 'passed' else 'failed' end end)
       order by pull_request.created_at)
     from pull_request join session_repository part
       on part.repository_id = pull_request.repository_id and part.session_id = session.id
@@ -113,6 +122,7 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     sandboxed: row.sandboxed,
     budgetUsd: row.budget_usd,
     spentUsd: row.spent_usd,
+    activity: row.activity,
     waiting: row.waiting,
     retry: row.retry,
     pullRequest: row.pull_request,

@@ -6,7 +6,7 @@ import type { AutomationTemplate } from "../../domain/automations/automation-fil
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { linesOf } from "../elements/lines.ts";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /** Values of the form. */

@@ -8,7 +8,7 @@ import { PagedList } from "../elements/paged-list.tsx";
 import { SessionRow } from "../elements/session-row.tsx";
 import { StatusBadge } from "../elements/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
 
 const refreshMs = 3_000;
@@ -57,7 +57,13 @@ const looks: Record<JobStatus, { label: string; tone: Tone }> = {
 function Run({ job, session }: { job: Job; session: SessionDetail | undefined }) {
   if (job.sessions.length > 1) return <FannedOutRun job={job} />;
   // A run that its gate filtered says why, not that its session is completed.
-  if (session !== undefined && job.status !== "cancelled") return <SessionRow session={session} />;
+  if (session !== undefined && job.status !== "cancelled") {
+    return (
+      <li>
+        <SessionRow session={session} />
+      </li>
+    );
+  }
   const { id, status, error, sessionId, createdAt } = job;
   return (
     <li className="relative flex items-center gap-x-3 px-4 py-3 hover:bg-sunken">

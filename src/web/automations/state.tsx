@@ -5,7 +5,7 @@ import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { Ago } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
 
 /** What an automation's runs remember, entry by entry: shown, and changed and removed by those who may. */

@@ -4,7 +4,7 @@ import { eventContextSchema, type Automation, type EventContext } from "../../do
 import { messageOf } from "../../domain/errors/errors.ts";
 import { CloseDialog } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { sampleEvent } from "./sample-event.ts";
 

@@ -12,7 +12,7 @@ import { Field } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
 import { Until } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
 
 /** What starts an automation's runs, and a form to change it for those who may. */

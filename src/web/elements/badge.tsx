@@ -12,7 +12,7 @@ export type Tone = keyof typeof tones;
 export function Badge({ tone, label, moving = false }: { tone: Tone; label: string; moving?: boolean }) {
   return (
     <span
-      className={`inline-flex shrink-0 items-center gap-1.5 rounded-full px-2.5 py-0.5 text-xs font-medium ${tones[tone]}`}
+      className={`inline-flex shrink-0 items-center gap-1.5 rounded px-1.5 py-px text-xs font-medium ${tones[tone]}`}
     >
       <span aria-hidden className={`size-1.5 rounded-full bg-current ${moving ? "animate-pulse" : ""}`} />
       {label}

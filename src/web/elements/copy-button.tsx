@@ -1,7 +1,9 @@
 import { useEffect, useState } from "react";
+import { useElementTexts } from "../texts/elements.ts";
 
 /** Copies a text to the clipboard, and confirms it. @param what name of the text, as screen readers say it */
 export function CopyButton({ text, what, className = "button" }: { text: string; what: string; className?: string }) {
+  const texts = useElementTexts();
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return undefined;
@@ -17,10 +19,10 @@ export function CopyButton({ text, what, className = "button" }: { text: string;
         className={className}
         onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
       >
-        {copied ? "Copied" : "Copy"}
+        {copied ? texts.copied : texts.copy}
         <span className="sr-only"> {what}</span>
       </button>
-      <output className="sr-only">{copied ? "Copied" : ""}</output>
+      <output className="sr-only">{copied ? texts.copied : ""}</output>
     </>
   );
 }

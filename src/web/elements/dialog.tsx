@@ -1,5 +1,7 @@
 import { useEffect, useId, useRef, useState, type MouseEvent, type ReactNode } from "react";
 import { createPortal } from "react-dom";
+import { useElementTexts } from "../texts/elements.ts";
+import { Icon } from "./icon.tsx";
 
 /**
  * A button that opens a dialog.
@@ -48,11 +50,14 @@ export function ButtonDialog({
 }
 
 /** Button that closes its dialog. */
-export const CloseDialog = () => (
-  <button type="button" className="button" onClick={closeAround}>
-    Cancel
-  </button>
-);
+export function CloseDialog() {
+  const { cancel } = useElementTexts();
+  return (
+    <button type="button" className="button" onClick={closeAround}>
+      {cancel}
+    </button>
+  );
+}
 
 /** A button for an action that can't be undone: asks for confirmation, and says what would be lost. */
 export function ConfirmButton({
@@ -143,8 +148,9 @@ function Opener({
  * The browser's own modal dialog (https://html.spec.whatwg.org/multipage/interactive-elements.html#the-dialog-element): it keeps the focus
  * inside, closes by Escape, and gives the focus back. One that is described asks a question, which only an answer closes, or Escape.
  */
-function Modal({
+export function Modal({
   title,
+  isTitleShown = true,
   describedBy,
   className,
   closesOutside = false,
@@ -153,15 +159,19 @@ function Modal({
   children,
 }: {
   readonly title: string;
+  /** False: the title is for screen readers alone, and the content makes its own margins. */
+  readonly isTitleShown?: boolean;
   readonly describedBy?: string;
   readonly className: string;
   /** Whether a click beside the dialog closes it, too; browsers that do not know `closedby` yet leave it open. */
   readonly closesOutside?: boolean;
   /** Set to close it. */
   readonly isClosing?: boolean;
+  /** Called when it was closed, and the focus is back where it was. */
   readonly onClosed: () => void;
   readonly children: ReactNode;
 }) {
+  const { close } = useElementTexts();
   const heading = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -178,15 +188,22 @@ function Modal({
       role={describedBy === undefined ? undefined : "alertdialog"}
       aria-labelledby={heading}
       aria-describedby={describedBy}
-      className="m-auto max-h-[92dvh] overflow-y-auto rounded-lg border border-line bg-surface text-ink backdrop:bg-black/50"
+      className="m-auto max-h-[92dvh] max-w-[94vw] overflow-y-auto outline-none rounded-lg border border-line bg-surface text-ink shadow-xl backdrop:bg-black/50"
       // An event of another opening, which came late, closes nothing.
       onClose={(event) => !event.currentTarget.open && onClosed()}
       {...(closesOutside && { closedby: "any" })}
     >
-      <div className={`p-5 ${className}`}>
-        <h2 id={heading} className="text-lg font-semibold">
-          {title}
-        </h2>
+      <div className={`${isTitleShown ? "p-5" : ""} ${className}`}>
+        <div className={isTitleShown ? "flex items-start gap-3" : "sr-only"}>
+          <h2 id={heading} className="min-w-0 flex-1 text-lg font-semibold">
+            {title}
+          </h2>
+          {closesOutside && isTitleShown && (
+            <button type="button" className="button button-quiet px-1.5" aria-label={close} onClick={closeAround}>
+              <Icon name="close" />
+            </button>
+          )}
+        </div>
         {children}
       </div>
     </dialog>,

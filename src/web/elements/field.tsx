@@ -1,6 +1,6 @@
 import { useId, type ReactNode } from "react";
 import { ClientError } from "../../client.ts";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "./notice.tsx";
 
 /** Attributes that link an input to its label, hint and error. */
 export interface FieldAttributes {

@@ -1,4 +1,4 @@
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "./notice.tsx";
 import { CloseDialog } from "./dialog.tsx";
 
 /**

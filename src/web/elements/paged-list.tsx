@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { ErrorText } from "../layout.tsx";
+import { useElementTexts } from "../texts/elements.ts";
+import { ErrorText, Loading } from "./notice.tsx";
 
 /** A list loaded page by page, with its loading, error and empty states. */
 export function PagedList<Page extends { readonly nextCursor: string | null }, Item>({
@@ -25,6 +26,7 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
   /** Renders a row: a list item with its key. */
   children: (item: Item) => ReactNode;
 }) {
+  const texts = useElementTexts();
   const list = useInfiniteQuery({
     queryKey,
     queryFn: ({ pageParam }) => readPage(pageParam),
@@ -36,10 +38,10 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
   return (
     <>
       <ErrorText error={list.error} />
-      {found === undefined && list.error === null && <p className="text-muted">Loading the {label.toLowerCase()} …</p>}
+      {found === undefined && list.error === null && <Loading lines={6} />}
       {found === undefined && list.error !== null && (
         <button type="button" className="button" onClick={() => void list.refetch()}>
-          Try again
+          {texts.tryAgain}
         </button>
       )}
       {found?.length === 0 && <div className="card px-4 py-12 text-center text-muted">{empty}</div>}
@@ -56,7 +58,7 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
           aria-busy={list.isFetchingNextPage}
           onClick={() => !list.isFetchingNextPage && void list.fetchNextPage()}
         >
-          Show more
+          {texts.showMore}
         </button>
       )}
     </>

@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef } from "react";
+import { useElementTexts } from "../texts/elements.ts";
 import { CopyButton } from "./copy-button.tsx";
 
 /** Shows a new secret once, while the page is open: the server never shows it again. */
@@ -14,6 +15,7 @@ export function SecretOnce({
   secret: string;
   onDone: () => void;
 }) {
+  const texts = useElementTexts();
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -21,7 +23,7 @@ export function SecretOnce({
     field.current?.select();
   }, []);
   return (
-    <section aria-label="New secret" className="card space-y-3 border-accent p-4">
+    <section aria-label={texts.newSecret} className="card space-y-3 border-accent p-4">
       <div className="text-sm">
         <label htmlFor={id} className="block font-medium break-all">
           {label}
@@ -40,9 +42,9 @@ export function SecretOnce({
           className="field min-w-0 flex-1 basis-64 bg-sunken font-mono"
           onFocus={({ target }) => target.select()}
         />
-        <CopyButton text={secret} what="the secret" />
+        <CopyButton text={secret} what={texts.theSecret} />
         <button type="button" className="button button-primary" onClick={onDone}>
-          Done
+          {texts.done}
         </button>
       </div>
     </section>

@@ -6,6 +6,7 @@ export function Select<Value extends string>({
   value,
   all,
   options,
+  isQuiet = false,
   onChange,
 }: {
   label: string;
@@ -13,17 +14,19 @@ export function Select<Value extends string>({
   /** Text of the choice of all. */
   all: string;
   options: readonly { readonly value: Value; readonly name: string }[];
+  /** Whether it stands in a row of others, without an edge. */
+  isQuiet?: boolean;
   onChange: (value: Value | undefined) => void;
 }) {
   const id = useId();
   return (
-    <div className="min-w-0">
+    <div className={isQuiet ? "shrink-0" : "min-w-0"}>
       <label htmlFor={id} className="sr-only">
         {label}
       </label>
       <select
         id={id}
-        className="field sm:max-w-56"
+        className={isQuiet ? "select-quiet" : "field sm:max-w-56"}
         value={value ?? ""}
         onChange={({ target }) => onChange(options.find((option) => option.value === target.value)?.value)}
       >

@@ -1,22 +1,24 @@
 import type { SessionStatus } from "../../domain/sessions/status.ts";
-import { Badge, type Tone } from "./badge.tsx";
+import { useElementTexts } from "../texts/elements.ts";
+import { Icon } from "./icon.tsx";
 
-const looks: Record<SessionStatus, { label: string; tone: Tone }> = {
-  draft: { label: "Draft", tone: "muted" },
-  queued: { label: "Queued", tone: "warn" },
-  running: { label: "Running", tone: "accent" },
-  waiting: { label: "Waiting", tone: "warn" },
-  completed: { label: "Completed", tone: "good" },
-  failed: { label: "Failed", tone: "bad" },
-  cancelled: { label: "Cancelled", tone: "muted" },
+const colours: Record<SessionStatus, string> = {
+  draft: "text-muted",
+  queued: "text-warn",
+  running: "text-accent",
+  waiting: "text-warn",
+  completed: "text-good",
+  failed: "text-bad",
+  cancelled: "text-muted",
 };
 
-/** Badge of a session's status. */
-export function StatusBadge({ status }: { status: SessionStatus }) {
-  return <Badge {...looks[status]} moving={status === "running"} />;
-}
-
-/** A status as people read it. */
-export function statusLabel(status: SessionStatus): string {
-  return looks[status].label;
+/** A session's status as a lamp: a form and a colour. @param word false: it is said to screen readers alone */
+export function StatusBadge({ status, word = true }: { status: SessionStatus; word?: boolean }) {
+  const { statuses } = useElementTexts();
+  return (
+    <span className={`inline-flex shrink-0 items-center gap-1.5 text-xs font-medium ${colours[status]}`}>
+      <Icon name={`lamp-${status}`} className={`size-3 ${status === "running" ? "animate-pulse" : ""}`} />
+      <span className={word ? "" : "sr-only"}>{statuses[status]}</span>
+    </span>
+  );
 }

@@ -1,36 +1,16 @@
 import { useEffect, useState } from "react";
+import { useElementTexts } from "../texts/elements.ts";
+import { formatAge, formatAhead, formatClock, formatDay, formatTime } from "../texts/formats.ts";
 
-const units = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-] as const;
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const ahead = new Intl.RelativeTimeFormat("en");
-
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
-const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const longAgoMs = 30 * 86_400_000;
-
-/** The time in the browser's time zone, with the zone. */
-export function exactTime(at: string): string {
-  return exact.format(new Date(at));
-}
 
 /** How long ago a time was, with the exact time as its title; after a month, the date. */
 export function Ago({ at }: { at: string }) {
-  const now = useNow(30_000);
-  const age = now - Date.parse(at);
-  const unit = units.find(([, ms]) => age >= ms);
-  const text =
-    age >= longAgoMs
-      ? day.format(new Date(at))
-      : unit === undefined
-        ? "just now"
-        : relative.format(-Math.floor(age / unit[1]), unit[0]);
+  const { justNow } = useElementTexts();
+  const age = useNow(30_000) - Date.parse(at);
   return (
-    <time dateTime={at} title={exactTime(at)} className="whitespace-nowrap">
-      {text}
+    <time dateTime={at} title={formatTime(at)} className="whitespace-nowrap">
+      {age >= longAgoMs ? formatDay(at) : (formatAge(age) ?? justNow)}
     </time>
   );
 }
@@ -38,30 +18,28 @@ export function Ago({ at }: { at: string }) {
 /** The date of a time, with the exact time as its title. */
 export function Day({ at }: { at: string }) {
   return (
-    <time dateTime={at} title={exactTime(at)} className="whitespace-nowrap">
-      {day.format(new Date(at))}
+    <time dateTime={at} title={formatTime(at)} className="whitespace-nowrap">
+      {formatDay(at)}
     </time>
   );
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-
 /** The time of day, with the exact time as its title. */
 export function Clock({ at }: { at: string }) {
   return (
-    <time dateTime={at} title={exactTime(at)} className="shrink-0 text-xs leading-5 text-muted tabular-nums">
-      {clock.format(new Date(at))}
+    <time dateTime={at} title={formatTime(at)} className="shrink-0 text-xs leading-5 text-muted tabular-nums">
+      {formatClock(at)}
     </time>
   );
 }
 
 /** How long it is until a time, with the exact time as its title. */
 export function Until({ at }: { at: string }) {
+  const { now } = useElementTexts();
   const left = Date.parse(at) - useNow(1_000);
-  const [name, ms] = units.find(([, unitMs]) => left >= unitMs) ?? (["second", 1_000] as const);
   return (
-    <time dateTime={at} title={exactTime(at)} className="whitespace-nowrap">
-      {left < 1_000 ? "now" : ahead.format(Math.floor(left / ms), name)}
+    <time dateTime={at} title={formatTime(at)} className="whitespace-nowrap">
+      {left < 1_000 ? now : formatAhead(left)}
     </time>
   );
 }
@@ -75,16 +53,4 @@ export function useNow(everyMs: number | null): number {
     return () => clearInterval(timer);
   }, [everyMs]);
   return now;
-}
-
-/** Formats a duration: `840 ms`, `3.2 s`, `2 min 05 s`, `1 h 04 min`. */
-export function formatDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  const seconds = ms / 1_000;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const minutes = Math.floor(seconds / 60);
-  const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
-  return minutes < 60
-    ? `${minutes} min ${two(seconds % 60)} s`
-    : `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
 }

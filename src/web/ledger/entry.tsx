@@ -6,7 +6,7 @@ import type { LedgerOutcome } from "../../domain/automations/ledger-outcome.ts";
 import { Badge, type Tone } from "../elements/badge.tsx";
 import { PageTitle } from "../elements/page-head.tsx";
 import { Ago } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
 
 /** Null while they are being loaded. */

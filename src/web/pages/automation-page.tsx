@@ -9,13 +9,13 @@ import { State } from "../automations/state.tsx";
 import { TriggerForm } from "../automations/trigger-form.tsx";
 import { Triggers } from "../automations/triggers.tsx";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
-import { formatDollars } from "../elements/dollars.ts";
+import { formatDollars } from "../texts/formats.ts";
 import { Fact } from "../elements/fact.tsx";
 import { BackLink, PageTitle } from "../elements/page-head.tsx";
 import { RepositoryName } from "../elements/repository-name.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
-import { Absent, ErrorText } from "../layout.tsx";
+import { Absent, ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
 
 /** One automation: its settings, what triggers it, and its runs. */
@@ -25,7 +25,7 @@ export function AutomationPage({ id }: { id: string }) {
   if (automation.data !== undefined) return <Found automation={automation.data} shownAs={id} />;
   return (
     <Absent
-      noun="automation"
+      missing="There is no such automation"
       error={automation.error}
       reason="It was deleted, or it belongs to another organization."
       retry={automation.refetch}

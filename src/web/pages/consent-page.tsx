@@ -4,7 +4,7 @@ import { consentProblems, type ConsentProblem } from "../../domain/people/consen
 import type { Consent } from "../../domain/people/grant.ts";
 import type { Scope } from "../../domain/people/key.ts";
 import { useTitle } from "../elements/use-title.ts";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /** What each scope lets a program do, in the order in which they are told. */

@@ -6,9 +6,9 @@ import { Fact } from "../elements/fact.tsx";
 import { BackLink } from "../elements/page-head.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { asOptions, Select } from "../elements/select.tsx";
-import { exactTime } from "../elements/time.tsx";
+import { formatTime } from "../texts/formats.ts";
 import { useTitle } from "../elements/use-title.ts";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { Entry, type KnownAutomations } from "../ledger/entry.tsx";
 import { client } from "../query.ts";
 
@@ -127,8 +127,8 @@ function OneEntry({ id, automations }: { id: string; automations: KnownAutomatio
         <div className="space-y-3">
           <Entry entry={entry} automations={automations} isAlone />
           <dl className="card space-y-1 p-4 text-sm">
-            <Fact name="Accepted">{exactTime(entry.createdAt)}</Fact>
-            {entry.outcome !== null && <Fact name="Ended">{exactTime(entry.updatedAt)}</Fact>}
+            <Fact name="Accepted">{formatTime(entry.createdAt)}</Fact>
+            {entry.outcome !== null && <Fact name="Ended">{formatTime(entry.updatedAt)}</Fact>}
             {job.data === undefined ? (
               <Fact name="Entry">{id}</Fact>
             ) : (

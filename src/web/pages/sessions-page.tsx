@@ -1,107 +1,215 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useId, useState } from "react";
-import { sessionStatuses } from "../../domain/sessions/status.ts";
-import { PagedList } from "../elements/paged-list.tsx";
-import { Select } from "../elements/select.tsx";
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useCallback, useRef, useState } from "react";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { isFinal } from "../../domain/sessions/status.ts";
+import { announce } from "../elements/announce.tsx";
+import { ErrorText, Loading } from "../elements/notice.tsx";
 import { SessionRow } from "../elements/session-row.tsx";
-import { statusLabel } from "../elements/status-badge.tsx";
 import { useTitle } from "../elements/use-title.ts";
-import { NewSession } from "../new-session.tsx";
-import { client } from "../query.ts";
+import { useSessionFilter } from "../home/filter.ts";
+import { Filters } from "../home/filters.tsx";
+import { LongList, ShortList } from "../home/list.tsx";
+import { SelectionBar } from "../home/selection.tsx";
+import { useMovingFocus } from "../home/use-moving-focus.ts";
+import { useSessions, type Sessions } from "../home/use-sessions.ts";
+import { client, useMay } from "../query.ts";
+import { useShortcuts } from "../shell/shortcuts.ts";
+import { useElementTexts } from "../texts/elements.ts";
+import { useHomeTexts } from "../texts/home.ts";
 
-const statuses = sessionStatuses.map((status) => ({ value: status, name: statusLabel(status) }));
+const Composer = lazy(() => import("../home/composer.tsx").then(({ Composer: component }) => ({ default: component })));
 
-const askers = [{ value: "me", name: "Me" }] as const;
+/** Of a group that waits for review, how many are shown before somebody asks for all. */
+const fewReviews = 5;
 
-/** Sessions, the newest first, filtered by status, who asked, or search. */
+/** All sessions: what needs somebody, what is at work, what is to be reviewed, and what is over; and a field that starts one. */
 export function SessionsPage() {
-  const { q, status, by } = useSearch({ from: "/" });
-  const navigate = useNavigate();
-  useTitle("Sessions");
+  const texts = useHomeTexts();
+  const [filter] = useSessionFilter();
+  const sessions = useSessions(filter);
+  const maySteer = useMay("write");
+  const searchField = useRef<HTMLInputElement>(null);
+  const promptField = useRef<HTMLTextAreaElement>(null);
+  useTitle(texts.title);
+  useShortcuts(texts.title, [
+    { keys: "/", does: texts.keys.search, run: () => searchField.current?.focus() },
+    ...(maySteer ? [{ keys: "n", does: texts.keys.compose, run: () => promptField.current?.focus() }] : []),
+  ]);
   return (
-    <div className="space-y-4">
-      <div className="flex flex-wrap items-center gap-3">
-        <h1 className="mr-auto text-xl font-semibold">Sessions</h1>
-        <div className="order-last grid w-full grid-cols-2 gap-3 sm:order-none sm:flex sm:w-auto">
-          <Search />
-          <Select
-            label="Status"
-            value={status}
-            all="All statuses"
-            options={statuses}
-            onChange={(chosen) => void navigate({ to: "/", search: { q, status: chosen, by }, replace: true })}
-          />
-          <Select
-            label="Asked by"
-            value={by}
-            all="Everybody"
-            options={askers}
-            onChange={(chosen) => void navigate({ to: "/", search: { q, status, by: chosen }, replace: true })}
-          />
+    <div className="mx-auto max-w-6xl space-y-4 py-4 md:px-6">
+      <h1 className="sr-only">{texts.title}</h1>
+      {maySteer && (
+        <div className="px-3 md:px-0">
+          <Suspense fallback={<div className="card h-28" />}>
+            <Composer field={promptField} />
+          </Suspense>
         </div>
-        <NewSession />
+      )}
+      <div className="px-3 md:px-0">
+        <Filters searchField={searchField} />
       </div>
-      <PagedList
-        label="Sessions"
-        queryKey={["sessions", q ?? "", status ?? "", by ?? ""]}
-        readPage={(cursor) => {
-          const page = { limit: 30, cursor, status, requestedBy: by };
-          return q === undefined ? client.session.list(page) : client.session.search(q, page);
-        }}
-        itemsOf={(page) => page.sessions}
-        refreshMs={3_000}
-        empty={emptyText(q, status !== undefined || by !== undefined)}
-      >
-        {(session) => <SessionRow key={session.id} session={session} />}
-      </PagedList>
+      <Found sessions={sessions} maySteer={maySteer} />
     </div>
   );
 }
 
-function emptyText(q: string | undefined, isFiltered: boolean): string {
-  if (isFiltered) return "Nothing matches this filter.";
-  if (q !== undefined) return "No session has these words.";
-  return "No sessions yet. Start one here, with offstage run, or through the API.";
+/** The sessions, in groups if nothing was sought, with keys that move between them all. */
+function Found({ sessions, maySteer }: { sessions: Sessions; maySteer: boolean }) {
+  const texts = useHomeTexts();
+  const { tryAgain } = useElementTexts();
+  const [filter] = useSessionFilter();
+  const [showsAllReviews, setShowsAllReviews] = useState(false);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const { person, work, rest } = sessions;
+  const review = showsAllReviews ? sessions.review : sessions.review.slice(0, fewReviews);
+  const shown = [...person, ...work, ...review, ...rest];
+  const focus = useMovingFocus(shown.map(({ id }) => id));
+  const toggle = useCallback((id: string): void => {
+    setSelected((before) => {
+      const after = new Set(before);
+      if (!after.delete(id)) after.add(id);
+      return after;
+    });
+  }, []);
+  useListShortcuts({ focus, shown, toggle: maySteer ? toggle : null, clear: () => setSelected(new Set()) });
+  const row = (session: SessionDetail) => (
+    <SessionRow
+      session={session}
+      isWanted={focus.wanted === session.id}
+      isSelected={selected.has(session.id)}
+      onSelect={maySteer ? toggle : null}
+    />
+  );
+  if (sessions.error !== null && shown.length === 0) {
+    return (
+      <div className="space-y-3 px-3 md:px-0">
+        <ErrorText error={sessions.error} />
+        <button type="button" className="button" onClick={sessions.retry}>
+          {tryAgain}
+        </button>
+      </div>
+    );
+  }
+  if (sessions.isLoading && shown.length === 0) return <Loading lines={10} />;
+  if (shown.length === 0) return <Empty />;
+  const headings = { person: texts.groups.person, work: texts.groups.work, review: texts.groups.review };
+  return (
+    <>
+      <ErrorText error={sessions.error} />
+      {(["person", "work", "review"] as const).map((group) => {
+        const of = { person, work, review }[group];
+        if (of.length === 0) return null;
+        const all = sessions[group].length;
+        return (
+          <section key={group} aria-label={headings[group]}>
+            <GroupHeading name={headings[group]} count={all} isUrgent={group === "person"} />
+            <ShortList label={headings[group]} sessions={of}>
+              {row}
+            </ShortList>
+            {group === "review" && all > fewReviews && (
+              <button
+                type="button"
+                className="button button-quiet mt-1"
+                onClick={() => setShowsAllReviews(!showsAllReviews)}
+              >
+                {showsAllReviews ? texts.showFewer : texts.showAll(all)}
+              </button>
+            )}
+          </section>
+        );
+      })}
+      {rest.length > 0 && (
+        <section aria-label={texts.groups.done}>
+          <h2 className="sr-only">{texts.groups.done}</h2>
+          <LongList
+            key={JSON.stringify(filter)}
+            label={texts.groups.done}
+            sessions={rest}
+            wanted={focus.wanted}
+            hasMore={sessions.hasMore}
+            loadMore={sessions.loadMore}
+          >
+            {row}
+          </LongList>
+        </section>
+      )}
+      <SelectionBar selected={shown.filter(({ id }) => selected.has(id))} onDone={() => setSelected(new Set())} />
+    </>
+  );
 }
 
-function Search() {
-  const { q, status, by } = useSearch({ from: "/" });
-  const [text, setText] = useState(q ?? "");
-  const [asked, setAsked] = useState(q);
-  const navigate = useNavigate();
-  const fieldId = useId();
-  // The browser's back and forward buttons change the words too.
-  if (asked !== q) {
-    setAsked(q);
-    setText(q ?? "");
-  }
-  const search = (words: string): void => {
-    void navigate({ to: "/", search: { q: words.trim() === "" ? undefined : words.trim(), status, by } });
-  };
+function GroupHeading({ name, count, isUrgent }: { name: string; count: number; isUrgent: boolean }) {
   return (
-    <search className="min-w-0">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          search(text);
-        }}
-      >
-        <label htmlFor={fieldId} className="sr-only">
-          Search sessions
-        </label>
-        <input
-          id={fieldId}
-          type="search"
-          className="field"
-          placeholder="Search"
-          value={text}
-          onChange={(event) => {
-            setText(event.target.value);
-            // The field's clear button must show the whole list at once.
-            if (event.target.value === "" && q !== undefined) search("");
-          }}
-        />
-      </form>
-    </search>
+    <h2 className={`label px-3 pb-1.5 ${isUrgent ? "text-warn" : ""}`}>
+      {name} <span className="font-normal tabular-nums">{count}</span>
+    </h2>
   );
+}
+
+function Empty() {
+  const texts = useHomeTexts().empty;
+  const [filter] = useSessionFilter();
+  const maySteer = useMay("write");
+  const isNarrowed = Object.values(filter).some((value) => value !== undefined);
+  return (
+    <div className="px-4 py-16 text-center">
+      {isNarrowed ? (
+        <p className="text-muted">{filter.q !== undefined ? texts.searched : texts.filtered}</p>
+      ) : (
+        <>
+          <p className="font-medium">{texts.title}</p>
+          <p className="mx-auto mt-1 max-w-md text-sm text-muted">{maySteer ? texts.text : texts.reader}</p>
+        </>
+      )}
+    </div>
+  );
+}
+
+function useListShortcuts({
+  focus,
+  shown,
+  toggle,
+  clear,
+}: {
+  focus: ReturnType<typeof useMovingFocus>;
+  shown: readonly SessionDetail[];
+  toggle: ((id: string) => void) | null;
+  clear: () => void;
+}): void {
+  const { keys } = useHomeTexts();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const withCurrent = (then: (session: SessionDetail) => void) => (): void => {
+    const session = shown.find(({ id }) => id === focus.current());
+    if (session !== undefined) then(session);
+  };
+  const open = withCurrent(({ id }) => void navigate({ to: "/sessions/$id", params: { id } }));
+  const archive = withCurrent(({ id, status }) => {
+    if (!isFinal(status) && status !== "draft") return;
+    void client.session.archive(id).then(
+      () => {
+        announce(keys.archived);
+        return queries.invalidateQueries({ queryKey: ["sessions"] });
+      },
+      (error: Error) => announce(error.message),
+    );
+  });
+  const openPullRequest = withCurrent(({ pullRequests: [first] }) => {
+    if (first !== undefined) window.open(first.url, "_blank", "noopener,noreferrer");
+  });
+  const steps = { isCommand: false } as const;
+  useShortcuts(keys.group, [
+    { keys: "j", does: keys.next, run: () => focus.move(1), ...steps },
+    { keys: "k", does: keys.previous, run: () => focus.move(-1), ...steps },
+    { keys: "o", does: keys.open, run: open, ...steps },
+    { keys: "p", does: keys.pullRequest, run: openPullRequest, ...steps },
+    ...(toggle === null
+      ? []
+      : [
+          { keys: "e", does: keys.archive, run: archive, ...steps },
+          { keys: "x", does: keys.select, run: withCurrent(({ id }) => toggle(id)), ...steps },
+          { keys: "Escape", does: keys.clear, run: clear, ...steps },
+        ]),
+  ]);
 }

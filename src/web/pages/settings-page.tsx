@@ -1,11 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
-import { formatDollars } from "../elements/dollars.ts";
+import { formatDollars } from "../texts/formats.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { useTitle } from "../elements/use-title.ts";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client, useMe } from "../query.ts";
 import { Accounts } from "../settings/accounts.tsx";
 import { Connections } from "../settings/connections.tsx";

@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState } from "react";
 import { pagePath, signInProblems, type SignInProblem } from "../../domain/people/sign-in.ts";
 import { useTitle } from "../elements/use-title.ts";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /**

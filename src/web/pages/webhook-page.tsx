@@ -7,7 +7,7 @@ import { Fact } from "../elements/fact.tsx";
 import { BackLink, PageTitle } from "../elements/page-head.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
-import { Absent, ErrorText } from "../layout.tsx";
+import { Absent, ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { Deliveries } from "../webhooks/deliveries.tsx";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
@@ -26,7 +26,7 @@ export function WebhookPage({ id }: { id: string }) {
   if (webhook.data !== undefined) return <Found webhook={webhook.data} />;
   return (
     <Absent
-      noun="webhook"
+      missing="There is no such webhook"
       error={webhook.error}
       reason="It was deleted, or it belongs to another organization."
       retry={webhook.refetch}

@@ -3,11 +3,14 @@ import { useNavigate } from "@tanstack/react-router";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { ConfirmButton } from "../elements/dialog.tsx";
-import { ErrorText } from "../layout.tsx";
+import { Icon } from "../elements/icon.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
+import { useSessionTexts } from "../texts/session.ts";
 
 /** What can be done with a session as it is: start or retry it, resolve its conflicts, cancel it, delete it; by those who may. */
 export function SessionActions({ session: { id, status, retry, pullRequests } }: { session: SessionDetail }) {
+  const texts = useSessionTexts().actions;
   const queries = useQueryClient();
   const change = useMutation({
     mutationFn: (verb: "cancel" | "queue" | "resolveConflicts") => client.session[verb](id),
@@ -24,11 +27,11 @@ export function SessionActions({ session: { id, status, retry, pullRequests } }:
   });
   const verb =
     status === "failed" || status === "cancelled"
-      ? "Retry"
+      ? texts.retry
       : status === "draft"
-        ? "Start"
+        ? texts.start
         : retry !== null
-          ? "Try again now"
+          ? texts.tryNow
           : null;
   const isConflicted = pullRequests.some(({ state, mergeable }) => state === "open" && mergeable === false);
   const may = useMay("write");
@@ -40,10 +43,11 @@ export function SessionActions({ session: { id, status, retry, pullRequests } }:
       {verb !== null && (
         <button
           type="button"
-          className={`button ${status === "draft" ? "button-primary" : ""}`}
+          className={`button ${status === "draft" || status === "failed" ? "button-primary" : ""}`}
           disabled={change.isPending}
           onClick={() => change.mutate("queue")}
         >
+          <Icon name={status === "draft" ? "send" : "retry"} />
           {verb}
         </button>
       )}
@@ -54,7 +58,7 @@ export function SessionActions({ session: { id, status, retry, pullRequests } }:
           disabled={change.isPending}
           onClick={() => change.mutate("resolveConflicts")}
         >
-          Resolve conflicts
+          {texts.resolve}
         </button>
       )}
       {!isFinal(status) && (
@@ -64,17 +68,18 @@ export function SessionActions({ session: { id, status, retry, pullRequests } }:
           disabled={change.isPending || isCancelling}
           onClick={() => change.mutate("cancel")}
         >
-          {isCancelling ? "Cancelling …" : "Cancel"}
+          <Icon name="stop" />
+          {isCancelling ? texts.cancelling : texts.cancel}
         </button>
       )}
       {(isFinal(status) || status === "draft") && (
         <ConfirmButton
-          button="Delete"
+          button={texts.delete}
           disabled={change.isPending || remove.isPending}
-          question="Delete the session?"
+          question={texts.deleteQuestion}
           onConfirm={() => remove.mutate()}
         >
-          Its conversation and changes are gone then. Its branch and pull request stay.
+          {texts.deleteText}
         </ConfirmButton>
       )}
       <ErrorText error={change.error ?? remove.error} />

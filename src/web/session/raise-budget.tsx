@@ -1,12 +1,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
-import { formatDollars } from "../elements/dollars.ts";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
+import { formatDollars } from "../texts/formats.ts";
+import { useSessionTexts } from "../texts/session.ts";
 
 /** What a waiting session waits for; if it is the session's own budget, with a field to raise it for those who may. */
 export function RaiseBudget({ session }: { session: SessionDetail }) {
+  const { budget: texts, banners } = useSessionTexts();
   const { id, budgetUsd, spentUsd, waiting } = session;
   const queries = useQueryClient();
   const fieldId = useId();
@@ -23,16 +25,18 @@ export function RaiseBudget({ session }: { session: SessionDetail }) {
   };
   return (
     <form onSubmit={submit} className="space-y-2 rounded-lg bg-warn-soft px-4 py-3 text-sm">
-      <p className="font-medium text-warn">Waiting: {waiting?.text}</p>
+      <p className="font-medium text-warn">
+        {banners.waiting}: {waiting?.text}
+      </p>
       {budgetUsd !== null && !may && (
         <p>
-          Spent {formatDollars(spentUsd)} of {formatDollars(budgetUsd)}. An admin can raise its budget.
+          {texts.spentOf(formatDollars(spentUsd), formatDollars(budgetUsd))} {texts.adminCan}
         </p>
       )}
       {budgetUsd !== null && may && (
         <div className="flex flex-wrap items-center gap-2">
           <label htmlFor={fieldId}>
-            Spent {formatDollars(spentUsd)} of {formatDollars(budgetUsd)}. New budget in US dollars:
+            {texts.spentOf(formatDollars(spentUsd), formatDollars(budgetUsd))} {texts.newBudget}
           </label>
           <input
             id={fieldId}
@@ -44,7 +48,7 @@ export function RaiseBudget({ session }: { session: SessionDetail }) {
             onChange={(event) => setText(event.target.value)}
           />
           <button type="submit" className="button" disabled={raise.isPending || !(amount > 0)}>
-            Raise and go on
+            {texts.raise}
           </button>
         </div>
       )}

@@ -1,37 +1,29 @@
-import type { StepName } from "../../domain/sessions/step.ts";
-import { formatDuration, useNow } from "../elements/time.tsx";
-import type { StepView } from "./session-view.ts";
+import { Icon } from "../elements/icon.tsx";
+import { useNow } from "../elements/time.tsx";
+import { formatDuration, formatPercent } from "../texts/formats.ts";
+import { useSessionTexts } from "../texts/session.ts";
+import type { StepView } from "./view/steps.ts";
 
-const labels: Record<StepName, string> = {
-  prepare: "Prepare",
-  setup: "Set up",
-  restore: "Restore",
-  gate: "Gate",
-  agent: "Agent",
-  commit: "Commit",
-  push: "Push",
-  pullRequest: "Pull request",
-};
-
-const looks: Record<StepView["state"], { mark: string; className: string; word: string }> = {
-  waiting: { mark: "○", className: "text-muted", word: "not started" },
-  running: { mark: "◐", className: "text-accent", word: "running" },
-  done: { mark: "✓", className: "text-good", word: "done" },
-  failed: { mark: "✕", className: "text-bad", word: "failed" },
-  stopped: { mark: "◼", className: "text-muted", word: "stopped" },
+const looks: Record<StepView["state"], { lamp: string; colour: string }> = {
+  waiting: { lamp: "draft", colour: "text-muted" },
+  running: { lamp: "running", colour: "text-accent" },
+  done: { lamp: "completed", colour: "text-good" },
+  failed: { lamp: "failed", colour: "text-bad" },
+  stopped: { lamp: "cancelled", colour: "text-muted" },
 };
 
 /**
  * The steps of the attempt with their durations; for the running step, its progress.
- * @param completed whether the session is completed: steps that have not begun were not needed
+ * @param isCompleted whether the session is completed: steps that have not begun were not needed
  */
-export function Steps({ steps, completed }: { steps: readonly StepView[]; completed: boolean }) {
+export function Steps({ steps, isCompleted }: { steps: readonly StepView[]; isCompleted: boolean }) {
+  const texts = useSessionTexts().steps;
   const running = steps.find((step) => step.state === "running");
   return (
-    <section aria-label="Steps" className="card p-3">
-      <ol className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap sm:justify-between sm:gap-4">
+    <section aria-label={texts.label} className="min-w-0">
+      <ol className="flex flex-wrap gap-x-4 gap-y-1">
         {steps.map((step) => (
-          <Step key={step.name} step={step} completed={completed} />
+          <Step key={step.name} step={step} isCompleted={isCompleted} />
         ))}
       </ol>
       {running?.progress != null && <Progress step={running} />}
@@ -39,21 +31,20 @@ export function Steps({ steps, completed }: { steps: readonly StepView[]; comple
   );
 }
 
-function Step({ step, completed }: { step: StepView; completed: boolean }) {
-  const { mark, className, word } = looks[step.state];
-  const isNotNeeded = completed && step.state === "waiting";
+function Step({ step, isCompleted }: { step: StepView; isCompleted: boolean }) {
+  const texts = useSessionTexts().steps;
+  const { lamp, colour } = looks[step.state];
+  const isNotNeeded = isCompleted && step.state === "waiting";
   return (
-    <li className="flex items-start gap-2 text-sm" aria-current={step.state === "running" ? "step" : undefined}>
-      <span aria-hidden className={`${className} ${step.state === "running" ? "animate-spin" : ""}`}>
-        {mark}
+    <li className="flex items-center gap-1.5 text-xs" aria-current={step.state === "running" ? "step" : undefined}>
+      <span className={colour}>
+        <Icon name={`lamp-${lamp}`} className={`size-3 ${step.state === "running" ? "animate-pulse" : ""}`} />
       </span>
       <span>
-        <span className="font-medium">{labels[step.name]}</span>
-        {!isNotNeeded && <span className="sr-only"> {word}</span>}
-        <span className="block text-xs text-muted tabular-nums">
-          {isNotNeeded ? "not needed" : <StepTime step={step} />}
-        </span>
+        <span className={step.state === "waiting" ? "text-muted" : "font-medium"}>{texts.names[step.name]}</span>
+        {!isNotNeeded && <span className="sr-only"> {texts.states[step.state]}</span>}
       </span>
+      <span className="text-muted tabular-nums">{isNotNeeded ? texts.notNeeded : <StepTime step={step} />}</span>
     </li>
   );
 }
@@ -61,25 +52,26 @@ function Step({ step, completed }: { step: StepView; completed: boolean }) {
 function StepTime({ step }: { step: StepView }) {
   const now = useNow(step.state === "running" ? 1_000 : null);
   if (step.durationMs !== null) return formatDuration(step.durationMs);
-  if (step.state !== "running" || step.startedAt === null) return "–";
+  if (step.state !== "running" || step.startedAt === null) return null;
   return formatDuration(Math.max(0, now - Date.parse(step.startedAt)));
 }
 
 function Progress({ step }: { step: StepView }) {
+  const texts = useSessionTexts().steps;
   const { text, fraction } = step.progress ?? { text: "", fraction: undefined };
   return (
-    <div className="mt-3 text-xs text-muted">
-      <div className="mb-1 flex justify-between gap-4">
-        <span className="truncate">{text}</span>
-        {fraction !== undefined && <span className="tabular-nums">{Math.round(fraction * 100)} %</span>}
-      </div>
+    <div className="mt-1.5 flex items-center gap-3 text-xs text-muted">
+      <span className="min-w-0 flex-1 truncate">{text}</span>
       {fraction !== undefined && (
-        <progress
-          aria-label={`${labels[step.name]}: ${text}`}
-          value={fraction}
-          max={1}
-          className="h-1.5 w-full accent-accent"
-        />
+        <>
+          <progress
+            aria-label={`${texts.names[step.name]}: ${text}`}
+            value={fraction}
+            max={1}
+            className="progress h-1 w-40"
+          />
+          <span className="tabular-nums">{formatPercent(fraction)}</span>
+        </>
       )}
     </div>
   );

@@ -6,7 +6,7 @@ import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay, useMe } from "../query.ts";
 import { AddressField } from "./address-field.tsx";
 import { HealthBadge, HealthProblems } from "./health.tsx";

@@ -6,7 +6,7 @@ import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
 import { Ago } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { CallingForm } from "./calling-form.tsx";
 import { ConnectionForm, CredentialForm } from "./connection-form.tsx";

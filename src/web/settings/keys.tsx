@@ -9,7 +9,7 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
 import { Ago, Day, useNow } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 type CreatedKey = z.infer<typeof createdKeySchema>;

@@ -3,7 +3,7 @@ import type { Grant } from "../../domain/people/grant.ts";
 import { ConfirmButton } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago, Day } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /** Programs that people let act for them, each with a button that ends it. */

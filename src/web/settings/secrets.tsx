@@ -4,7 +4,7 @@ import { secretPhases, type SecretPhase } from "../../domain/environments/secret
 import { ConfirmButton } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
 import { Ago } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /** The secrets of setups and agents: named, added and deleted, never read. */

@@ -3,7 +3,7 @@ import type { Login } from "../../domain/people/login.ts";
 import { ConfirmButton } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago, Day } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /** Signed-in browsers, each with a button to sign it out. */

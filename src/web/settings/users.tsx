@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
 import { roles, type Role, type User } from "../../domain/people/user.ts";
 import { Ago } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /** Who signed in by an identity provider, with the role of each. */

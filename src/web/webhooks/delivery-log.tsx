@@ -2,8 +2,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Delivery, DeliveryDetail } from "../../domain/webhooks/webhook.ts";
 import { Fact } from "../elements/fact.tsx";
-import { Ago, formatDuration } from "../elements/time.tsx";
-import { ErrorText } from "../layout.tsx";
+import { Ago } from "../elements/time.tsx";
+import { formatDuration } from "../texts/formats.ts";
+import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /** A delivery's body and attempts with their answers, and a button to send it again. */

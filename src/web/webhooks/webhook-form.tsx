@@ -3,7 +3,7 @@ import { useState, type FormEvent } from "react";
 import { webhookEvents, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
-import { ErrorText } from "../layout.tsx";
+import { ErrorText } from "../elements/notice.tsx";
 
 /** Values of the form. */
 export interface WebhookInput {

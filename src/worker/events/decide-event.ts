@@ -14,6 +14,7 @@ import { decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
 import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, originOf, ownWords } from "./event-origin.ts";
 import { decideAll, type TriggerDecisions } from "./decide-triggers.ts";
+import { noteTold } from "./note-told.ts";
 import { asTheServer, placeOf, type Place, type PlaceServices } from "./event-place.ts";
 
 /** Pauses of an event that could not be decided for a reason that passes, in ms. */
@@ -36,6 +37,7 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
   try {
     const place = await placeOf(options, event);
     if (await isOwnStatus(database, event, place)) return await filterEvent(database, event, ownWords);
+    await noteTold(database, event, place);
     const steered = await steer(options, event, place);
     if (await isOwnWords(database, event, place)) {
       await decideEvent(database, event, [], steered ?? { outcome: "filtered", reason: ownWords, sessionId: null });

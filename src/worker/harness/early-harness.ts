@@ -33,6 +33,10 @@ export interface EarlyHarness {
   readonly folders: EarlyFolders;
   readonly gateway: Pick<WarmGateway, "adopt">;
   readonly harness: RunningHarness;
+  /** What its sandbox uses now; null if it does not run, or nothing tells. */
+  readonly usage: SandboxedProcess["usage"];
+  /** Settles when every process in its sandbox has ended. */
+  readonly exited: Promise<unknown>;
   /** Whether its process or its gateway has ended. */
   hasEnded(): boolean;
   /** Makes the session's folders visible in its sandbox. @throws Error if that fails */
@@ -126,7 +130,7 @@ export async function startEarly(
       },
     });
     void harness.exited.then(() => (ended = true));
-    const { attach } = child as unknown as SandboxedProcess;
+    const { attach, usage } = child as unknown as SandboxedProcess;
     return {
       id: folders.id,
       key: launchKey(launch, services),
@@ -139,6 +143,8 @@ export async function startEarly(
         },
       },
       harness,
+      usage,
+      exited: harness.exited,
       hasEnded: () => ended,
       async attach(later) {
         if (attach === undefined) throw new Error("this sandbox can't be given folders later");

@@ -13,6 +13,7 @@ import { placeLaunch, type Launch } from "../harness/launch.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { secretsFor } from "../setup/repository-environment.ts";
 import type { ToolServer } from "../tools/session-tools.ts";
+import { sampleUsage } from "./sample-usage.ts";
 
 /** What one turn of an agent needs. */
 export interface AgentTurn extends Omit<Launch, "registries"> {
@@ -88,13 +89,13 @@ async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: Agen
   // A harness that was started early has its files; a setup may have put others into the home since.
   if (early === null || folders.wasSetUp)
     await writeHarnessFiles(services.sandbox, { ...folders.paths, signal: turn.signal }, files);
-  const taken = early === null ? null : await takeEarly(attempt, early, folders, request);
+  const taken = early === null ? null : await takeEarly(attempt, services, early, folders, request);
   if (taken !== null) return taken;
   return runTurn({
     ...request,
     launch: harness,
-    start: (_launch, ended) =>
-      services.sandbox.start({
+    start(_launch, ended) {
+      const child = services.sandbox.start({
         ...started,
         ...folders.paths,
         readOnly: [...started.readOnly, ...folders.paths.readOnly],
@@ -102,7 +103,10 @@ async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: Agen
         aliases: folders.aliases,
         gateway: gateway.socket,
         signal: AbortSignal.any([turn.signal, ended]),
-      }),
+      });
+      sampleUsage(child, attempt, services.limits.memoryBytes);
+      return child;
+    },
   });
 }
 
@@ -114,7 +118,8 @@ const readyLimitMs = 30_000;
  * @returns null if it did not begin the turn, so that another harness can
  */
 async function takeEarly(
-  { logger }: Pick<TurnAttempt, "logger">,
+  attempt: Pick<TurnAttempt, "logger" | "emit">,
+  { limits }: Pick<TurnServices, "limits">,
   { harness: early, began }: NonNullable<AgentTurn["early"]>,
   { paths, aliases }: TurnFolders,
   request: Omit<TurnRequest, "launch" | "start">,
@@ -133,6 +138,7 @@ async function takeEarly(
     .map(({ path, folder }) => ({ folder, place: path, isReadOnly: false }));
   try {
     await early.attach({ mounts: [...own, ...mirrors, ...others], home, disk });
+    sampleUsage(early, attempt, limits.memoryBytes);
     const result = await early.harness.takeTurn({ ...request, launch: early.launch.harness }, readyLimitMs);
     began("begun");
     return result;
@@ -141,7 +147,7 @@ async function takeEarly(
     const hasBegun = early.harness.hasBegun();
     began(hasBegun ? "begun" : "failed");
     if (hasBegun || !isFailure(error, request.signal)) throw error;
-    logger.warn(
+    attempt.logger.warn(
       { err: error },
       "the agent's program that was started early could not take the turn; another is started",
     );

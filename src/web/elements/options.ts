@@ -1,0 +1,89 @@
+import { useEffect, useId, useState, type KeyboardEvent } from "react";
+
+/** What `useOptions` gives: attributes of the field, of the list below it, and of each of its options. */
+export interface Options {
+  readonly active: number;
+  readonly field: {
+    readonly role: "combobox";
+    readonly "aria-expanded": boolean;
+    readonly "aria-controls": string;
+    readonly "aria-autocomplete": "list";
+    readonly "aria-activedescendant": string | undefined;
+    readonly autoComplete: "off";
+  };
+  readonly list: { readonly id: string; readonly role: "listbox" };
+  option(index: number): {
+    readonly id: string;
+    readonly role: "option";
+    readonly tabIndex: -1;
+    readonly "aria-selected": boolean;
+    readonly onMouseMove: () => void;
+    readonly onMouseDown: (event: { preventDefault(): void }) => void;
+    readonly onClick: () => void;
+  };
+  /** Moves with the arrow keys, and chooses with Enter. @returns whether the key was for the list */
+  onKey(event: KeyboardEvent): boolean;
+}
+
+/**
+ * A field with a list of options below it, of which one is active while the focus stays in the field
+ * (https://www.w3.org/WAI/ARIA/apg/patterns/combobox/).
+ * @param count how many options there are now
+ * @param about what they depend on: if it changes, the first is active again
+ * @param isOpen whether the list is shown
+ */
+export function useOptions(count: number, about: string, isOpen: boolean, onChoose: (index: number) => void): Options {
+  const id = useId();
+  const [active, setActive] = useState(0);
+  const [shownFor, setShownFor] = useState(about);
+  if (shownFor !== about) {
+    setShownFor(about);
+    setActive(0);
+  }
+  const last = count - 1;
+  const index = Math.min(active, Math.max(0, last));
+  const idOf = (option: number): string => `${id}-${option}`;
+  useEffect(() => {
+    if (isOpen) document.getElementById(`${id}-${index}`)?.scrollIntoView({ block: "nearest" });
+  }, [id, index, isOpen]);
+  return {
+    active: index,
+    field: {
+      role: "combobox",
+      "aria-expanded": isOpen,
+      "aria-controls": id,
+      "aria-autocomplete": "list",
+      "aria-activedescendant": isOpen && count > 0 ? idOf(index) : undefined,
+      autoComplete: "off",
+    },
+    list: { id, role: "listbox" },
+    option: (option) => ({
+      id: idOf(option),
+      role: "option",
+      tabIndex: -1,
+      "aria-selected": option === index,
+      onMouseMove: () => setActive(option),
+      // The focus stays in the field.
+      onMouseDown: (event) => event.preventDefault(),
+      onClick: () => onChoose(option),
+    }),
+    onKey(event) {
+      if (!isOpen || count === 0 || event.nativeEvent.isComposing) return false;
+      switch (event.key) {
+        case "ArrowDown":
+          setActive(index === last ? 0 : index + 1);
+          break;
+        case "ArrowUp":
+          setActive(index === 0 ? last : index - 1);
+          break;
+        case "Enter":
+          onChoose(index);
+          break;
+        default:
+          return false;
+      }
+      event.preventDefault();
+      return true;
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import type { SessionStatus } from "../../domain/sessions/status.ts";
+
+/** What the list is narrowed to, as the address has it. */
+export interface SessionFilter {
+  readonly q?: string | undefined;
+  readonly status?: SessionStatus | undefined;
+  /** Id of a user or key; `me`: whoever is signed in. */
+  readonly by?: string | undefined;
+  readonly repository?: string | undefined;
+  readonly automation?: string | undefined;
+  readonly label?: string | undefined;
+  /** Those that were put away, instead of the others. */
+  readonly archived?: true | undefined;
+}
+
+/** The filter, and a function that changes parts of it. */
+export function useSessionFilter(): [SessionFilter, (changes: SessionFilter, replace?: boolean) => void] {
+  const filter = useSearch({ from: "/" });
+  const navigate = useNavigate();
+  // Undefined values are removed from the address.
+  const change = (changes: SessionFilter, replace = true): void =>
+    void navigate({ to: "/", search: { ...filter, ...changes }, replace, resetScroll: false });
+  return [filter, change];
+}
+
+/** Whether one list of what was found is shown, instead of groups: the newest first, whatever they need. */
+export function isFlat({ q, status, archived }: SessionFilter): boolean {
+  return q !== undefined || status !== undefined || archived === true;
+}

@@ -1,0 +1,170 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useEffectEvent, useId, useState, type RefObject } from "react";
+import { sessionStatuses } from "../../domain/sessions/status.ts";
+import { Icon } from "../elements/icon.tsx";
+import { Select } from "../elements/select.tsx";
+import { client, useMay } from "../query.ts";
+import { useElementTexts } from "../texts/elements.ts";
+import { useHomeTexts } from "../texts/home.ts";
+import { useSessionFilter } from "./filter.ts";
+
+/** How long names of what lists are narrowed by are taken for the present ones, in ms. */
+const staleTime = 60_000;
+
+/** What the list is narrowed by. */
+export function Filters({ searchField }: { searchField: RefObject<HTMLInputElement | null> }) {
+  const texts = useHomeTexts();
+  const { statuses } = useElementTexts();
+  const [filter, change] = useSessionFilter();
+  const repositories = useQuery({
+    queryKey: ["repositories"],
+    queryFn: () => client.repository.list({ limit: 100 }),
+    staleTime,
+  });
+  const automations = useQuery({
+    queryKey: ["automations", "names"],
+    queryFn: () => client.automation.list({ limit: 100 }),
+    staleTime,
+  });
+  // Only admins may see who there is.
+  const users = useQuery({
+    queryKey: ["users", "names"],
+    queryFn: () => client.user.list({ limit: 100 }),
+    staleTime,
+    enabled: useMay("admin"),
+  });
+  const labels = useQuery({ queryKey: ["labels"], queryFn: () => client.label.list({ limit: 100 }), staleTime });
+  const isNarrowed = Object.values(filter).some((value) => value !== undefined);
+  return (
+    <fieldset aria-label={texts.filters} className="flex min-w-0 items-center gap-1 max-sm:flex-wrap">
+      <Search field={searchField} />
+      <div className="flex min-w-0 flex-1 items-center gap-1 overflow-x-auto max-sm:w-full">
+        <Select
+          isQuiet
+          label={texts.status}
+          value={filter.status}
+          all={texts.allStatuses}
+          options={sessionStatuses.map((status) => ({ value: status, name: statuses[status] }))}
+          onChange={(status) => change({ status })}
+        />
+        <Select
+          isQuiet
+          label={texts.repository}
+          value={filter.repository}
+          all={texts.allRepositories}
+          options={repositories.data?.codeRepositories.map(({ id, name }) => ({ value: id, name })) ?? []}
+          onChange={(repository) => change({ repository })}
+        />
+        <Select
+          isQuiet
+          label={texts.automation}
+          value={filter.automation}
+          all={texts.allAutomations}
+          options={automations.data?.automations.map(({ id, name }) => ({ value: id, name })) ?? []}
+          onChange={(automation) => change({ automation })}
+        />
+        <Select
+          isQuiet
+          label={texts.askedBy}
+          value={filter.by}
+          all={texts.everybody}
+          options={[
+            { value: "me", name: texts.me },
+            ...(users.data?.users.map(({ id, name }) => ({ value: id, name })) ?? []),
+          ]}
+          onChange={(by) => change({ by })}
+        />
+        {(labels.data?.labels.length ?? 0) > 0 && (
+          <Select
+            isQuiet
+            label={texts.label}
+            value={filter.label}
+            all={texts.allLabels}
+            options={labels.data?.labels.map((label) => ({ value: label, name: label })) ?? []}
+            onChange={(label) => change({ label })}
+          />
+        )}
+        <Select
+          isQuiet
+          label={texts.archived}
+          value={filter.archived === true ? "true" : undefined}
+          all={texts.notArchived}
+          options={[{ value: "true", name: texts.archived }]}
+          onChange={(archived) => change({ archived: archived === undefined ? undefined : true })}
+        />
+        {isNarrowed && (
+          <button
+            type="button"
+            className="button button-quiet"
+            onClick={() =>
+              change({
+                q: undefined,
+                status: undefined,
+                repository: undefined,
+                automation: undefined,
+                by: undefined,
+                label: undefined,
+                archived: undefined,
+              })
+            }
+          >
+            <Icon name="close" />
+            {texts.clear}
+          </button>
+        )}
+      </div>
+    </fieldset>
+  );
+}
+
+/** How long a pause in writing is that begins the search, in ms. */
+const pauseMs = 250;
+
+function Search({ field }: { field: RefObject<HTMLInputElement | null> }) {
+  const texts = useHomeTexts();
+  const [{ q }, change] = useSessionFilter();
+  const [text, setText] = useState(q ?? "");
+  const [asked, setAsked] = useState(q);
+  const fieldId = useId();
+  // The browser's back and forward buttons change the words too.
+  if (asked !== q) {
+    setAsked(q);
+    if (q !== wordsOf(text)) setText(q ?? "");
+  }
+  const search = (words: string | undefined): void => {
+    // Words that grow are one search, and one step back.
+    if (words !== q) change({ q: words }, words !== undefined && q !== undefined);
+  };
+  const searchAfterPause = useEffectEvent((written: string) => search(wordsOf(written)));
+  useEffect(() => {
+    const timer = setTimeout(() => searchAfterPause(text), pauseMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <search className="min-w-0 max-sm:w-full">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          search(wordsOf(text));
+        }}
+      >
+        <label htmlFor={fieldId} className="sr-only">
+          {texts.search}
+        </label>
+        <input
+          ref={field}
+          id={fieldId}
+          type="search"
+          className="field sm:w-60"
+          placeholder={texts.searchHint}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </form>
+    </search>
+  );
+}
+
+function wordsOf(text: string): string | undefined {
+  return text.trim() === "" ? undefined : text.trim();
+}

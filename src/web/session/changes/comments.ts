@@ -1,0 +1,54 @@
+import { useState } from "react";
+import { readStored, writeStored } from "../../stored.ts";
+import type { SessionTexts } from "../../texts/session.ts";
+
+/** What somebody has to say about a line of a change, not sent yet. */
+export interface Comment {
+  readonly id: string;
+  readonly file: string;
+  readonly side: "additions" | "deletions";
+  readonly line: number;
+  /** The line's text; null: it is not known. */
+  readonly code: string | null;
+  readonly text: string;
+}
+
+/** The comments on a session's changes, which this browser remembers until they are sent. */
+export function useComments(sessionId: string): [readonly Comment[], (comments: readonly Comment[]) => void] {
+  const key = `comments ${sessionId}`;
+  const [comments, setComments] = useState(() => readComments(key));
+  return [
+    comments,
+    (changed) => {
+      setComments(changed);
+      writeStored(key, changed.length === 0 ? null : JSON.stringify(changed));
+    },
+  ];
+}
+
+function readComments(key: string): readonly Comment[] {
+  try {
+    const stored: unknown = JSON.parse(readStored(key) ?? "[]");
+    return Array.isArray(stored) ? stored.filter(isComment) : [];
+  } catch {
+    // Another version of the app wrote it otherwise.
+    return [];
+  }
+}
+
+function isComment(value: unknown): value is Comment {
+  if (typeof value !== "object" || value === null) return false;
+  const { id, file, line, text } = value as Partial<Comment>;
+  return typeof id === "string" && typeof file === "string" && typeof line === "number" && typeof text === "string";
+}
+
+/** All comments as one message to the agent, in the order of files and lines. */
+export function messageOf(comments: readonly Comment[], texts: SessionTexts["comments"]): string {
+  const inOrder = [...comments].sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
+  const entries = inOrder.map(({ file, side, line, code, text }, index) => {
+    const where = side === "additions" ? texts.place(file, line) : texts.placeBefore(file, line);
+    const quoted = code === null || code.trim() === "" ? "" : `   > \`${code.trim().replaceAll("`", "'")}\`\n\n`;
+    return `${index + 1}. ${where}:\n\n${quoted}   ${text.trim().replaceAll("\n", "\n   ")}`;
+  });
+  return `${texts.heading}\n\n${entries.join("\n\n")}`;
+}

@@ -1,0 +1,67 @@
+import { useMutation } from "@tanstack/react-query";
+import { useId, type FormEvent, type KeyboardEvent, type RefObject } from "react";
+import { ErrorText } from "../../elements/notice.tsx";
+import { client } from "../../query.ts";
+import { useSessionTexts } from "../../texts/session.ts";
+
+/** Sends a follow-up message: to the running agent, or else as a new turn on the same branch. */
+export function FollowUp({
+  id,
+  field,
+  text,
+  onText,
+  isRunning,
+  onSent,
+}: {
+  id: string;
+  field: RefObject<HTMLTextAreaElement | null>;
+  /** What was written; it is kept by whoever shows the field. */
+  text: string;
+  onText: (text: string) => void;
+  /** Whether an agent is at work, so that the message waits. */
+  isRunning: boolean;
+  onSent: () => void;
+}) {
+  const texts = useSessionTexts().followUp;
+  const fieldId = useId();
+  const send = useMutation({
+    mutationFn: (message: string) => client.session.message(id, { message }),
+    onSuccess: () => {
+      onText("");
+      onSent();
+    },
+  });
+  const submit = (event: FormEvent | KeyboardEvent): void => {
+    event.preventDefault();
+    if (text.trim() !== "" && !send.isPending) send.mutate(text);
+  };
+  return (
+    <form onSubmit={submit} className="card focus-within:border-accent">
+      <label htmlFor={fieldId} className="sr-only">
+        {texts.label}
+      </label>
+      <textarea
+        ref={field}
+        id={fieldId}
+        dir="auto"
+        rows={1}
+        className="block max-h-[40dvh] w-full resize-none rounded-lg bg-transparent px-3 py-2.5 text-sm -outline-offset-2 [field-sizing:content] placeholder:text-muted pointer-coarse:text-base"
+        value={text}
+        placeholder={texts.placeholder}
+        onChange={(event) => onText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) submit(event);
+        }}
+      />
+      <div className="flex items-center justify-between gap-3 px-3 pb-2">
+        <span className="text-xs text-muted">{isRunning && text !== "" ? texts.waits : texts.keys}</span>
+        <button type="submit" className="button button-primary" disabled={send.isPending || text.trim() === ""}>
+          {send.isPending ? texts.sending : texts.send}
+        </button>
+      </div>
+      <div className="px-3 pb-2 empty:hidden">
+        <ErrorText error={send.error} />
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,51 @@
+import { useNavigate } from "@tanstack/react-router";
+import type { Scope } from "../../domain/people/key.ts";
+import type { IconName } from "../elements/icon.tsx";
+import { useMe } from "../query.ts";
+import type { Shortcut } from "./shortcuts.ts";
+import { type ShellTexts, useShellTexts } from "../texts/shell.ts";
+
+/** A page that the navigation leads to. */
+interface NavigationPage {
+  readonly to: "/" | "/automations" | "/ledger" | "/webhooks" | "/settings" | "/audit";
+  readonly name: Exclude<keyof ShellTexts["pages"], "reference">;
+  readonly icon: IconName;
+  /** What its operations need. */
+  readonly scope: Scope;
+  /** After `g`, leads there. */
+  readonly letter: string;
+}
+
+const pages: readonly NavigationPage[] = [
+  { to: "/", name: "sessions", icon: "sessions", scope: "read", letter: "s" },
+  { to: "/automations", name: "automations", icon: "automations", scope: "read", letter: "a" },
+  { to: "/ledger", name: "ledger", icon: "ledger", scope: "read", letter: "l" },
+  { to: "/webhooks", name: "webhooks", icon: "webhooks", scope: "admin", letter: "w" },
+  { to: "/settings", name: "settings", icon: "settings", scope: "read", letter: "t" },
+  { to: "/audit", name: "audit", icon: "audit", scope: "admin", letter: "u" },
+];
+
+/**
+ * The pages for whoever is signed in. Until what they may do is known, a page that it decides has its place and is not seen: nothing
+ * moves for an admin.
+ */
+export function usePages(): readonly (NavigationPage & { readonly isSeen: boolean })[] {
+  const scopes = useMe().data?.scopes;
+  return pages
+    .filter(({ scope }) => scopes === undefined || scopes.includes(scope))
+    .map((page) => ({ ...page, isSeen: scopes !== undefined || page.scope !== "admin" }));
+}
+
+/** Shortcuts to the pages. */
+export function useGoTo(): Shortcut[] {
+  const texts = useShellTexts();
+  const navigate = useNavigate();
+  return usePages()
+    .filter(({ isSeen }) => isSeen)
+    .map(({ to, name, letter }) => ({
+      keys: `g ${letter}`,
+      does: texts.keys.goTo(texts.pages[name]),
+      run: () => void navigate({ to }),
+      isCommand: false,
+    }));
+}

@@ -1,0 +1,27 @@
+/**
+ * What this browser remembers for the web app: preferences and drafts, as texts by name. A browser that keeps nothing for pages
+ * (its storage is switched off or full) forgets them at a reload, and nothing else fails because of it.
+ */
+const prefix = "offstage.";
+/** What was written while the browser keeps nothing. */
+const kept = new Map<string, string>();
+
+/** The text that was remembered under a name; null if there is none. */
+export function readStored(name: string): string | null {
+  try {
+    return localStorage.getItem(prefix + name) ?? kept.get(name) ?? null;
+  } catch {
+    return kept.get(name) ?? null;
+  }
+}
+
+/** Remembers a text; null forgets it. */
+export function writeStored(name: string, text: string | null): void {
+  kept.delete(name);
+  try {
+    if (text === null) localStorage.removeItem(prefix + name);
+    else localStorage.setItem(prefix + name, text);
+  } catch {
+    if (text !== null) kept.set(name, text);
+  }
+}

@@ -1,0 +1,43 @@
+import { use } from "react";
+import { currentLanguage, type Language } from "./language.ts";
+
+type Loader = (language: Language) => Promise<unknown>;
+/** Of the parts of the app that are loaded so far. */
+const loaders = new Set<Loader>();
+
+/**
+ * The texts of one part of the app, in all languages.
+ * @param english loaded with the part
+ * @param others how each further language's are loaded, when it is shown; they have everything that English has
+ * @returns a hook with the texts of the present language; English if the others can't be loaded. A component that uses it is drawn
+ *   when they are there
+ */
+export function textsOf<Texts extends object>(
+  english: Texts,
+  others: Readonly<Record<Exclude<Language, "en">, () => Promise<{ readonly default: Texts }>>>,
+): () => Texts {
+  const loaded = new Map<Language, Texts>([["en", english]]);
+  const loading = new Map<Language, Promise<Texts>>();
+  const load = (language: Language): Promise<Texts> => {
+    if (language === "en") return Promise.resolve(english);
+    const known = loading.get(language);
+    if (known !== undefined) return known;
+    const asked = others[language]().then(
+      (module) => module.default,
+      () => english,
+    );
+    loading.set(language, asked);
+    void asked.then((texts) => loaded.set(language, texts));
+    return asked;
+  };
+  loaders.add(load);
+  return function useTexts() {
+    const language = currentLanguage();
+    return loaded.get(language) ?? use(load(language));
+  };
+}
+
+/** Loads a language's texts for all parts of the app that are loaded, so that it can be shown at once. */
+export async function loadTexts(language: Language): Promise<void> {
+  await Promise.all([...loaders].map((load) => load(language)));
+}

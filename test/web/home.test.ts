@@ -1,0 +1,190 @@
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { inOtherClone } from "../other-clone.ts";
+import { waitFor } from "../wait-for.ts";
+import { untilOver } from "../world.ts";
+import { accessibilityProblems } from "./browser.ts";
+import { fillOrganization } from "./content/fill.ts";
+import { openSite, type Site } from "./site.ts";
+
+/** The list of all sessions, and the field that starts one. */
+let site: Site;
+let organizationId: string;
+
+beforeAll(async () => {
+  site = await openSite();
+  organizationId = (await site.client.me()).orgId ?? "";
+  // What is queued stays so: the place is taken by a session that no worker has.
+  await site.client.organization.update({ maxRunningSessions: 1 });
+  await fillOrganization(site.offstage.database, organizationId);
+});
+afterEach(() => site.requireQuiet());
+afterAll(() => site?.close());
+
+const rows = (page: Page, list: string) => page.getByRole("list", { name: list }).getByRole("listitem");
+
+async function home(path = "/"): Promise<Page> {
+  const page = await site.signedIn();
+  await page.goto(path);
+  await page.getByRole("list").first().waitFor();
+  await rows(page, "Sessions").first().waitFor();
+  return page;
+}
+
+test("what needs somebody stands first with the reason, then what is at work with what it does, then what is to be reviewed", async () => {
+  const page = await home();
+  const needs = rows(page, "Needs you");
+  await needs.filter({ hasText: "the session's budget is used up" }).waitFor();
+  await needs.filter({ hasText: "The forge refused the push" }).waitFor();
+  await needs.filter({ hasText: "Pull request #901 collides with its target branch" }).waitFor();
+  const work = rows(page, "At work");
+  await work.filter({ hasText: "npm test -- cart" }).waitFor();
+  await work.filter({ hasText: "Tried again in" }).waitFor();
+  await rows(page, "For review").filter({ hasText: "Round the cart's total once" }).waitFor();
+  // Each stands once.
+  const all = await page
+    .locator("[data-session]")
+    .evaluateAll((found) =>
+      found.map((element) => (element as unknown as { dataset: { session: string } }).dataset.session),
+    );
+  expect(new Set(all).size).toBe(all.length);
+  expect(await accessibilityProblems(page)).toEqual([]);
+});
+
+test("the list is narrowed by repository and automation, which the address keeps", async () => {
+  const page = await home();
+  await page
+    .getByRole("combobox", { name: "Repository" })
+    .selectOption("acme/documentation-of-everything-we-ever-built");
+  await page.waitForURL(/repository=/u);
+  await expect.poll(() => page.locator("[data-session]").count()).toBe(2);
+  await page.getByRole("combobox", { name: "Repository" }).selectOption("Every repository");
+  await page.getByRole("combobox", { name: "Automation" }).selectOption("nightly-dependencies");
+  await expect.poll(() => page.locator("[data-session]").count()).toBe(2);
+  await page.reload();
+  await expect.poll(() => page.locator("[data-session]").count()).toBe(2);
+  await page.getByRole("button", { name: "Clear the filters" }).click();
+  await rows(page, "For review").first().waitFor();
+});
+
+test("keys move through all groups, open a session, and select several, which are retried together", async () => {
+  const page = await home();
+  const focused = () => page.evaluate<string>("document.activeElement?.textContent ?? ''");
+  await page.keyboard.press("j");
+  await expect.poll(focused).toBe("Write the tests that the payment module never had");
+  await page.keyboard.press("j");
+  await expect.poll(focused).toMatch(/^Move the search/u);
+  await page.keyboard.press("x");
+  const bar = page.getByRole("toolbar", { name: "1 selected" });
+  await bar.waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await bar.getByRole("button", { name: "Retry" }).click();
+  await page.getByText("1 session changed").waitFor();
+  await rows(page, "At work").filter({ hasText: "Move the search" }).waitFor();
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/sessions\//u);
+  await page.keyboard.press("u");
+  await page.waitForURL((url) => url.pathname === "/");
+});
+
+test("the list changes by itself as sessions do", async () => {
+  const page = await home();
+  const { id } = await site.client.session.create({ prompt: "Count the narwhals", queueRightAway: false });
+  await rows(page, "Sessions").filter({ hasText: "Count the narwhals" }).waitFor();
+  await site.client.session.queue(id);
+  await rows(page, "At work").filter({ hasText: "Count the narwhals" }).waitFor();
+  await expect.poll(() => rows(page, "Sessions").filter({ hasText: "Count the narwhals" }).count()).toBe(0);
+  await site.client.session.delete((await site.client.session.cancel(id)).id);
+  await expect.poll(() => page.getByText("Count the narwhals").count()).toBe(0);
+});
+
+test("a session is composed with a branch that the forge has, a file of it and a budget; without waiting, as a draft", async () => {
+  const { url } = await site.forge.createRepository("acme", "composed", { "README.md": "# Before\n" });
+  await inOtherClone(
+    { forge: site.forge },
+    url,
+    "git checkout -qb release && mkdir src && echo x > src/checkout.ts && git add -A && git commit -qm R && git push -q origin release",
+  );
+  await site.call("/repository/create", { url });
+  const page = await home();
+  await page.getByLabel("What should be done?").fill("Look at ");
+  await page.getByRole("button", { name: "Repository: No repository" }).click();
+  await page.getByRole("combobox", { name: "Repository" }).fill("composed");
+  await page.getByRole("option", { name: /acme\/composed/u }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Target branch: Default branch" }).click();
+  await page.getByRole("combobox", { name: "Target branch" }).fill("rel");
+  await page.getByRole("option", { name: "release", exact: true }).click();
+
+  const prompt = page.getByLabel("What should be done?");
+  await prompt.press("End");
+  await page.keyboard.type("@check");
+  await page.getByRole("option", { name: "src/checkout.ts" }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.keyboard.press("Enter");
+  await expect.poll(() => prompt.inputValue()).toBe("Look at @src/checkout.ts ");
+  await page.keyboard.type("and say why");
+  await page.getByLabel("Budget in US dollars").fill("1,5");
+  await page.reload();
+  await page.getByRole("button", { name: "Target branch: release" }).waitFor();
+  await page.getByRole("button", { name: "Save as a draft" }).click();
+  await page.getByRole("heading", { name: "Look at @src/checkout.ts and say why" }).waitFor();
+  const id = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+  expect(await site.client.session.get(id)).toMatchObject({
+    status: "draft",
+    prompt: "Look at @src/checkout.ts and say why",
+    targetBranch: "release",
+    budgetUsd: 1.5,
+    repositories: [{ name: "acme/composed" }],
+  });
+  await page.goto("/");
+  await page.getByRole("button", { name: "Repository: acme/composed" }).waitFor();
+  expect(await page.getByLabel("What should be done?").inputValue()).toBe("");
+});
+
+test("what is wrong with a session is said where it is written, and nothing is lost", async () => {
+  const page = await home();
+  await page.getByLabel("What should be done?").fill("Do it");
+  await page.getByLabel("Budget in US dollars").fill("99999999999");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("alert").getByText("budgetUsd").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  expect(await page.getByLabel("What should be done?").inputValue()).toBe("Do it");
+  await page.route("**/session/create", (route) => route.abort());
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("The server can’t be reached.").waitFor();
+});
+
+test("nothing found, and a list that can't be loaded, say so and how to go on", async () => {
+  const page = await home();
+  await page.getByLabel("Search sessions").fill("there is no such word");
+  await page.getByText("No session has these words.").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.route("**/session/list*", (route) => route.fulfill({ status: 403, json: { error: "not today" } }));
+  await page.goto("/");
+  await page.getByText("not today").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.unroute("**/session/list*");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await rows(page, "Sessions").first().waitFor();
+});
+
+test("an organization without sessions is told what happens here", async () => {
+  const empty = await openSite();
+  try {
+    const page = await empty.signedIn();
+    await page.goto("/");
+    await page.getByText("Nothing has been asked yet").waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.getByLabel("What should be done?").fill("say hello");
+    await page.keyboard.press("Control+Enter");
+    await page.waitForURL(/\/sessions\//u);
+    const id = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+    await waitFor(async () => (await empty.client.session.get(id)).status !== "draft", "it was queued");
+    await untilOver(empty.client, id);
+  } finally {
+    await empty.close();
+  }
+});
