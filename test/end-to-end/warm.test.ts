@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -234,7 +234,13 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
     const harness = await waitFor(() => harnessesOf(current)[0], "its harness runs");
     process.kill(harness, "SIGKILL");
     const setups = join(world.data, "sessions", created.id, "setups");
-    for (const name of await readdir(setups)) await writeFile(join(setups, name, "workspace/warm/go"), "");
+    const clone = await waitFor(async () => {
+      const names = await readdir(setups).catch(() => []);
+      return names
+        .map((name) => join(setups, name, "workspace/warm"))
+        .find((path) => existsSync(join(path, "README.md")));
+    }, "the setup has its clone");
+    await writeFile(join(clone, "go"), "");
     const session = await untilOver(current.client, created.id);
     expect(session).toMatchObject({ status: "completed", failure: null });
     expect(session.pullRequests).toHaveLength(1);
