@@ -96,7 +96,11 @@ try {
   if (values.serve === true) await new Promise((resolve) => process.once("SIGINT", resolve));
   else {
     const browser = await launchBrowser();
-    await take(browser, offstage.url, scenesOf(filled)).finally(() => browser.close());
+    try {
+      await take(browser, offstage.url, scenesOf(filled));
+    } finally {
+      await browser.close();
+    }
   }
 } finally {
   await offstage.stop();

@@ -54,11 +54,15 @@ export function mailOf(variables: Variables) {
   if (!together(variables, ["OFFSTAGE_SMTP_URL", "OFFSTAGE_MAIL_FROM"])) return null;
   const { protocol, hostname, port, username, password, searchParams } = new URL(variables.OFFSTAGE_SMTP_URL ?? "");
   const isSecure = protocol === "smtps:";
-  const tls = isSecure ? "always" : searchParams.get("tls") === "none" ? "none" : "startTls";
+  const tls: "always" | "startTls" | "none" = isSecure
+    ? "always"
+    : searchParams.get("tls") === "none"
+      ? "none"
+      : "startTls";
   return {
     host: hostname.replace(/^\[|\]$/gu, ""),
     port: port === "" ? (isSecure ? 465 : 587) : Number(port),
-    tls: tls as "always" | "startTls" | "none",
+    tls,
     user: username === "" ? null : decodeURIComponent(username),
     password: password === "" ? null : decodeURIComponent(password),
     from: variables.OFFSTAGE_MAIL_FROM ?? "",

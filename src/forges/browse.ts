@@ -67,9 +67,9 @@ export async function readPages<Item>(
 }
 
 /** A page of a list that says by its length whether it is the last. @param size of a whole page */
-export function byLength<Raw, Item>(size: number, itemOf: (raw: Raw) => Item) {
+export function byLength<Item>(size: number, itemOf: (raw: never) => Item) {
   return ({ body }: ForgeAnswer): { items: Item[]; isLast: boolean } => {
-    const all = body as Raw[];
+    const all = body as never[];
     return { items: all.map(itemOf), isLast: all.length < size };
   };
 }

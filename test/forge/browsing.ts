@@ -80,9 +80,9 @@ const github: Look = (asked) => {
   }
   if (path === "search/repositories") {
     const words = (query.get("q") ?? "").split(" ");
-    const users = words.flatMap((word) => (word.startsWith("user:") ? [word.slice("user:".length)] : []));
+    const users = new Set(words.flatMap((word) => (word.startsWith("user:") ? [word.slice("user:".length)] : [])));
     const name = words.filter((word) => !word.includes(":")).join(" ");
-    const found = placesOf(state).filter((each) => has(each.name, name) && users.includes(each.owner));
+    const found = placesOf(state).filter((each) => has(each.name, name) && users.has(each.owner));
     return ok({
       total_count: found.length,
       incomplete_results: false,

@@ -105,8 +105,7 @@ describe.each(kinds)("%s is looked through:", (kind) => {
     const url = `${server.url}/acme/not-there`;
     const address = parseRepositoryUrl(kind === "azure" ? asAzure(url) : url) as RepositoryAddress;
     const branches = await browse?.branches(address, "", signal()).catch((error: unknown) => error);
-    if (kind === "azure") expect(branches).toMatchObject({ items: [] });
-    else expect(branches).toMatchObject({ code: "repository_not_found" });
+    expect(branches).toMatchObject(kind === "azure" ? { items: [] } : { code: "repository_not_found" });
   });
 });
 
@@ -176,7 +175,8 @@ describe("what people choose from", () => {
       const top = await choices.files("o", address, { branch: "main", query: "home" });
       const below = await choices.files("o", address, { branch: "main", query: "src/pages/ho" });
       expect(below.paths).toEqual(["src/pages/home page.ts"]);
-      if (kind === "github") expect(top).toEqual({ paths: [], complete: false });
+      // GitHub says by itself that a tree is not whole; the others are asked folder by folder.
+      expect(top).toMatchObject(kind === "github" ? { paths: [], complete: false } : {});
     },
   );
 
@@ -186,7 +186,7 @@ describe("what people choose from", () => {
     await expect(choices.branches("o", missing, "")).rejects.toBeInstanceOf(NotFoundError);
     const stranger = parseRepositoryUrl("https://elsewhere.example/a/b") as RepositoryAddress;
     await expect(choices.branches("o", stranger, "")).rejects.toBeInstanceOf(InvalidInputError);
-    const wrong = createForges([{ ...settingsOf("github"), token: "wrong" } as ForgeSettings]);
+    const wrong = createForges([{ ...settingsOf("github"), token: "wrong" }]);
     const refused = createForgeChoices({ forges: { of: () => Promise.resolve({ ...wrong, secrets: () => [] }) } });
     const { problems } = await refused.repositories("o", "");
     expect(problems).toMatchObject([{ text: expect.stringContaining("refused the configured token") as string }]);

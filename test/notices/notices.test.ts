@@ -133,10 +133,9 @@ const deliveries = async (): Promise<{ status: string; attempts: number; problem
     }>("select status, attempts, problem, channel from notice_delivery order by created_at, id")
   ).rows;
 
-const untilSettled = (count: number): Promise<void> =>
-  expect
-    .poll(async () => (await deliveries()).filter(({ status }) => status !== "pending").length)
-    .toBe(count) as unknown as Promise<void>;
+async function untilSettled(count: number): Promise<void> {
+  await expect.poll(async () => (await deliveries()).filter(({ status }) => status !== "pending").length).toBe(count);
+}
 
 /** As if the time until the next attempt had passed. */
 const hurry = (): Promise<unknown> =>
@@ -168,7 +167,7 @@ describe("a browser", () => {
       urgency: "normal",
       topic: expect.stringMatching(/^[\w-]{1,32}$/u) as string,
     });
-    expect(bosses.pushes.map(({ payload }) => payload["url"]).toSorted()).toEqual(
+    expect(bosses.pushes.map(({ payload }) => `${payload["url"]}`).toSorted()).toEqual(
       [id, other].map((each) => `https://offstage.example/sessions/${each}`).toSorted(),
     );
     expect([graces.requests, foreign.requests]).toEqual([0, 0]);

@@ -1,8 +1,9 @@
-import { createECDH, createPublicKey, randomBytes, verify, type ECDH } from "node:crypto";
+import { createECDH, createPublicKey, randomBytes, verify } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
+import { callbackify } from "node:util";
 import { decrypt } from "http_ece";
 import { SMTPServer } from "smtp-server";
 
@@ -46,12 +47,10 @@ export async function startMailServer(
       else done(new Error("Invalid username or password"));
     },
     onData: (stream, session, done) => {
-      void buffer(stream).then((bytes) => {
+      const take = async (): Promise<void> => {
+        const bytes = await buffer(stream);
         const refusal = refusals.shift();
-        if (refusal !== undefined) {
-          done(Object.assign(new Error(refusal.words), { responseCode: refusal.code }));
-          return;
-        }
+        if (refusal !== undefined) throw Object.assign(new Error(refusal.words), { responseCode: refusal.code });
         const raw = bytes.toString();
         const { mailFrom, rcptTo } = session.envelope;
         mails.push({
@@ -62,8 +61,8 @@ export async function startMailServer(
           isSecure: session.secure,
           user: session.user as string | undefined,
         });
-        done();
-      });
+      };
+      callbackify(take)(done);
     },
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -131,7 +130,7 @@ export async function startPushReceiver(
     if (request.headers["content-encoding"] !== "aes128gcm") throw new Error("not encrypted as RFC 8188 has it");
     const text = decrypt(body, {
       version: "aes128gcm",
-      privateKey: keys as ECDH,
+      privateKey: keys,
       authSecret: auth.toString("base64url"),
     });
     if (refusals.length === 0)

@@ -126,7 +126,7 @@ async function withEditor<Result>(
       .connectWith(stream, async (editor) => {
         await editor.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} });
         return work(
-          (method, params) => editor.request(method as never, params as never) as Promise<never>,
+          (method, params) => editor.request<never, object>(method, params),
           heard,
           (method, params) => editor.notify(method as never, params as never),
         );

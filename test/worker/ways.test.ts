@@ -58,7 +58,7 @@ describe.skipIf(noReflinks() !== "")("where files can share their blocks", () =>
     run("mount", "-o", "loop", join(folder, "image"), join(folder, "disk"));
   });
 
-  afterEach(() => void run("umount", join(folder, "disk")));
+  afterEach(() => run("umount", join(folder, "disk")));
 
   test("a clone is a copy of a shared checkout, which takes no more of the disk, and with which git is content", async () => {
     const source = join(folder, "source");

@@ -31,17 +31,17 @@ export function browseBitbucketDataCenter(
   { ask, call }: { readonly ask: Ask; readonly call: RepositoryCall },
 ): ForgeBrowser {
   /** Reads pages, each from where the one before says that the next begins: a server may give less than it is asked for. */
-  function pages<Raw, Item>(
+  function pages<Item>(
     askFor: (query: Record<string, string>) => ReturnType<Ask>,
     size: number,
-    itemsOf: (raw: Raw) => readonly Item[],
+    itemsOf: (raw: never) => readonly Item[],
   ): Promise<Found<Item>> {
     let start = 0;
     return readPages(
       host,
       () => askFor({ limit: `${size}`, start: `${start}` }),
       ({ body }) => {
-        const { values, isLastPage, nextPageStart } = body as Page<Raw>;
+        const { values, isLastPage, nextPageStart } = body as Page<never>;
         start = nextPageStart ?? start + values.length;
         return { items: values.flatMap(itemsOf), isLast: isLastPage };
       },

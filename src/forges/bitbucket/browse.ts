@@ -94,9 +94,9 @@ export function browseBitbucket(
   };
 }
 
-function paged<Raw, Item>(itemOf: (raw: Raw) => Item) {
+function paged<Item>(itemOf: (raw: never) => Item) {
   return ({ body }: ForgeAnswer): { items: Item[]; isLast: boolean } => {
-    const { values, next } = body as Page<Raw>;
+    const { values, next } = body as Page<never>;
     return { items: values.map(itemOf), isLast: next === undefined };
   };
 }

@@ -10,16 +10,16 @@ import {
 } from "../texts/language.ts";
 import { useShellTexts } from "../texts/shell.ts";
 import { loadTexts } from "../texts/texts.ts";
-import { changePreferences, choices, currentPreferences, onPreferences, type Preferences } from "./preferences.ts";
+import { changePreferences, choices, currentPreferences, onPreferences } from "./preferences.ts";
 
 /** How this browser shows the app: language, colours, contrast, motion, and whether single letters are shortcuts. */
 export function Display({ onClosed }: { onClosed: () => void }) {
   const texts = useShellTexts().preferences;
   const { display } = useShellTexts();
   const preferences = useSyncExternalStore(onPreferences, currentPreferences);
-  const change = <Name extends keyof typeof choices>(name: Name, value: string): void => {
-    const values: readonly Preferences[Name][] = choices[name];
-    changePreferences({ [name]: values.find((known) => known === value) ?? "system" });
+  const change = (name: keyof typeof choices, value: string): void => {
+    const values: readonly string[] = choices[name];
+    changePreferences({ [name]: values.includes(value) ? value : "system" });
   };
   const lettersId = useId();
   return (

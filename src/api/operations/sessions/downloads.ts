@@ -76,7 +76,7 @@ export function addDownloadOperations(app: App, options: ApiOptions): void {
       const type = isJson ? "application/json" : "text/markdown";
       // A disconnect must not leave a connection behind that waits for the next request.
       void reply.headers(fileHeaders(type, `${session.id}.${isJson ? "json" : "md"}`)).header("Connection", "close");
-      return reply.send(file as never);
+      return reply.send(file);
     },
   );
 }
