@@ -52,7 +52,11 @@ describe("what a forge told of a session's run", () => {
     const attempt = await world.begin();
     const { session } = attempt;
     const { pool } = world.database;
-    const automationId = await addAutomation(world.database, session.organizationId, `told-${crypto.randomUUID().slice(0, 8)}`);
+    const automationId = await addAutomation(
+      world.database,
+      session.organizationId,
+      `told-${crypto.randomUUID().slice(0, 8)}`,
+    );
     const connectionId = crypto.randomUUID();
     await pool.query(
       `insert into forge_connection (id, organization_id, kind, name, web_url, credential, state, sealed, master_key)
