@@ -41,6 +41,7 @@ async function serve(): Promise<void> {
     hosts: [],
     trustedProxies: [],
     signInDays: 30,
+    readClientDocument: () => Promise.reject(new Error("no program describes itself here")),
     signInMethods: [],
     signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),

@@ -9,10 +9,11 @@ import { createWorld, type World } from "../test/world.ts";
 import { machine, quantile, table } from "./measure.ts";
 
 /**
- * Many sessions at once through the whole server, a process of its own: the basic agent in the sandbox, a scripted
+ * Many sessions at once through the whole server, a process of its own: the agent in the sandbox, a scripted
  * model; without a repository, and with one each and a pull request on the test forge.
  *
  *   npm run bench:sessions -- --plain 1000 --pull-requests 100 --concurrency 8
+ *   npm run bench:sessions -- --plain 0 --pull-requests 30 --concurrency 30 --agent opencode:scripted
  */
 const { values: options } = parseArgs({
   options: {
@@ -20,6 +21,7 @@ const { values: options } = parseArgs({
     "pull-requests": { type: "string", default: "100" },
     concurrency: { type: "string", default: "8" },
     sandbox: { type: "string", default: "bubblewrap" },
+    agent: { type: "string", default: "basic:scripted" },
   },
 });
 const creationLanes = 16;
@@ -39,12 +41,15 @@ async function inLanes<T>(inputs: readonly T[], work: (input: T) => Promise<void
   await Promise.all(Array.from({ length: creationLanes }, lane));
 }
 
-async function untilAllOver(client: Client): Promise<void> {
+/** @returns the least memory that was free meanwhile, in MiB */
+async function untilAllOver(client: Client): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
   for (;;) {
+    least = Math.min(least, process.availableMemory() / 1024 ** 2);
     const pages = await Promise.all(
       ["queued", "running"].map((status) => client.session.list({ limit: 1, status } as { limit: number })),
     );
-    if (pages.every((page) => page.sessions.length === 0)) return;
+    if (pages.every((page) => page.sessions.length === 0)) return least;
     await pause(500);
   }
 }
@@ -69,7 +74,7 @@ async function measure(
   const before = performance.now();
   await inLanes(requests, async (request) => void ids.add((await client.session.create(request)).id));
   const createdMs = performance.now() - before;
-  await untilAllOver(client);
+  const leastFree = await untilAllOver(client);
   const minutes = (performance.now() - before) / 60_000;
   const sessions = await allSessions(client, ids);
   const failed = sessions.filter(({ status }) => status !== "completed");
@@ -91,6 +96,7 @@ async function measure(
     ...[fromCreation, fromStart].flatMap((all) => [quantile(all, 0.5).toFixed(1), quantile(all, 0.99).toFixed(1)]),
     memory.now.toFixed(0),
     memory.most.toFixed(0),
+    leastFree.toFixed(0),
   ];
 }
 
@@ -106,7 +112,7 @@ async function repositories(world: World, count: number): Promise<string[]> {
 const world = await createWorld(script, { embedded: true });
 try {
   const server = await startServerProcess(world, {
-    OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+    OFFSTAGE_DEFAULT_AGENT: options.agent,
     OFFSTAGE_CONCURRENCY: options.concurrency,
     OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: options.concurrency,
     OFFSTAGE_RATE_LIMIT_PER_MINUTE: "1000000",
@@ -133,6 +139,7 @@ try {
       "p99 s",
       "server MiB",
       "at most",
+      "free at least",
     ];
     process.stdout.write(`${machine()}\n\n${table(head, lines)}`);
   } finally {

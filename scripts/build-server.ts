@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, "..");
 const [to = join(root, "dist")] = process.argv.slice(2);
 const tsc = join(root, "node_modules/.bin/tsc");
 execFileSync(tsc, ["-p", join(root, "tsconfig.build.json"), "--outDir", to], { stdio: "inherit" });
-for await (const file of glob(["**/*.{sql,sh,cjs}", "store/sql/*.json", "automation-files/templates/*.yaml"], {
+for await (const file of glob(["**/*.{sql,sh,cjs,pl}", "store/sql/*.json", "automation-files/templates/*.yaml"], {
   cwd: join(root, "src"),
 })) {
   await mkdir(dirname(join(to, file)), { recursive: true });

@@ -8,7 +8,7 @@ import { build } from "vite";
  */
 const root = join(import.meta.dirname, "..");
 const made = await modifiedAt(join(root, "dist/web/index.html"));
-const sources = ["src/web", "src/domain", "src/client.ts", "package-lock.json"];
+const sources = ["src/web", "src/domain", "src/description", "src/client.ts", "package-lock.json"];
 const newest = Math.max(...(await Promise.all(sources.map((path) => newestIn(join(root, path))))));
 if (made <= newest) await build({ configFile: join(root, "src/web/vite.config.ts"), logLevel: "warn" });
 

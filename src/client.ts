@@ -36,6 +36,8 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** An API key; without one a signed-in browser's cookie is used. */
   readonly key?: string;
+  /** Sends requests; by default the global `fetch`. */
+  readonly fetch?: typeof fetch;
   /** Loads the forms of answers, beside the first request; by default `client-schemas.ts`. */
   readonly schemas?: () => Promise<AnswerSchemas>;
 }
@@ -57,6 +59,12 @@ export interface SessionPageOf extends PageOf {
   readonly requestedBy?: string | undefined;
 }
 
+/** Options of a call that creates something. */
+export interface CreateOptions {
+  /** The same key with the same body within 24 hours gives the first answer again, instead of creating something twice. */
+  readonly idempotencyKey?: string | undefined;
+}
+
 /** Options of `streamEvents`. */
 export interface StreamOptions {
   /** Number of the last known event; default 0, which streams all events. */
@@ -76,19 +84,32 @@ export type Client = ReturnType<typeof createClient>;
  * Makes a client of the API with typed calls, for the command line and the web app. Each call throws ClientError if
  * the server rejects it or its answer does not have the expected format.
  */
-export function createClient({ baseUrl, key, schemas = () => import("./client-schemas.ts") }: ClientOptions) {
+export function createClient({
+  baseUrl,
+  key,
+  fetch: send = (...request) => fetch(...request),
+  schemas = () => import("./client-schemas.ts"),
+}: ClientOptions) {
   const headers: Record<string, string> = key === undefined ? {} : { Authorization: `Bearer ${key}` };
 
   async function call<Name extends keyof AnswerSchemas>(
     name: Name,
     path: string,
     body?: unknown,
+    { idempotencyKey }: CreateOptions = {},
   ): Promise<z.output<AnswerSchemas[Name]>> {
     const loading = schemas();
     // If the request fails too, its error counts.
     loading.catch(() => undefined);
-    const response = await fetch(`${baseUrl}${path}`, {
-      headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
+    const response = await send(`${baseUrl}${path}`, {
+      headers:
+        body === undefined
+          ? headers
+          : {
+              ...headers,
+              "Content-Type": "application/json",
+              ...(idempotencyKey !== undefined && { "Idempotency-Key": idempotencyKey }),
+            },
       ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
     });
     if (!response.ok) throw await refusal(response);
@@ -107,7 +128,8 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
 
   return {
     session: {
-      create: (body: z.input<typeof createSessionSchema>) => call("sessionSchema", "/session/create", body),
+      create: (body: z.input<typeof createSessionSchema>, options?: CreateOptions) =>
+        call("sessionSchema", "/session/create", body, options),
       list: (page: SessionPageOf = {}) => call("sessionsPage", `/session/list${query({ ...page })}`),
       search: (q: string, page: SessionPageOf = {}) => call("sessionsPage", `/session/search${query({ q, ...page })}`),
       get: (id: string) => call("sessionDetailSchema", `/session/${id}`),
@@ -119,7 +141,8 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
       setBudget: (id: string, body: { budgetUsd: number | null }) =>
         call("sessionDetailSchema", `/session/${id}/budget`, body),
       resolveConflicts: (id: string) => call("sessionDetailSchema", `/session/${id}/resolve-conflicts`, {}),
-      message: (id: string, body: { message: string }) => call("sessionDetailSchema", `/session/${id}/message`, body),
+      message: (id: string, body: { message: string }, options?: CreateOptions) =>
+        call("sessionDetailSchema", `/session/${id}/message`, body, options),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call("eventPageSchema", `/session/${id}/events${query(page)}`),
       diff: (id: string) => call("sessionDiffSchema", `/session/${id}/diff`),
@@ -140,8 +163,8 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
       /** What would come of an event, by a draft or a saved automation: the prompt, and what each trigger makes of it. */
       previewDraft: (body: z.input<typeof previewDraftSchema>) => call("previewSchema", "/automation/preview", body),
       templates: () => call("automationTemplatesSchema", "/automation/template/list"),
-      trigger: (keyOrId: string, event: EventContext) =>
-        call("queuedJobSchema", `/automation/${keyOrId}/trigger`, event),
+      trigger: (keyOrId: string, event: EventContext, options?: CreateOptions) =>
+        call("queuedJobSchema", `/automation/${keyOrId}/trigger`, event, options),
       state: (keyOrId: string) => call("stateSchema", `/automation/${keyOrId}/state`),
       updateState: (keyOrId: string, body: z.input<typeof updateStateSchema>) =>
         call("stateSchema", `/automation/${keyOrId}/state/update`, body),
@@ -236,6 +259,17 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
       get: (id: string) => call("deliveryDetailSchema", `/delivery/${id}`),
       resend: (id: string) => call("deliveryDetailSchema", `/delivery/${id}/resend`, {}),
     },
+    /** Programs that people let act for them. */
+    grant: {
+      list: (page: PageOf = {}) => call("grantsPage", `/grant/list${query({ ...page })}`),
+      revoke: (id: string) => call("grantSchema", `/grant/${id}/revoke`, {}),
+    },
+    /** What a program asks the signed-in person for. */
+    oauthRequest: {
+      get: (id: string) => call("consentSchema", `/oauth/request/${id}`),
+      /** The browser goes on at `redirectUrl`. */
+      decide: (id: string, body: { allow: boolean }) => call("redirectSchema", `/oauth/request/${id}/decide`, body),
+    },
     login: {
       methods: () => call("signInMethods", "/login/methods"),
       create: (body: { token: string } | { key: string }) => call("signedInSchema", "/login/create", body),
@@ -244,7 +278,7 @@ export function createClient({ baseUrl, key, schemas = () => import("./client-sc
       revoke: (id: string) => call("loginSchema", `/login/${id}/revoke`, {}),
     },
     streamEvents: (id: string, options: StreamOptions = {}) =>
-      streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, ...options }),
+      streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, send, ...options }),
   };
 }
 
@@ -273,14 +307,18 @@ async function refusal(response: Response): Promise<ClientError> {
  */
 async function* streamEvents(
   url: string,
-  options: StreamOptions & Required<Pick<ClientOptions, "schemas">> & { readonly headers: Record<string, string> },
+  options: StreamOptions &
+    Required<Pick<ClientOptions, "schemas">> & {
+      readonly headers: Record<string, string>;
+      readonly send: typeof fetch;
+    },
 ): AsyncGenerator<SessionEvent> {
   const { signal, onConnection, headers } = options;
   const loading = options.schemas();
   let seen = options.after ?? 0;
   for (let failures = 0; signal?.aborted !== true; failures += 1) {
     try {
-      const response = await fetch(url, {
+      const response = await options.send(url, {
         headers: { ...headers, Accept: "text/event-stream", "Last-Event-ID": String(seen) },
         ...(signal !== undefined && { signal }),
       });

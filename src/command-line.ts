@@ -49,6 +49,7 @@ const terminal: Terminal = {
   readInput: () => readAll(process.stdin),
   readSecret,
   openPage,
+  isInteractive: process.stdin.isTTY,
   environment: process.env,
   workingDirectory: process.cwd(),
   signal: stopping.signal,

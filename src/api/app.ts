@@ -14,6 +14,7 @@ import { createFailureLimit } from "./http/failure-limit.ts";
 import { requireKnownHost } from "./http/hosts.ts";
 import { storeAnswer, answerAgainOrBegin } from "./http/idempotency.ts";
 import { checkNesting } from "./http/json-value.ts";
+import { createInnerCalls, type InnerCalls } from "./http/inner-calls.ts";
 import { collectMethods, type Methods } from "./http/methods.ts";
 import { observeRequests } from "./http/observe.ts";
 import { closeSilentConnections } from "./http/silent-connections.ts";
@@ -34,6 +35,11 @@ import { addJobOperations } from "./operations/automations/jobs.ts";
 import { addKeyOperations } from "./operations/keys.ts";
 import { addLedgerOperations } from "./operations/automations/ledger.ts";
 import { addLoginOperations } from "./operations/logins.ts";
+import { addMcp } from "./operations/mcp.ts";
+import { addAuthorizeOperations } from "./operations/oauth/authorize.ts";
+import { addGrantOperations } from "./operations/oauth/grants.ts";
+import { addOAuthMetadata } from "./operations/oauth/metadata.ts";
+import { addTokenEndpoints } from "./operations/oauth/token.ts";
 import { addOlderOperations } from "./operations/older-clients.ts";
 import { addOrganizationOperations } from "./operations/organizations.ts";
 import { addAutomationFileOperations } from "./operations/repositories/automation-files.ts";
@@ -96,7 +102,9 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   await app.register(cookie);
   observeRequests(app, options);
   closeSilentConnections(app);
-  addHooks(app, options, methods);
+  const inner = createInnerCalls(app);
+  const takeToken = createRateLimit(options.rateLimitPerMinute);
+  addHooks(app, options, { methods, inner, takeToken });
   // Must come after the hooks and the request decorations, because they apply to these pages too.
   addDocumentation(app);
 
@@ -129,6 +137,11 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   const failures = createFailureLimit(failuresPerMinute);
   addLoginOperations(app, options, failures);
   addSignInOperations(app, options, failures);
+  addOAuthMetadata(app, options);
+  addAuthorizeOperations(app, options);
+  await addTokenEndpoints(app, options);
+  addGrantOperations(app, options);
+  addMcp(app, options, { inner, takeToken });
   addUserOperations(app, options);
   addAuditOperations(app, options);
   addWebhookOperations(app, options);
@@ -163,9 +176,15 @@ function readBodies(app: App): void {
   });
 }
 
-function addHooks(app: App, options: ApiOptions, methods: Methods): void {
+/** What hooks share with operations. */
+interface Shared {
+  readonly methods: Methods;
+  readonly inner: InnerCalls;
+  readonly takeToken: ReturnType<typeof createRateLimit>;
+}
+
+function addHooks(app: App, options: ApiOptions, { methods, inner, takeToken }: Shared): void {
   const { database } = options;
-  const takeToken = createRateLimit(options.rateLimitPerMinute);
   const admit = createAdmission(options);
   const audit = createAudit(database, options.logger);
   let isClosing = false;
@@ -175,6 +194,7 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
   });
   app.addHook("onClose", () => audit.close());
   app.decorateRequest("principal", null);
+  app.decorateRequest("resource", "api");
   app.decorateRequest("idempotency", null);
   app.decorateRequest("duplicateOf", null);
   app.addHook("onRequest", async (request, reply) => {
@@ -186,8 +206,11 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
     methods.check(request);
     if (operation === undefined) return;
     void reply.header("Cache-Control", "no-store");
+    const isInner = inner.isInner();
+    if (isInner) request.resource = "mcp";
     request.principal = await authenticate(options, request, operation);
-    if (request.principal !== null) takeToken(request.principal, reply);
+    // What a tool of the MCP server asks was counted when the tool was called.
+    if (request.principal !== null && !isInner) takeToken(request.principal, reply);
   });
   app.addHook("preHandler", async (request, reply) => {
     const { operation } = request.routeOptions.config;

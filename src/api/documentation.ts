@@ -1,9 +1,10 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import Fastify, { type FastifyInstance, type RouteOptions } from "fastify";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+import { bodyExamples } from "./examples.ts";
 import type { App, OperationConfig } from "./http/context.ts";
-
-/** Version of the API, as its OpenAPI description states it. */
-const interfaceVersion = "1.0.0";
+import { interfaceVersion } from "./http/interface-version.ts";
 
 const introduction = `Runs coding agents in the background on code repositories: a prompt becomes one pull request.
 
@@ -12,18 +13,15 @@ Lists are newest first; pass \`nextCursor\` as \`cursor\` to get the next page.`
 
 type Transform = typeof jsonSchemaTransform;
 
-/** Headers of a request that its answer depends on, for a file of the page. */
-const askedWith: ReadonlySet<string> = new Set(["if-none-match", "if-modified-since", "range", "accept-encoding"]);
-/** Headers that belong to a connection, or that the answer of the server itself gets. */
-const ownHeaders: ReadonlySet<string> = new Set(["connection", "content-length", "date", "keep-alive"]);
+/** Tells an agent how to hand work over (https://agentskills.io). */
+const skillFile = join(import.meta.dirname, "../../docs/skills/offstage/SKILL.md");
 
 /** A route as it describes itself. */
 type Described = Pick<RouteOptions, "method" | "url" | "schema" | "config">;
 
 /**
- * Adds `/openapi.json`, generated from the schemas that validate requests, and `/reference`, a page that shows it
- * without files from other sites. What makes them is loaded at the first request: most processes are never asked.
- * Call it before any route is added.
+ * Adds `/openapi.json`, generated from the schemas that validate requests, and the skill file for agents. What makes the former is loaded at the first request: most processes
+ * are never asked. Call it before any route is added.
  */
 export function addDocumentation(app: App): void {
   const routes: Described[] = [];
@@ -39,25 +37,14 @@ export function addDocumentation(app: App): void {
     }));
   app.addHook("onClose", async () => void (await made?.catch(() => null))?.close());
   app.get("/openapi.json", { schema: { hide: true } }, async () => (await documentation()).swagger());
-  for (const page of ["/reference", "/reference/*"]) {
-    app.get(page, { schema: { hide: true } }, async (request, reply) => {
-      const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => askedWith.has(name)));
-      const answer = await (await documentation()).inject({ url: request.url, headers });
-      if (answer.statusCode === 404) return reply.callNotFound();
-      for (const [name, value] of Object.entries(answer.headers)) {
-        if (value !== undefined && !ownHeaders.has(name)) void reply.header(name, value);
-      }
-      return reply.status(answer.statusCode).send(answer.rawPayload);
-    });
-  }
+  app.get("/skills/offstage/SKILL.md", { schema: { hide: true } }, async (_request, reply) =>
+    reply.type("text/markdown; charset=utf-8").send(await readFile(skillFile)),
+  );
 }
 
-/** A server that never listens, with the same routes for their descriptions only, and the pages. */
+/** A server that never listens, with the same routes for their descriptions only. */
 async function createDocumentation(routes: readonly Described[]): Promise<FastifyInstance> {
-  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
-    import("@fastify/swagger"),
-    import("@fastify/swagger-ui"),
-  ]);
+  const { default: swagger } = await import("@fastify/swagger");
   const app = Fastify({ exposeHeadRoutes: false, routerOptions: { ignoreTrailingSlash: true } });
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
@@ -82,7 +69,10 @@ async function createDocumentation(routes: readonly Described[]): Promise<Fastif
       const { schema, url } = jsonSchemaTransform(input);
       const operation = input.route.config?.operation;
       if (operation?.optionalBody === true) optionalBodies.add(schema["operationId"]);
-      return { schema: operation === undefined ? schema : { ...schema, ...besideSchema(schema, operation) }, url };
+      const example = bodyExamples[String(schema["operationId"])];
+      const body = example === undefined ? {} : { body: { ...(schema["body"] as object), examples: [example] } };
+      const beside = operation === undefined ? {} : besideSchema(schema, operation);
+      return { schema: { ...schema, ...body, ...beside }, url };
     },
     transformObject: (input) => {
       const description = jsonSchemaTransformObject(input);
@@ -92,7 +82,6 @@ async function createDocumentation(routes: readonly Described[]): Promise<Fastif
       return description;
     },
   });
-  await app.register(swaggerUi, { routePrefix: "/reference", staticCSP: true });
   for (const route of routes) app.route({ ...route, handler: () => undefined });
   await app.ready();
   return app;

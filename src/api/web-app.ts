@@ -4,13 +4,15 @@ import fastifyStatic from "@fastify/static";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "./http/context.ts";
 
-/** The pages of the web app's own router. All are served as the same document. */
+/** The pages of the web app's own router. All are served as the same document; the API's reference is one of its own. */
 const pages = [
   "/",
   "/sessions/:id",
   "/automations",
   "/automations/:id",
   "/sign-in",
+  "/authorize",
+  "/authorize/:id",
   "/settings",
   "/audit",
   "/ledger",
@@ -50,11 +52,13 @@ export async function addWebApp(
     immutable: true,
     maxAge: "365d",
   });
-  const sendPage = (reply: FastifyReply): FastifyReply =>
+  const sendDocument = (reply: FastifyReply, name: string): FastifyReply =>
     reply
       .headers(pageHeaders)
       .header("Cache-Control", "no-cache")
-      .sendFile("index.html", directory, { maxAge: 0, immutable: false });
+      .sendFile(name, directory, { maxAge: 0, immutable: false });
+  const sendPage = (reply: FastifyReply): FastifyReply => sendDocument(reply, "index.html");
   for (const page of pages) app.get(page, { schema: { hide: true } }, (_request, reply) => sendPage(reply));
+  app.get("/reference", { schema: { hide: true } }, (_request, reply) => sendDocument(reply, "reference.html"));
   return sendPage;
 }

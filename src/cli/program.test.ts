@@ -58,6 +58,7 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     columns: null,
     readInput: () => Promise.resolve(""),
     readSecret: () => Promise.resolve(""),
+    isInteractive: false,
     openPage: () => Promise.resolve(false),
     environment,
     workingDirectory: "/home/someone/project",

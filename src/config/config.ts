@@ -1,4 +1,4 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { registryHosts } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
@@ -24,6 +24,14 @@ const flagVariables = {
 
 /** All settings of a server, validated. Units are in the names. */
 export type Config = ReturnType<typeof readConfig>;
+
+const gibibyte = 1024 ** 3;
+
+/** Warm sandboxes if the operator says nothing: a large harness takes a gigabyte in each. */
+function usualWarm(memoryBytes: number, concurrency: number): number {
+  if (memoryBytes < 4 * gibibyte || (concurrency === 1 && memoryBytes < 8 * gibibyte)) return 0;
+  return memoryBytes < 16 * gibibyte ? 1 : 2;
+}
 
 /**
  * Converts environment variables and flags to one validated, frozen value. No other code reads them.
@@ -96,6 +104,7 @@ function configOf(variables: Variables) {
     checkpointBytes: variables.OFFSTAGE_CHECKPOINT_MB * 1024 * 1024,
     registryHosts: variables.OFFSTAGE_REGISTRY_HOSTS.map((name) => name.toLowerCase()),
     forgeHosts: variables.OFFSTAGE_FORGE_HOSTS.map((name) => name.toLowerCase()),
+    programHosts: variables.OFFSTAGE_PROGRAM_HOSTS.map((name) => name.toLowerCase()),
     webhookHosts: variables.OFFSTAGE_WEBHOOK_HOSTS.map((name) => name.toLowerCase()),
     /** The APIs of the services that take answers back. */
     replyUrls: { slack: `${variables.OFFSTAGE_SLACK_API_URL}/`, linear: variables.OFFSTAGE_LINEAR_API_URL },
@@ -131,6 +140,8 @@ function configOf(variables: Variables) {
       mirrorDays: variables.OFFSTAGE_MIRROR_DAYS,
       /** Limit of all mirrors together; 0: no limit. */
       mirrorsBytes: variables.OFFSTAGE_MIRRORS_MB * 1024 * 1024,
+      /** Limit of all shared checkouts together; 0: no limit. */
+      checkoutsBytes: variables.OFFSTAGE_CHECKOUTS_MB * 1024 * 1024,
     },
     /** Days that a browser stays signed in. */
     signInDays: variables.OFFSTAGE_SIGN_IN_DAYS,
@@ -144,6 +155,8 @@ function configOf(variables: Variables) {
      * system, so that the kernel enforces it.
      */
     sessionDisks: variables.OFFSTAGE_SANDBOX_DISK,
+    /** How clones get their files; "auto": the best way that works here. */
+    workspaces: variables.OFFSTAGE_WORKSPACES,
     /** User ids of sessions if the server runs as root. Null: ids that no account has. */
     sandboxUids: variables.OFFSTAGE_SANDBOX_UIDS ?? null,
     container: {
@@ -153,6 +166,8 @@ function configOf(variables: Variables) {
     },
     devcontainerImages: variables.OFFSTAGE_DEVCONTAINER_IMAGES,
     concurrency: variables.OFFSTAGE_CONCURRENCY,
+    /** Most sandboxes that are kept ready for sessions. */
+    warm: variables.OFFSTAGE_WARM ?? usualWarm(totalmem(), variables.OFFSTAGE_CONCURRENCY),
     maxRunningPerOrganization: variables.OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION,
     /** Null: no limit. */
     maxRunningPerRepository: variables.OFFSTAGE_MAX_RUNNING_PER_REPOSITORY || null,

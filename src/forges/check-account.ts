@@ -46,10 +46,10 @@ export async function checkAccount(
   options: { readonly reach: GuardedReach; readonly signal: AbortSignal },
 ): Promise<ConnectionCheck> {
   const given = credential instanceof Error ? credential : { type: "token" as const, ...credential };
-  const { account, problems } = await checkConnection(place, given, { ...options, configured: [] });
+  const { account, accountId = null, problems } = await checkConnection(place, given, { ...options, configured: [] });
   const told = problems.filter(({ missing }) => !needs[place.kind].unneeded.test(missing)).map(inWordsOf(place.kind));
   const isUnknown = account === null && !told.some(({ essential }) => essential);
-  return { account, problems: isUnknown ? [...told, nobodys] : told };
+  return { account, accountId, problems: isUnknown ? [...told, nobodys] : told };
 }
 
 /**

@@ -39,6 +39,12 @@ export interface Gateway {
 
 /** A gateway on this process's own event loop. */
 export interface LocalGateway extends Gateway {
+  /**
+   * From now on it serves this session: a gateway that nobody's sandbox has waited at. Requests that are under way end as they
+   * began.
+   * @throws Error if registries are among it, since their certificates had to be there when the sandbox started
+   */
+  adopt(session: Served): void;
   /** Settles when no request to a model is open or unsettled. */
   idle(): Promise<void>;
 }
@@ -50,6 +56,27 @@ const lingersMs = 30_000;
 /** The kernel cuts longer paths (unix(7)). */
 const longestSocketPath = 107;
 
+/** What a gateway serves to its sandbox. */
+export type Served = {
+  readonly models: ModelProviders;
+  readonly egress: EgressPolicy;
+  readonly onRefused: (refusal: Refusal) => void;
+  /** Private registries, whose credentials it adds. */
+  readonly registries?: readonly RegistryRoute[];
+  /** Tools of the service that the sandbox may call; none if omitted. */
+  readonly tools?: { readonly list: readonly ToolDescription[]; readonly call: CallTool };
+  /** Answers requests to models; default: forwards them. */
+  readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits" | "token">) => ModelGateway;
+} & Partial<Pick<ModelGatewayOptions, "permits" | "admit" | "onRequest" | "recorder" | "lingerMs">>;
+
+/** How a gateway reaches other hosts. */
+interface Reach {
+  /** Finds a host's public address; default: by the system's resolver. */
+  readonly resolve?: typeof publicAddressOf;
+  /** The operator's proxies to other hosts; none if omitted. */
+  readonly proxies?: Proxies;
+}
+
 /**
  * Opens the only way out of a session's sandbox: models by the session's token, other hosts by the list. It reads what
  * the sandbox sends on this process's event loop; `process/process.ts` gives each gateway a process of its own.
@@ -57,24 +84,12 @@ const longestSocketPath = 107;
  * @throws InvalidInputError if the socket's path is too long
  */
 export async function openGateway(
-  options: {
-    readonly directory: string;
-    readonly models: ModelProviders;
-    readonly egress: EgressPolicy;
-    readonly onRefused: (refusal: Refusal) => void;
-    /** Finds a host's public address; default: by the system's resolver. */
-    readonly resolve?: typeof publicAddressOf;
-    /** The operator's proxies to other hosts; none if omitted. */
-    readonly proxies?: Proxies;
-    /** Private registries, whose credentials it adds. */
-    readonly registries?: readonly RegistryRoute[];
-    /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
-    readonly authorities?: readonly string[];
-    /** Tools of the service that the sandbox may call; none if omitted. */
-    readonly tools?: { readonly list: readonly ToolDescription[]; readonly call: CallTool };
-    /** Answers requests to models; default: forwards them. */
-    readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits">) => ModelGateway;
-  } & Partial<Pick<ModelGatewayOptions, "permits" | "admit" | "onRequest" | "recorder" | "lingerMs">>,
+  options: Served &
+    Reach & {
+      readonly directory: string;
+      /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
+      readonly authorities?: readonly string[];
+    },
 ): Promise<LocalGateway> {
   const { directory, models } = options;
   const socket = join(directory, `${randomBytes(6).toString("hex")}.sock`);
@@ -84,45 +99,21 @@ export async function openGateway(
     );
   }
   const token = `offstage-session-${randomBytes(24).toString("base64url")}`;
-  const {
-    permits = [],
-    admit = admitAll,
-    onRequest = () => undefined,
-    recorder = null,
-    lingerMs = lingersMs,
-  } = options;
-  const reading = { models, permits };
-  const gateway =
-    options.answers?.(reading) ?? createModelGateway({ ...reading, token, admit, onRequest, recorder, lingerMs });
-  const egress = createEgressProxy(
-    options.egress,
-    options.onRefused,
-    options.resolve,
-    options.proxies,
-    options.registries,
-  );
-  const { authority } = egress.registries;
+  let serving = serve(options, options, token);
+  const { authority } = serving.egress.registries;
   const authoritiesFile = authority === null ? null : socket.replace(/\.sock$/u, ".pem");
-  /** For tools that can't be told to trust a certificate. The token is in the address: they can't all send a header. */
-  function serveRegistry(request: IncomingMessage, response: ServerResponse): void {
-    const [shown = "", id = "", ...path] = (request.url ?? "").slice(registryPrefix.length).split("/");
-    if (shown === token) egress.registries.serve(id, path.join("/"), request, response);
-    else response.writeHead(404).end();
-  }
-  const { list: tools = [], call = noTool } = options.tools ?? {};
-  const serveTools = createToolServer({ tools, token, call });
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
     // An absolute URL is a proxy request; a path is a request to the gateway itself.
-    if (request.url?.startsWith("/") !== true) void egress.forward(request, response);
-    else if (request.url.startsWith(modelPrefix)) gateway.serve(request, response);
-    else if (request.url.startsWith(registryPrefix)) serveRegistry(request, response);
-    else if (request.url.startsWith(toolPrefix)) serveTools(request, response);
+    if (request.url?.startsWith("/") !== true) void serving.egress.forward(request, response);
+    else if (request.url.startsWith(modelPrefix)) serving.models.serve(request, response);
+    else if (request.url.startsWith(registryPrefix)) serving.serveRegistry(request, response);
+    else if (request.url.startsWith(toolPrefix)) serving.serveTools(request, response);
     else response.writeHead(404).end();
   });
   server.requestTimeout = 0;
   server.maxConnections = mostConnections;
-  server.on("connect", (request, client, head) => void egress.tunnel(request, client, head));
+  server.on("connect", (request, client, head) => void serving.egress.tunnel(request, client, head));
   server.on("connection", (client) => {
     open.add(client);
     client.once("close", () => open.delete(client));
@@ -143,13 +134,38 @@ export async function openGateway(
     authoritiesFile,
     registryAt: (origin, id) => registryUrl(origin, token, id),
     modelsAt: (origin) => modelsSeenFrom(origin, models, token),
-    traffic: () => Promise.resolve(gateway.traffic()),
-    idle: gateway.idle,
+    traffic: () => Promise.resolve(serving.models.traffic()),
+    idle: () => serving.models.idle(),
+    adopt(session) {
+      const next = serve(session, options, token);
+      if (next.egress.registries.authority !== null) throw new Error("a gateway can't get registries later");
+      serving = next;
+    },
     async close() {
       for (const client of open) client.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
       await rm(socket, { force: true });
       if (authoritiesFile !== null) await rm(authoritiesFile, { force: true });
+    },
+  };
+}
+
+/** What answers each kind of request. */
+function serve(session: Served, { resolve, proxies }: Reach, token: string) {
+  const { models, permits = [], admit = admitAll, onRequest = () => undefined, recorder = null } = session;
+  const reading = { models, permits, token };
+  const forwarding = { ...reading, admit, onRequest, recorder, lingerMs: session.lingerMs ?? lingersMs };
+  const egress = createEgressProxy(session.egress, session.onRefused, resolve, proxies, session.registries);
+  const { list: tools = [], call = noTool } = session.tools ?? {};
+  return {
+    models: session.answers?.(reading) ?? createModelGateway(forwarding),
+    egress,
+    serveTools: createToolServer({ tools, token, call }),
+    /** For tools that can't be told to trust a certificate. The token is in the address: they can't all send a header. */
+    serveRegistry(request: IncomingMessage, response: ServerResponse): void {
+      const [shown = "", id = "", ...path] = (request.url ?? "").slice(registryPrefix.length).split("/");
+      if (shown === token) egress.registries.serve(id, path.join("/"), request, response);
+      else response.writeHead(404).end();
     },
   };
 }

@@ -13,6 +13,11 @@ describe("hasHmac", () => {
   test("accepts either of two secrets", () => {
     expect(hasHmac(published, "Hello, World!", ["new", "It's a Secret to Everybody"], options)).toBe(true);
   });
+  test("accepts it in upper case, as hexadecimal may be written", () => {
+    const upper = `sha256=${published.slice("sha256=".length).toUpperCase()}`;
+    expect(hasHmac(upper, "Hello, World!", ["It's a Secret to Everybody"], options)).toBe(true);
+    expect(hasHmac(upper.replace(/.$/u, "8"), "Hello, World!", ["It's a Secret to Everybody"], options)).toBe(false);
+  });
   test.each([
     ["no header", undefined],
     ["no prefix", published.slice("sha256=".length)],

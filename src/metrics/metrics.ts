@@ -4,8 +4,10 @@ import { failureCodes, type FailureCode } from "../domain/errors/errors.ts";
 import type { QueueStats } from "../domain/sessions/queue-stats.ts";
 import type { StepName } from "../domain/sessions/step.ts";
 import { createCheckpointMetrics, type CheckpointMetrics } from "./checkpoints.ts";
+import { createCloneMetrics, type CloneMetrics } from "./clones.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "./deliveries.ts";
 import { createQueueGauges } from "./queue-gauges.ts";
+import { createWarmStartMetrics, type WarmStartMetrics } from "./warm-starts.ts";
 
 /** How a step ended. `stopped`: by a cancellation, a budget, a lost lease or a worker's shutdown. */
 export type StepOutcome = "completed" | "failed" | "stopped";
@@ -40,7 +42,7 @@ export interface MetricDescription {
  * The Prometheus metrics of one process. No label has an id or free text: its values are from a list that is known at
  * the start. Times are in seconds.
  */
-export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
+export interface Metrics extends DeliveryMetrics, CheckpointMetrics, CloneMetrics, WarmStartMetrics {
   /** @param operation the operation's id in the API, or `other` */
   requestEnded(operation: string, status: number, seconds: number): void;
   streamOpened(): void;
@@ -116,6 +118,8 @@ export function createMetrics(): Metrics {
     modelCost: (provider, model, dollars) => work.modelCost.inc({ provider, model }, dollars),
     ...createDeliveryMetrics(registry),
     ...createCheckpointMetrics(registry),
+    ...createCloneMetrics(registry),
+    ...createWarmStartMetrics(registry),
     watchQueues: fleet.watch,
     watchPool: pool.watch,
     watchProcess: () => collectDefaultMetrics({ register: registry }),

@@ -9,14 +9,15 @@ import { shellQuote } from "../programs/shell-quote.ts";
 import { childEnvironment } from "../domain/environments/child-environment.ts";
 import { programText } from "../programs/program-text.ts";
 import { accountsOf, type SandboxUser } from "./process/accounts.ts";
+import { attachFolders, tryAttaching } from "./process/attach.ts";
 import { canLimit } from "./process/cgroup.ts";
 import { startLimited } from "./process/limited.ts";
 import { nodeFolders } from "./process/node-folders.ts";
 import { giveToSandbox, userOfHome } from "./process/ownership.ts";
-import { withRelay } from "./process/relay.ts";
+import { systemPerl, withRelay } from "./process/relay.ts";
 import { seccompFilter } from "./process/seccomp.ts";
 import { UidClaims, defaultUids, type UidRange } from "./process/uids.ts";
-import type { Sandbox, SandboxRequest } from "./sandbox.ts";
+import type { Sandbox, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
 
 const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
 /**
@@ -76,20 +77,22 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
   const isRoot = process.getuid?.() === 0;
   const claims = new UidClaims(uids ?? defaultUids());
   const makeWritable = (directory: string): Promise<void> => giveToSandbox(directory, claims);
+  const releaseOwner = (folder: string): Promise<void> => claims.giveBack(folder);
   const filter = seccompFilter(process.arch);
   let known: Promise<string | null> | null = null;
+  let attaching: Promise<string | null> | null = null;
 
-  function start(request: SandboxRequest) {
-    const relayed = withRelay(request, true);
+  function start(request: SandboxRequest): SandboxedProcess {
+    const relayed = withRelay(request, true, existsSync(systemPerl) ? systemPerl : null);
     const { passwd, group } = accountsOf(userOf(request.home, isRoot));
-    return startLimited(
+    const started = startLimited(
       "bwrap",
       parametersOf({ ...request, ...relayed }, isRoot),
       { ...request, environment: { PATH: pathInside() } },
       {
         cwd: "/",
-        endsDescendants: true,
-        // The descriptors 3 to 6, by which `parametersOf` names them.
+        ends: "namespace",
+        // The descriptors from 3 on, by which `parametersOf` names them; the next is that on which bubblewrap tells of itself.
         more: [
           assignments(relayed.environment),
           Buffer.from(passwd),
@@ -98,6 +101,13 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
         ],
       },
     );
+    return {
+      ...started,
+      async attach(later) {
+        await attachFolders(started, request.home, later);
+        started.measureInstead({ workspace: later.disk, home: later.home, disk: later.disk });
+      },
+    };
   }
 
   async function check(): Promise<string | null> {
@@ -127,7 +137,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
       return `bubblewrap does not start here (${errors.trim() || `exit ${code}`}): allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)`;
     } finally {
       await rm(folder, { recursive: true, force: true });
-      await claims.giveBack(folder);
+      await releaseOwner(folder);
     }
   }
 
@@ -143,8 +153,14 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
       return problem;
     },
     start,
+    attachProblem: async () => {
+      const problem = await (attaching ??= tryAttaching({ start, makeWritable, releaseOwner }));
+      if (problem !== null) attaching = null;
+      return problem;
+    },
     makeWritable,
-    releaseOwner: (folder) => claims.giveBack(folder),
+    moveOwner: (from, to) => claims.move(from, to),
+    releaseOwner,
     ...(isRoot && { sweeper: claims.upkeep }),
   };
 }
@@ -161,6 +177,8 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "--hostname",
     "offstage",
     ...(seccompFilter(process.arch) === null ? [] : ["--seccomp", "6"]),
+    "--info-fd",
+    seccompFilter(process.arch) === null ? "6" : "7",
     "--cap-drop",
     "ALL",
     ...(isRoot ? ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"] : []),
@@ -192,7 +210,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "--",
     // Root without capabilities may not enter the agent's folder: change to it only after the switch to the agent's
     // uid.
-    ...(isRoot ? [...dropRoot(userOfHome(home)), "env", "--chdir", workingDirectory] : []),
+    ...(isRoot ? dropRoot(userOfHome(home)) : []),
     "/bin/sh",
     "-c",
     programText(import.meta.url, "enter-bubblewrap.sh"),
@@ -200,6 +218,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     limits === undefined ? "" : String(Math.floor(limits.diskBytes / 512)),
     // Without root the sandbox has its own user namespace, whose processes the kernel counts separately.
     limits === undefined || isRoot ? "" : String(limits.processes),
+    workingDirectory,
     request.command,
     ...request.arguments,
   ];

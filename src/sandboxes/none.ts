@@ -17,16 +17,13 @@ export function createUnsandboxed(): Sandbox {
       const { command, arguments: parameters, environment: wanted } = withRelay(request, false);
       const environment = { PATH: process.env["PATH"] ?? "", ...wanted };
       const { signal, workingDirectory = request.workspace } = request;
-      return startProcess(
-        command,
-        parameters,
-        { environment, signal },
-        { cwd: workingDirectory, endsDescendants: true },
-      );
+      return startProcess(command, parameters, { environment, signal }, { cwd: workingDirectory, ends: "descendants" });
     },
     async makeWritable(directory) {
       await mkdir(directory, { recursive: true });
     },
+    attachProblem: () => Promise.resolve("there is no sandbox"),
+    moveOwner: () => Promise.resolve(),
     releaseOwner: () => Promise.resolve(),
   };
 }

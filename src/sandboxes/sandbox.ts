@@ -47,10 +47,21 @@ export interface SandboxRequest {
   readonly gateway?: string;
   /** Limits on all processes inside together, as far as the machine can enforce them. */
   readonly limits?: ResourceLimits;
+  /** Whether other sandboxes go first where both want the processor, until folders are attached to it. */
+  readonly standsBack?: boolean;
   /** Root file system, if the sandbox supports images; default: the sandbox's own. */
   readonly image?: string | undefined;
   /** Aborting kills every process inside. */
   readonly signal: AbortSignal;
+}
+
+/** Folders that a sandbox gets while it runs. */
+export interface LaterFolders {
+  /** Each is visible at its place from then on. */
+  readonly mounts: readonly { readonly folder: string; readonly place: string; readonly isReadOnly: boolean }[];
+  /** Where the sandbox's home is now, and the folder to which the disk limits apply. */
+  readonly home: string;
+  readonly disk: string;
 }
 
 /** A process in a sandbox. */
@@ -68,6 +79,11 @@ export interface SandboxedProcess {
   exceeded(): Exceeded | null;
   /** Why the sandbox did not start the command, or lost it; null if the command ended by itself or was ended, or has not yet. */
   fault(): SandboxFault | null;
+  /**
+   * Makes further folders visible inside, as if they had been there from the start. Omitted if the sandbox can't.
+   * @throws Error with the reason; what is visible then is unknown
+   */
+  readonly attach?: (later: LaterFolders) => Promise<void>;
 }
 
 /** A way to run a session's commands isolated from the server. */
@@ -86,11 +102,15 @@ export interface Sandbox {
    */
   imageId(image: string): Promise<string | null>;
   start(request: SandboxRequest): SandboxedProcess;
+  /** Tries to attach a folder to a running sandbox. @returns why that is not possible here; null if it is */
+  attachProblem(): Promise<string | null>;
   /**
    * Creates a directory (recursively) that a session's sandboxed processes may write to. Directories with the same
    * parent belong to one session; no process of the session may run meanwhile.
    */
   makeWritable(directory: string): Promise<void>;
+  /** Must be called after the parent of such directories was renamed: the session's user id stays theirs. */
+  moveOwner(from: string, to: string): Promise<void>;
   /**
    * Must be called after such directories were deleted, with their parent: releases the session's user id, if it had
    * one, once no process has it.

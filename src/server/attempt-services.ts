@@ -18,14 +18,13 @@ import type { Vault } from "../store/secrets/vault.ts";
 import type { Traces } from "../traces.ts";
 import type { AttemptServices } from "../worker/attempt/attempt.ts";
 import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
-import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
-import { createSessionFolders } from "../worker/disk/session-folders.ts";
 import { createMirrors } from "../worker/git/mirrors.ts";
 import { openSigner, type Signer } from "../worker/git/signer.ts";
 import { createTransport } from "../worker/git/transport.ts";
 import { serverSecrets } from "./server-secrets.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
 import { openObjects, recordingsDirectory } from "./open-stores.ts";
+import { createWorkspaces, type Workspaces } from "./workspaces.ts";
 
 /** A disk with less free space counts as full. */
 const leastRoomBytes = 1024 * 1024;
@@ -78,12 +77,19 @@ export function createAttemptServices(
     /** See `openConfiguredSigner`; omitted: commits are not signed. */
     readonly signer?: Signer | null;
   },
-): AttemptServices {
+): AttemptServices & Pick<Workspaces, "mounts"> {
   const { workerId, database, logger, metrics, traces, vault, sandbox, providers, forges, publicUrl } = parts;
   const operators = createForges(config.forges);
-  const disks =
-    config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks;
-  const folders = createSessionFolders(config.data, disks, (folder) => sandbox.releaseOwner(folder));
+  const mirrors = createMirrors({
+    dataDirectory: config.data,
+    allowLocalRepositories: config.allowLocalRepositories,
+    fetch: config.fetch,
+    transport: createTransport(
+      config.outbound,
+      config.ssh,
+      config.outbound.authorities.length === 0 ? null : authoritiesFile(config.data),
+    ),
+  });
   return {
     workerId,
     database,
@@ -97,17 +103,8 @@ export function createAttemptServices(
     devcontainerImages: config.devcontainerImages,
     providers,
     publicUrl,
-    folders,
-    mirrors: createMirrors({
-      dataDirectory: config.data,
-      allowLocalRepositories: config.allowLocalRepositories,
-      fetch: config.fetch,
-      transport: createTransport(
-        config.outbound,
-        config.ssh,
-        config.outbound.authorities.length === 0 ? null : authoritiesFile(config.data),
-      ),
-    }),
+    ...createWorkspaces(config, { sandbox, mirrors, metrics, logger }),
+    mirrors,
     author: config.commitAuthor,
     committer: config.committer,
     signer: parts.signer ?? null,
@@ -137,7 +134,6 @@ export function createAttemptServices(
     limits: config.limits,
     checkpointBytes: config.checkpointBytes,
     diskIsFull: async () => !(await hasFreeSpace(config.data, leastRoomBytes)),
-    ownDiskIsFull: (sessionId) => disks.isFull(folders.diskOf(sessionId)),
     socketDirectory: socketDirectory(config),
     permissions: config.permissions,
   };

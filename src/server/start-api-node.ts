@@ -7,6 +7,7 @@ import { listWorkers } from "../store/queue/worker-nodes.ts";
 import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
 import { addressFile } from "./data-folder.ts";
+import { clientDocumentReader } from "./client-documents.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { forgeAccounts } from "./forge-accounts.ts";
 import { forgeConnections, settleKeys } from "./forge-connections.ts";
@@ -55,6 +56,7 @@ export async function startApiNode(
       config.databaseUrl === null ? hasFreeSpace(config.data, config.minimumFreeBytes) : Promise.resolve(true),
     hosts: config.hosts,
     trustedProxies: config.trustedProxies,
+    readClientDocument: clientDocumentReader(config),
     signInMethods: await createSignInMethods(config),
     signInPolicy: config.signInPolicy,
     signInDays: config.signInDays,

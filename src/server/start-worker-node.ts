@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { readProgramTexts } from "../programs/program-text.ts";
@@ -25,6 +26,7 @@ import { createSessionReplies } from "../worker/answers/session-replies.ts";
 import { createSilenceWatch } from "../worker/background/silence-watch.ts";
 import { createFileSyncs } from "../worker/background/sync-automation-files.ts";
 import { createWebhookSender } from "../worker/background/webhook-sender.ts";
+import { createWarmPool } from "../worker/harness/warm-pool.ts";
 import { runAttempt } from "../worker/run-attempt.ts";
 import { runJob } from "../worker/run-job.ts";
 import { createWorker } from "../worker/worker.ts";
@@ -42,6 +44,15 @@ import { forgeAccounts } from "./forge-accounts.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
 import { readWorkerId } from "./worker-id.ts";
 import { recordingsDirectory } from "./open-stores.ts";
+
+const gibibyte = 1024 ** 3;
+/** What a session is expected to take, and what has to be free beside it: on small machines agents are expected to be small. */
+const sessionBytes = Math.min(gibibyte, totalmem() / 24);
+
+/** Whether this machine has memory for another session, when `young` others have begun that do not hold yet what they will. */
+function hasMemoryFor(young: number): boolean {
+  return process.availableMemory() - young * sessionBytes >= 2 * sessionBytes;
+}
 
 /**
  * Starts the worker: sessions, jobs, and the background tasks of every worker.
@@ -61,9 +72,16 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   if (signer !== null) shutdown.add(() => signer.close());
   const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id, signer });
   await services.folders.forgetIncoming();
+  await shutdown.start(services.mounts);
   const { vault, forges } = dependencies;
   const keyOf = async (address: RepositoryAddress, organizationId: string) =>
     (await forges.of(organizationId)).keyOf(address);
+  const pool = createWarmPool(services, {
+    most: config.warm,
+    problem:
+      config.sessionDisks === "image" ? "each session has a disk of its own (OFFSTAGE_SANDBOX_DISK=image)" : null,
+    hasPlace: () => worker.hasPlace(),
+  });
   const worker = createWorker({
     database,
     logger,
@@ -74,10 +92,12 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     maxRunningPerOrganization: config.maxRunningPerOrganization,
     maxRunningPerRepository: config.maxRunningPerRepository,
     hasRoom: () => hasFreeSpace(config.data, config.minimumFreeBytes),
+    hasMemory: hasMemoryFor,
     drainMs: config.drainMs,
-    runSession: (session, signals) => runAttempt(services, session, signals),
+    runSession: (session, signals) => runAttempt(services, session, signals, pool),
     runJob: (job) => runJob({ database, logger, traces, templates, keyOf, sandboxed: sandbox.isolates }, job),
   });
+  await shutdown.start(pool);
   await shutdown.start(worker);
   const defaultAgent = () => chooseDefaultAgent(config, providers);
   const describe = async () => ({
@@ -87,13 +107,14 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   });
   await shutdown.start(createHeartbeat({ database, logger, id, describe }));
   const { retention } = config;
-  const { folders, mirrors, objects } = services;
+  const { folders, mirrors, checkouts, objects } = services;
   const house = {
     database,
     logger,
     objects,
     folders,
     mirrors,
+    checkouts,
     recordingsDirectory: recordingsDirectory(config),
     retention,
   };

@@ -65,6 +65,8 @@ export function removeRows(
     | "job"
     | "login_link"
     | "model_spend"
+    | "oauth_grant"
+    | "oauth_request"
     | "pull_request"
     | "received_key"
     | "forge_account"

@@ -20,7 +20,8 @@ const pages = [
 export function Layout() {
   const { pathname } = useLocation();
   const main = useFocusOnNewPage();
-  const isSignedIn = pathname !== "/sign-in";
+  // The page of a program's mistake is for anybody.
+  const isSignedIn = pathname !== "/sign-in" && pathname !== "/authorize";
   const scopes = useMe(isSignedIn).data?.scopes;
   return (
     <div className="flex min-h-dvh flex-col">

@@ -115,6 +115,23 @@ const webhookRoute = createRoute({
   },
 });
 
+const consentProblemRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/authorize",
+  component: lazyRouteComponent(() => import("./pages/consent-page.tsx"), "ConsentProblemPage"),
+  validateSearch: ({ problem }: Given): { problem?: string | undefined } => ({ problem: textOf(problem) }),
+});
+
+const ConsentPage = lazyRouteComponent(() => import("./pages/consent-page.tsx"), "ConsentPage");
+const consentRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/authorize/$id",
+  component: function Consent() {
+    const { id } = consentRoute.useParams();
+    return <ConsentPage key={id} id={id} />;
+  },
+});
+
 /** The router of all pages. */
 export function createAppRouter() {
   return createRouter({
@@ -129,6 +146,8 @@ export function createAppRouter() {
       settingsRoute,
       auditRoute,
       signInRoute,
+      consentProblemRoute,
+      consentRoute,
     ]),
     scrollRestoration: true,
   });

@@ -5,7 +5,7 @@ import { defineConfig } from "vite";
 
 /** Paths of the API's operations begin with these; no page's path does. */
 const nouns =
-  "agent|audit|automation|delivery|job|key|ledger|login|organization|repository|secret|session|user|webhook";
+  "agent|audit|automation|delivery|grant|job|key|ledger|login|oauth|openapi.json|organization|repository|secret|session|user|webhook";
 
 export default defineConfig({
   root: import.meta.dirname,
@@ -17,6 +17,7 @@ export default defineConfig({
     assetsDir: "assets",
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
+      input: ["index.html", "reference.html"].map((name) => join(import.meta.dirname, name)),
       output: {
         // Shared code runs before the entry: only in the library's own chunk does the setting apply before schemas are
         // created.

@@ -21,6 +21,10 @@ import { salvage, type ClonedWork } from "./steps/export-work.ts";
 import { openPullRequests } from "./steps/open-pull-requests.ts";
 import { passGate } from "./steps/pass-gate.ts";
 import { prepareWorkspace, type Workspace } from "./steps/prepare.ts";
+import { beginEarly, type EarlyStart } from "./harness/begin-early.ts";
+import type { WarmPool } from "./harness/warm-pool.ts";
+import { variablesOf } from "./steps/agent-turn.ts";
+import { chooseAgent } from "./steps/choose-agent.ts";
 import { publish } from "./steps/publish.ts";
 import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
@@ -36,12 +40,14 @@ const cancelPatienceMs = 3_000;
  * Runs one attempt at a claimed session. Each step first checks what is already done, so a later attempt can repeat all of them
  * after a crash at any point. Settles when no process of the attempt is left; the outcome is then recorded on the session, of a
  * cancel perhaps some time before.
+ * @param pool sandboxes that are ready for sessions
  * @throws LeaseLostError if another worker holds the session when a failed attempt is recorded
  */
 export async function runAttempt(
   services: AttemptServices,
   session: ClaimedSession,
   { signal: stopped, draining }: AttemptSignals,
+  pool: WarmPool,
 ): Promise<void> {
   const { metrics, traces } = services;
   const handedOver = new AbortController();
@@ -61,7 +67,7 @@ export async function runAttempt(
       logger.info("an attempt begins");
       try {
         const attempt = beginAttempt({ session, signal, logger }, services);
-        const { outcome, code } = await runToEnd(attempt, services, { safePoints, draining });
+        const { outcome, code } = await runToEnd(attempt, services, { safePoints, draining, pool });
         metrics.attemptEnded(outcome, code);
         logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
         span?.set({ "offstage.outcome": outcome });
@@ -90,10 +96,15 @@ interface Opened {
 async function runToEnd(
   begun: Attempt,
   shared: AttemptServices,
-  { safePoints, draining }: { readonly safePoints: SafePoints; readonly draining: AbortSignal },
+  {
+    safePoints,
+    draining,
+    pool,
+  }: { readonly safePoints: SafePoints; readonly draining: AbortSignal; readonly pool: WarmPool },
 ): Promise<Outcome> {
   const claimedAt = performance.now();
   let opened: Opened = { attempt: begun, services: shared };
+  let early: EarlyStart | null = null;
   const step = namedSteps(() => opened.attempt, shared);
   // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
   shared.gateways.prepare();
@@ -103,15 +114,17 @@ async function runToEnd(
       const attempt = await withSecrets(begun, services);
       opened = { attempt, services };
       services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
-      return prepareWorkspace(attempt, services);
+      early = await startAgentEarly(attempt, services, pool);
+      return prepareWorkspace(attempt, services, early?.begin);
     });
     const { attempt, services } = opened;
-    const summary = await runSteps(attempt, services, step, workspace, safePoints);
+    const summary = await runSteps(attempt, services, step, { workspace, safePoints, early });
     await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
     await untilStored(attempt, () => finishSession(services.database, attempt.session, completed));
     return { outcome: "completed" };
   } catch (error) {
+    await (early as EarlyStart | null)?.end();
     return endAttempt(opened.attempt, opened.services, error, draining);
   }
 }
@@ -121,8 +134,11 @@ async function runSteps(
   attempt: Attempt,
   services: AttemptServices,
   step: RunStep,
-  workspace: Workspace,
-  safePoints: SafePoints,
+  {
+    workspace,
+    safePoints,
+    early,
+  }: { readonly workspace: Workspace; readonly safePoints: SafePoints; readonly early: EarlyStart | null },
 ): Promise<string> {
   const checkpointer = createCheckpointer(attempt, services);
   const { clones, missingSetups, checkpoint } = workspace;
@@ -136,7 +152,7 @@ async function runSteps(
     if (gated === null) return attempt.session.summary ?? "The automation's gate filtered this run: no agent began.";
     // Not earlier: until here the folders may hold less than the last checkpoint.
     checkpointer.start(clones);
-    const turns = { ...workspace, origin, checkpointer, safePoints };
+    const turns = { ...workspace, origin, checkpointer, safePoints, early };
     const taken = await step("agent", () => takeTurns(gated, services, turns));
     const { answer } = taken;
     const { works, pushed, refused } = await publish(attempt, services, step, turns, taken);
@@ -144,11 +160,37 @@ async function runSteps(
     await step("pullRequest", () => openPullRequests(attempt, services, pushed, answer ?? "", refused));
     return answer ?? "Done.";
   } catch (error) {
+    await early?.end();
     await checkpointer.takeLast(error);
     throw error;
   } finally {
+    await early?.end();
     await checkpointer.stop();
   }
+}
+
+/**
+ * Starts the agent's harness, or takes one that is ready, while the session's folders are made. What only the repositories' files say
+ * of it is not known yet: if they say anything, the turn starts another.
+ */
+async function startAgentEarly(
+  attempt: Attempt,
+  services: AttemptServices,
+  pool: WarmPool,
+): Promise<EarlyStart | null> {
+  const { session, registries } = attempt;
+  const agent = await chooseAgent(attempt, services).catch((error: unknown) => {
+    // The agent's step says so.
+    if (error instanceof SessionError) return null;
+    throw error;
+  });
+  if (agent === null) return null;
+  const settings = session.repositories.map((repository) => ({
+    clone: { repository },
+    variables: repository.variables,
+  }));
+  const variables = variablesOf(attempt, settings);
+  return beginEarly(attempt, services, pool, { ...agent, variables, registries, image: null });
 }
 
 /**

@@ -37,6 +37,11 @@ export interface WorkerOptions {
   readonly maxRunningPerRepository?: number | null;
   /** Whether this machine's disk has room for another session; if not, no session is claimed. */
   readonly hasRoom?: () => Promise<boolean>;
+  /**
+   * Whether there is memory for another session beside those that run; if not, none is claimed until one has ended, or memory is free.
+   * @param young how many of them began a moment ago, and do not hold yet what they will
+   */
+  readonly hasMemory?: (young: number) => boolean;
   /** Must have ended every process that it started before it settles, and must not reject because a session failed. */
   readonly runSession: (session: ClaimedSession, signals: AttemptSignals) => Promise<void>;
   /** Awaited: one job at a time. */
@@ -48,10 +53,15 @@ const pollMs = 2_000;
 /** Interval, in ms, at which sessions are looked for whose time of a retry has come. */
 const retryPollMs = 1_000;
 
+/** How long, in ms, a session counts as one that will take more memory than it has. */
+const youngMs = 30_000;
+
 interface Running {
   readonly session: ClaimedSession;
   readonly controller: AbortController;
   readonly settled: Promise<void>;
+  /** When it began, as `performance.now()`. */
+  readonly startedAt: number;
   /** Time, as `performance.now()`, at which the lease has expired if no renewal succeeds. */
   heldUntil: number;
 }
@@ -62,6 +72,8 @@ export interface WorkerService extends Service {
    * Waits until no attempt at a session runs here. A cancelled one may still be saving its diff, long after the session has ended.
    */
   untilOver(sessionId: string): Promise<void>;
+  /** Whether another session could run: if not, some may be waiting. */
+  hasPlace(): boolean;
 }
 
 /**
@@ -123,6 +135,9 @@ export function createWorker(options: WorkerOptions): WorkerService {
       full = isFull;
       if (full) return;
       const askedAt = performance.now();
+      const young = [...running].filter(({ startedAt }) => askedAt - startedAt < youngMs).length;
+      // One always runs: what it takes, its own limit says.
+      if (running.size > 0 && options.hasMemory?.(young) === false) return;
       const session = await claimSession(database, {
         worker: options.id,
         leaseMs,
@@ -153,7 +168,7 @@ export function createWorker(options: WorkerOptions): WorkerService {
         running.delete(held);
         sessions.now();
       });
-    const held: Running = { session, controller, settled, heldUntil: askedAt + leaseMs };
+    const held: Running = { session, controller, settled, startedAt: askedAt, heldUntil: askedAt + leaseMs };
     running.add(held);
   }
 
@@ -244,5 +259,5 @@ export function createWorker(options: WorkerOptions): WorkerService {
       clearInterval(renewal);
     },
   });
-  return { ...worker, untilOver };
+  return { ...worker, untilOver, hasPlace: () => running.size < options.concurrency };
 }

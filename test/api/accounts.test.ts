@@ -1,14 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { forgeEventSchema } from "../../src/domain/automations/forge-event.ts";
 import { accountPlaceOf, type KnownForge } from "../../src/forges/account-place.ts";
 import { checkAccount } from "../../src/forges/check-account.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
+import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { createKey } from "../../src/store/people/keys.ts";
 import { eraseUser, updateUser } from "../../src/store/people/users.ts";
 import { noteAccountRefusal, openAccount, openAccountsOfRequester } from "../../src/store/secrets/opened-accounts.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
+import { deliveryOf, type Hook } from "../forge/deliveries/deliveries.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import type { Person } from "../forge/state.ts";
 import { addPerson, addSession } from "../store/fixtures.ts";
@@ -77,6 +80,33 @@ it("connects a person's account, says whose it is, and never answers its token",
   );
   expect(rows[0]?.text).not.toContain(ada.token);
   expect(rows[0]?.text).not.toContain(Buffer.from(ada.token).toString("hex"));
+});
+
+describe.each<[Hook["kind"], string, string?]>([
+  ["github", "/api/v3"],
+  ["gitlab", "/api/v4"],
+  ["gitea", "/api/v1"],
+  ["bitbucket", "/2.0", "ada@acme.example"],
+  ["bitbucketDataCenter", "/rest/api/latest"],
+  ["azure", ""],
+])("on %s", (kind, api, username) => {
+  it("knows the account by the id that deliveries name", async () => {
+    const webUrl = kind === "azure" ? `${forge.url}/acme` : forge.url;
+    known = [{ settings: { kind, webUrl: forge.url, apiUrl: `${forge.url}${api}` }, isOwn: true }];
+    const name = `told-by-${kind.toLowerCase()}`;
+    await forge.createRepository("acme", name, { "a.txt": "a" });
+    await forge.commit("acme", name, "work", { "a.txt": "b" });
+    forge.propose("acme", name, { number: 1, head: "work" });
+    await connect(await somebody(), { webUrl, ...(username !== undefined && { username }) });
+    const { told } = forge.happenings(kind).say(forge.place("acme", name), 1, { by: "ada", body: "Words" });
+    const { headers = {}, body: payload = "" } = deliveryOf({ kind, secret: "s" }, told) ?? {};
+    const lowered = Object.fromEntries(Object.entries(headers).map(([key, value]) => [key.toLowerCase(), value]));
+    const { events } = readerOf(kind).read({ headers: lowered, body: Buffer.from(payload) });
+    const { comment } = forgeEventSchema.parse(events[0]?.event);
+    const { rows } = await app.database.pool.query<{ id: string }>("select forge_user_id as id from forge_account");
+    expect(rows).toEqual([{ id: comment?.author?.id }]);
+    expect(rows[0]?.id).toMatch(/./u);
+  });
 });
 
 it("answers a repeated creation with the same account", async () => {

@@ -81,6 +81,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     hosts: [],
     trustedProxies: [],
     signInDays: 30,
+    readClientDocument: () => Promise.reject(new Error("there is no network")),
     signInMethods: [],
     signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     defaultAgent: () => Promise.resolve("opencode:m"),

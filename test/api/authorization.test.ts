@@ -5,7 +5,7 @@ import type { Principal, Scope } from "../../src/domain/people/key.ts";
 import { createKey, revokeKey } from "../../src/store/people/keys.ts";
 import { createBrowserSession } from "../../src/store/people/logins.ts";
 import { signInUser, updateUser } from "../../src/store/people/users.ts";
-import { addOrganization } from "../store/fixtures.ts";
+import { addGrant, addOrganization } from "../store/fixtures.ts";
 import { createTestApp, type Call, type TestApp } from "./app.ts";
 import { examplesOf } from "./fuzz/examples.ts";
 
@@ -34,6 +34,14 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /delivery/list": "admin",
   "GET /delivery/:id": "admin",
   "POST /delivery/:id/resend": "admin",
+  "GET /grant/list": "read",
+  "POST /grant/:id/revoke": "read",
+  "GET /oauth/authorize": "nothing",
+  "GET /oauth/request/:id": "read",
+  "POST /oauth/request/:id/decide": "read",
+  "POST /oauth/register": "nothing",
+  "POST /oauth/token": "nothing",
+  "POST /oauth/revoke": "nothing",
   "GET /job/list": "read",
   "GET /job/:id": "read",
   "POST /key/create": "admin",
@@ -44,6 +52,9 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /ledger/list": "read",
   "GET /ledger/:id": "read",
   "POST /ledger/:id/replay": "write",
+  // It asks who it is by itself: test/mcp/mcp.test.ts.
+  "GET /mcp": "nothing",
+  "POST /mcp": "nothing",
   "POST /login/create": "nothing",
   "POST /login/delete": "nothing",
   "GET /login/list": "read",
@@ -126,11 +137,15 @@ const needed: Readonly<Record<string, Needed>> = {
 };
 
 /** No operations: the description of the API, and what a cluster asks for. They show nothing of any organization. */
-const others = new Set(
-  "/schemas/automation.json /openapi.json /reference /reference/* /healthz /readyz /metrics"
+const others = new Set([
+  ..."/schemas/automation.json /openapi.json /skills/offstage/SKILL.md /healthz /readyz /metrics"
     .split(" ")
     .map((path) => `GET ${path}`),
-);
+  ..."oauth-protected-resource oauth-protected-resource/mcp oauth-authorization-server"
+    .split(" ")
+    .map((name) => `GET /.well-known/${name}`),
+  "DELETE /mcp",
+]);
 
 /** What each scope holds, written once more than in the program. */
 const holds: Readonly<Record<Scope, readonly Scope[]>> = {
@@ -303,6 +318,8 @@ function wantedOf({ name, scopes }: Credential, scope: Scope, { url, missingKey 
   // They are a person's: nobody is known by the others.
   const isAboutBody = url === "/account/create" || url === "/account/:id/update";
   if (url.startsWith("/account/") && !isAboutBody && !/^a \w+'s browser$/u.test(name)) return "403";
+  // A person decides, at our page.
+  if (url === "/oauth/request/:id" && !name.includes("browser")) return "403";
   return name === "a key to trigger one automation" ? "403 limited to other automations" : "let in";
 }
 
@@ -412,6 +429,7 @@ describe("another organization's admin", () => {
     const connection = { kind: "github", credential: { type: "token", token: "a-secret-token" } };
     own.set("connection", await made("/connection/create", connection));
     own.set("key", await made("/key/create", { name: word }));
+    own.set("grant", await addGrant(api.database, api.organizationId));
     own.set("login", await first("/login/list", "logins"));
   });
 
@@ -441,7 +459,10 @@ describe("another organization's admin", () => {
       key: "x",
     }) ?? {};
   const withIds = (): Route[] =>
-    routes.filter(({ url }) => /:(?:id|keyOrId)/u.test(url)).toSorted((a, b) => Number(ends(a)) - Number(ends(b)));
+    routes
+      // What a program asks for is nobody's until a person decides it: test/mcp/oauth.test.ts.
+      .filter(({ url }) => /:(?:id|keyOrId)/u.test(url) && !url.startsWith("/oauth/"))
+      .toSorted((a, b) => Number(ends(a)) - Number(ends(b)));
   const ends = ({ url }: Route): boolean => /\/(?:delete|revoke|erase)$/u.test(url);
 
   test("finds none of what there is by its id, and changes nothing of it", async () => {

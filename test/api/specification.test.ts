@@ -327,17 +327,6 @@ test("the description of the API says of each operation what it does", async () 
   expect(operations.filter(({ summary }) => summary === undefined)).toEqual([]);
 });
 
-test("the reference page and all that it loads are served", async () => {
-  const page = await app.inject({ url: "/reference/" });
-  expect(page.statusCode).toBe(200);
-  const addresses = [...page.body.matchAll(/(?:src|href)="(\.[^"]+)"/gu)].map(([, address]) => address ?? "");
-  expect(addresses.length).toBeGreaterThan(2);
-  for (const address of [...addresses, "./json"]) {
-    const { pathname } = new URL(address, "http://offstage.test/reference/");
-    expect([pathname, (await app.inject({ url: pathname })).statusCode]).toEqual([pathname, 200]);
-  }
-});
-
 test.each(["x", "2026-02-30T00:00:00.000000Z 00000000-0000-4000-8000-000000000000", "0000-01-01T00:00:00.000000Z x"])(
   "a cursor that no list gave is 400: %j",
   async (text) => {

@@ -20,6 +20,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { DidNotRunError, marked } from "../sandboxes/did-run.ts";
+import { startWithFoldersLater } from "../sandboxes/later-folders.ts";
 import { firstLine } from "../sandboxes/sandbox-folders.ts";
 
 /**
@@ -67,14 +68,21 @@ afterAll(async () => {
   await rm(data, { recursive: true, force: true });
 });
 
+/** How a sandbox comes to its folders: it has them from its start, or gets them while it runs, as one that was ready before its session. */
+type Way = "from its start" | "later";
+const ways: readonly Way[] = isRoot ? ["from its start", "later"] : ["from its start"];
+
 /**
  * @returns what it printed
  * @param options.toItsEnd false for a command that ends its own shell
  * @throws DidNotRunError if no shell ran it to its end
  */
-async function attempt(command: string, options: { readonly toItsEnd?: boolean } = {}): Promise<string> {
+async function attempt(
+  command: string,
+  { way = "from its start", ...options }: { readonly toItsEnd?: boolean; readonly way?: Way } = {},
+): Promise<string> {
   const { script, read } = marked(command);
-  const child = sandbox.start({
+  const request = {
     command: "sh",
     arguments: ["-c", script],
     environment: { HOME: home },
@@ -83,7 +91,8 @@ async function attempt(command: string, options: { readonly toItsEnd?: boolean }
     readOnly: [],
     limits: { memoryBytes: 2 ** 30, processes: 500, diskBytes: 2 ** 30, cpus: 2 },
     signal: AbortSignal.timeout(hangTimeoutMs),
-  });
+  };
+  const child = way === "later" ? await startWithFoldersLater(sandbox, request) : sandbox.start(request);
   child.stdin.end();
   const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
   return read(`${said}${complained}`, options);
@@ -113,9 +122,11 @@ async function getsNothing(attempted: Attempt): Promise<void> {
     needs = "/",
     isThere = true,
   }: Exclude<Attempt, string> = typeof attempted === "string" ? { command: attempted } : attempted;
-  const said = await attempt(command);
-  expect(said).not.toContain("ESCAPED");
-  expect(said).not.toContain(secret);
+  for (const way of ways) {
+    const said = `${way}: ${await attempt(command, { way })}`;
+    expect(said).not.toContain("ESCAPED");
+    expect(said).not.toContain(secret);
+  }
   if (!isRoot || !isThere || !existsSync(needs)) return;
   const gotThrough = new RegExp(`ESCAPED|${secret}`, "u");
   expect(await outside(`${before}\n${command}`), "outside it gets through").toMatch(gotThrough);

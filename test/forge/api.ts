@@ -9,6 +9,7 @@ import { answerAboutBitbucketUser, answerAsBitbucket, bitbucketRepositoryIn } fr
 import { refusedByDataCenter } from "./data-center-answers.ts";
 import { answerAsDataCenter, answerOfDataCenter, dataCenterRepositoryIn } from "./data-center-api.ts";
 import { answerAsGitea, refusedByGitea } from "./gitea-api.ts";
+import { idOf } from "./feedback.ts";
 import { answerGraphQL, type GraphQLRequest } from "./github-graphql.ts";
 import { answerAsGitHub, refusedByGitHub } from "./github-api.ts";
 import { convertManifest } from "./github-manifest.ts";
@@ -99,7 +100,7 @@ export async function serveApi(
   });
   send(response, answer, {
     ...(version === "2.0" && state.bitbucketScopes !== null && { "X-OAuth-Scopes": state.bitbucketScopes.join(", ") }),
-    ...(version === "rest" && answer.status !== 401 && { "X-AUSERNAME": login }),
+    ...(version === "rest" && answer.status !== 401 && { "X-AUSERID": String(idOf(login)), "X-AUSERNAME": login }),
     ...(version === "v3" && state.scopes !== null && { "X-OAuth-Scopes": state.scopes }),
   });
 }
@@ -219,7 +220,9 @@ function answerOf(state: ForgeState, dialect: Dialect | undefined, request: ApiR
   if (ofServer !== null) return ofServer;
   if (path === "users" && dialect === dialects["v4"]) return listGitLabUsers(state, request);
   if (path === "user")
-    return dialect === dialects["v4"] ? showUser(state) : { status: 200, body: { id: 2, login: state.asking } };
+    return dialect === dialects["v4"]
+      ? showUser(state)
+      : { status: 200, body: { id: idOf(state.asking), login: state.asking } };
   const pulls = state.pulls.get(`${place.owner}/${place.name}`);
   if (pulls === undefined) return dialect.refused(state, 404, dialect.unknown);
   const refusal = refusalOfPerson(state, request);

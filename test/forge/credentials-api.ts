@@ -1,3 +1,4 @@
+import { idOf } from "./feedback.ts";
 import type { Answer, ApiRequest } from "./api-request.ts";
 import { refusedByGitea } from "./gitea-api.ts";
 import { refusedByGitHub } from "./github-api.ts";
@@ -52,7 +53,7 @@ function answerOfBitbucket({ tokens, bitbucketScopes: granted }: ForgeState, req
 function answerOfGitHub(state: ForgeState, { path, method, token, body, place }: ApiRequest): Answer | null {
   if (path === "app" || path.startsWith("app/installations")) return answerAboutApp(state, path, token);
   if (!state.tokens.has(token)) return null;
-  if (path === "user") return { status: 200, body: { login: state.asking, id: 2, type: "User" } };
+  if (path === "user") return { status: 200, body: { login: state.asking, id: idOf(state.asking), type: "User" } };
   if (path === "user/repos") {
     const repositories = [...state.pulls.keys()].map((name) => {
       const [owner = "", repository = ""] = name.split("/");

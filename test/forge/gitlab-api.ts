@@ -9,6 +9,7 @@ import {
   type ApiRequest,
 } from "./api-request.ts";
 import { bareOf, bringFrom, commitOf, commitsOf } from "./commits.ts";
+import { idOf as idOfPerson } from "./feedback.ts";
 import { answerFeedbackAsGitLab } from "./gitlab-feedback.ts";
 import {
   gitLabBranchShape,
@@ -74,7 +75,7 @@ export function answerAsGitLab(state: ForgeState, request: ApiRequest, pulls: Ke
 
 /** The user of the token. */
 export function showUser({ url, asking }: ForgeState): Answer {
-  return { status: 200, body: gitLabUserShape(url, asking) };
+  return { status: 200, body: gitLabUserShape(url, asking, idOfPerson(asking)) };
 }
 
 function idOf(state: ForgeState, { owner, name }: Pick<Place, "owner" | "name">): number {

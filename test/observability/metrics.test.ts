@@ -106,6 +106,10 @@ test("what runs, waits and is watched is there while it is, and gone after", asy
   expect(during.value("offstage_database_up")).toBe(1);
   const requests = during.value("offstage_http_request_duration_seconds_count", { operation: "listEvents" }) ?? 0;
   watching.abort();
+  await waitFor(async () => {
+    const { events } = await client.session.events(id, { limit: 100 });
+    return events.some(({ type }) => type === "agent.started");
+  }, "its agent works");
   await client.session.cancel(id);
   await scrapeUntil(
     (one) => one.value("offstage_sessions", { state: "running" }) === 0 && one.value("offstage_event_streams") === 0,

@@ -8,7 +8,12 @@ import { runProgram, shells, useFolder } from "./run.ts";
 const folder = useFolder();
 
 /** Exports a repository's work as the worker does. @returns the reported commits, and the files of the one that counts */
-async function exportWork(repository: Repository, shell: string, merge: { ended?: boolean; ours?: string } = {}) {
+async function exportWork(
+  repository: Repository,
+  shell: string,
+  merge: { ended?: boolean; ours?: string; changes?: readonly (string | Buffer)[] } = {},
+) {
+  const { changes } = merge;
   const programs = ["worker/clones/stage-all.sh", "worker/clones/merge-state.sh", "worker/clones/export-work.sh"];
   const end = await runProgram(programs, {
     shell,
@@ -24,7 +29,11 @@ async function exportWork(repository: Repository, shell: string, merge: { ended?
       OFFSTAGE_MESSAGE: "What was left\n\nwith 'quotes' and $(nothing)",
       OFFSTAGE_ENDED: merge.ended === false ? "" : "yes",
       OFFSTAGE_OURS: merge.ours ?? "",
+      ...(changes !== undefined && { OFFSTAGE_CHECKOUT: repository.base }),
     },
+    ...(changes !== undefined && {
+      input: Buffer.concat(changes.flatMap((entry) => [Buffer.from(entry), Buffer.from("\0")])),
+    }),
   });
   const reported = (mark: string) => new RegExp(`^${mark} ([0-9a-f]{40})$`, "mu").exec(end.stderr)?.[1] ?? null;
   const head = reported("offstage-head");
@@ -43,6 +52,39 @@ describe.each(shells)("export-work.sh in %s", (shell) => {
       "What was left\n\nwith 'quotes' and $(nothing)",
     );
     expect(await repository.git("rev-parse", "HEAD~2")).toBe(repository.base);
+  });
+
+  test("commits what a list of an overlay's changes names, and what the index has otherwise, and looks at no other file", async () => {
+    const repository = await createRepository(folder.path);
+    for (const name of awkwardNames) await writeFile(repository.pathOf(name), "x");
+    await repository.run(
+      "echo unlisted >> a; mkdir -p new/deep; echo n > new/deep/n; echo log > new/x.log; echo i > i.log",
+    );
+    await repository.run("echo staged > staged && git add staged && echo '*.log' > .gitignore");
+    const named = awkwardNames.map((name) => Buffer.concat([Buffer.from("f"), name]));
+    const { head } = await exportWork(repository, shell, {
+      changes: [...named, "dnew", "f.gitignore", "fi.log", "wgone"],
+    });
+    const names = awkwardNames.map((name) => name.toString("latin1"));
+    const expected = ["a", ".gitignore", "new/deep/n", "staged", ...names];
+    expect((await filesIn(repository.mirror, head)).toSorted()).toEqual(expected.toSorted());
+    expect(await repository.gitInMirror("show", `${head}:a`)).toBe("a");
+  });
+
+  test.each([
+    ["a repository in it", "git init -q inner && echo x > inner/x", ["ninner/.git"]],
+    ["a repository in a new folder", "mkdir new && git init -q new/inner && echo x > new/inner/x", ["dnew"]],
+    [
+      "a file that git was told not to look at",
+      "git update-index --assume-unchanged a && touch b && git rm -q --cached b",
+      ["wb"],
+    ],
+  ])("looks at all files if the list does not do, because of %s", async (_, commands, changes) => {
+    const repository = await createRepository(folder.path);
+    await repository.run("echo b > b && git add b && git commit -qm b");
+    await repository.run(`${commands}; echo unlisted > c`);
+    const { head } = await exportWork(repository, shell, { changes });
+    expect(await filesIn(repository.mirror, head)).toEqual(expect.arrayContaining(["c"]));
   });
 
   test("packs nothing if nothing is new", async () => {

@@ -9,7 +9,7 @@ import { shells } from "./run.ts";
 
 const root = join(import.meta.dirname, "../..");
 const src = join(root, "src");
-const programs = await filesOf(src, "**/*.{sh,cjs}");
+const programs = await filesOf(src, "**/*.{sh,cjs,pl}");
 
 async function filesOf(folder: string, pattern: string): Promise<string[]> {
   const found: string[] = [];
@@ -23,7 +23,7 @@ async function startedIn(folder: string, extension: "ts" | "js") {
   for (const starter of await filesOf(folder, `**/*.${extension}`)) {
     const text = await readFile(join(folder, starter), "utf8");
     // Those of setup/script.ts are named where they are asked for.
-    for (const [, name = ""] of text.matchAll(/"([a-z-]+\.(?:sh|cjs))"/gu))
+    for (const [, name = ""] of text.matchAll(/"([a-z-]+\.(?:sh|cjs|pl))"/gu))
       started.push({ starter, name, program: join(dirname(starter), name) });
   }
   return started;

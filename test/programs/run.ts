@@ -24,6 +24,8 @@ interface ProgramRun {
   readonly input?: string | Buffer;
   /** For a shell program; `sh` if omitted. */
   readonly shell?: string;
+  /** Command that starts the program, if something stands around it. */
+  readonly within?: readonly string[];
 }
 
 /** How a program ended, and what it wrote. */
@@ -42,7 +44,9 @@ export function textOf(...programs: readonly string[]): string {
 export async function runProgram(programs: string | readonly string[], run: ProgramRun): Promise<ProgramEnd> {
   const files = typeof programs === "string" ? [programs] : programs;
   const isShell = files[0]?.endsWith(".sh") === true;
-  const start = isShell ? [run.shell ?? "sh", "-c"] : [process.execPath, "--no-warnings", "-e"];
+  const isPerl = files[0]?.endsWith(".pl") === true;
+  const interpreter = isPerl ? ["perl", "-e"] : [process.execPath, "--no-warnings", "-e"];
+  const start = [...(run.within ?? []), ...(isShell ? [run.shell ?? "sh", "-c"] : interpreter)];
   const [command = "", ...parameters] = [...start, textOf(...files), isShell ? "sh" : "--", ...(run.arguments ?? [])];
   const child = spawn(command, parameters, {
     ...(isShell && { argv0: "sh" }),

@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, open, readFile, rm, symlink, writeFile } from "n
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
+import { buffer, text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createHandshake } from "../../src/sandboxes/container/handshake.ts";
 import { testEnvironment } from "../test-environment.ts";
@@ -80,6 +80,114 @@ describe("trial.cjs", () => {
     // Not even root can write here.
     const { stdout } = await runProgram("sandboxes/container/trial.cjs", { cwd: "/proc/self", environment });
     expect(JSON.parse(stdout.toString())).toMatchObject({ wrote: false, git: false });
+  });
+});
+
+/** A process namespace of its own, which ends with its command: as in a sandbox. */
+const namespace = ["bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent", "--"];
+
+describe("relay.pl", () => {
+  const run = (command: readonly string[], socket = "/nowhere", environment: Record<string, string> = {}) =>
+    runProgram("sandboxes/process/relay.pl", {
+      cwd: folder.path,
+      within: namespace,
+      arguments: [socket, ...command],
+      environment: { AT: "{gatewayPort}", ...environment },
+      input: "input",
+    });
+
+  /** A gateway that answers what it was sent, once that has ended, with a mark behind it. */
+  async function withGateway<T>(use: (socket: string) => Promise<T>): Promise<T> {
+    const socket = join(folder.path, "gateway.sock");
+    const server = createServer({ allowHalfOpen: true }, (one) => {
+      one.on("error", () => undefined);
+      void buffer(one).then((said) => one.end(Buffer.concat([said, Buffer.from("!")])));
+    });
+    await new Promise<void>((resolve) => server.listen(socket, resolve));
+    try {
+      return await use(socket);
+    } finally {
+      server.close();
+    }
+  }
+
+  test("carries whole connections both ways, many at once, each to its end", async () => {
+    const ask = `
+      const net = require("node:net");
+      const sent = (n) => Buffer.alloc(n * 40_000, String(n % 10));
+      const once = (n) => new Promise((resolve, reject) => {
+        const one = net.connect({ port: Number(process.argv[1]), allowHalfOpen: true });
+        const parts = [];
+        one.on("data", (part) => parts.push(part)).on("error", reject).on("end", () => {
+          const all = Buffer.concat(parts);
+          resolve(all.equals(Buffer.concat([sent(n), Buffer.from("!")])));
+        });
+        one.end(sent(n));
+      });
+      const many = Array.from({ length: 60 }, (_, n) => n);
+      Promise.all(many.map(once)).then(async (first) => console.log([...first, await once(3)].every(Boolean)));`;
+    const { stdout, stderr, code } = await withGateway((socket) =>
+      run([process.execPath, "-e", ask, "{gatewayPort}"], socket),
+    );
+    expect([stdout.toString(), stderr, code]).toEqual(["true\n", "", 0]);
+  });
+
+  test("goes on after connections that were broken off, and ends those that no gateway takes", async () => {
+    const ask = `
+      const net = require("node:net");
+      const port = Number(process.argv[1]);
+      const broken = () => new Promise((resolve) => {
+        const one = net.connect(port, () => one.write("x", () => one.resetAndDestroy()));
+        one.on("error", () => undefined).on("close", resolve);
+      });
+      const last = net.connect({ port, allowHalfOpen: true });
+      last.on("error", () => undefined);
+      Promise.all(Array.from({ length: 20 }, broken)).then(() => last.end("whole").pipe(process.stdout));`;
+    const program = [process.execPath, "-e", ask, "{gatewayPort}"];
+    const { stdout } = await withGateway((socket) => run(program, socket));
+    expect(stdout.toString()).toBe("whole!");
+    const alone = await run(program, join(folder.path, "none.sock"));
+    expect([alone.stdout.toString(), alone.code]).toEqual(["", 0]);
+  });
+
+  test("fills the port into arguments and environment, and is nothing that the command meets", async () => {
+    // The command's input, output, signals and exit code are its own, and it has no child.
+    const command = [
+      "sh",
+      "-c",
+      'cat; echo " $1 $AT"; read -r children < /proc/$$/task/$$/children; echo "[$children]"; kill -9 $$',
+      "sh",
+      "x{gatewayPort}y",
+    ];
+    const { code, stdout, stderr } = await run(command);
+    // As bubblewrap says it: 128 and the signal.
+    expect([code, stderr]).toEqual([137, ""]);
+    expect(stdout.toString()).toMatch(/^input x(\d+)y \1\n\[\]\n$/u);
+  });
+
+  test("says which command there is not", async () => {
+    const { code, stderr } = await run(["/no/such/program"]);
+    expect([code, stderr]).toEqual([127, "/no/such/program: No such file or directory\n"]);
+  });
+
+  test("sets the same variables as relay.cjs where the gateway is the only way out", async () => {
+    const environment = { MAVEN_OPTS: "-Xmx1g", MANY: "{gatewayPort} {gatewayPort}" };
+    const perl = await run(["env"], "/nowhere", environment);
+    const node = await runProgram("sandboxes/process/relay.cjs", {
+      cwd: folder.path,
+      arguments: ["/nowhere", "closed", "env"],
+      environment: { AT: "{gatewayPort}", ...environment },
+    });
+    const variables = ({ stdout }: { readonly stdout: Buffer }): string[] => {
+      const lines = stdout.toString().trim().split("\n");
+      const port = lines.find((line) => line.startsWith("AT="))?.slice(3) ?? "";
+      return lines
+        .filter((line) => !/^(?:PWD|OLDPWD|SHLVL|_)=/u.test(line))
+        .map((line) => line.replaceAll(port, "<port>"))
+        .sort();
+    };
+    expect(variables(perl)).toEqual(variables(node));
+    expect(variables(node)).toContain("HTTP_PROXY=http://127.0.0.1:<port>");
   });
 });
 
@@ -170,14 +278,14 @@ describe.each(shells)("enter-bubblewrap.sh in %s", (shell) => {
 
   test("sets the environment and the command's arguments as they are, whatever their names", async () => {
     const print = ["sh", "-c", 'echo "$n $nice $A|$*"; { true <&3; } 2> /dev/null || echo closed', "sh", "a b", "$A"];
-    const said = await enter(["", "", ...print], "export n='false'\nexport nice='x'\nexport A='it'\\''s $B'\n");
+    const said = await enter(["", "", "/", ...print], "export n='false'\nexport nice='x'\nexport A='it'\\''s $B'\n");
     expect(said).toMatch(/^false x it's \$B\|a b \$A\nclosed\n$/u);
   });
 
   test("limits the size of files and core dumps, and lets the server come first", async () => {
     const print = ["sh", "-c", "ulimit -f; ulimit -c; nice"];
-    expect(await enter(["2048", "", ...print], "")).toBe("2048\n0\n10\n");
-    expect(await enter(["", "", "sh", "-c", "ulimit -f"], "")).toBe("unlimited\n");
+    expect(await enter(["2048", "", "/", ...print], "")).toBe("2048\n0\n10\n");
+    expect(await enter(["", "", "/", "sh", "-c", "ulimit -f"], "")).toBe("unlimited\n");
   });
 });
 

@@ -13,9 +13,14 @@ beforeEach(async () => {
 });
 
 /** Runs a program of the setup in a repository's clone. */
-function run(program: string, options: { in?: Repository; shell?: string; input?: string | Buffer } = {}) {
-  const { path, environment } = options.in ?? repository;
-  return runProgram(`worker/setup/${program}`, { cwd: path, environment, ...options });
+async function run(
+  program: string,
+  options: { in?: Repository; shell?: string; input?: string | Buffer; madeOf?: string } = {},
+) {
+  const { path, environment, git } = options.in ?? repository;
+  const { madeOf = await git("rev-parse", "HEAD"), ...more } = options;
+  const variables = { ...environment, OFFSTAGE_MADE_OF: madeOf };
+  return runProgram(`worker/setup/${program}`, { cwd: path, environment: variables, ...more });
 }
 
 async function namesIn(path: string): Promise<string[]> {
@@ -121,6 +126,16 @@ describe.each(shells)("archive-work.sh and unpack-work.sh in %s", (shell) => {
     await other.run("echo old > kept && echo file > folder");
     const said = await carryOver();
     expect([await other.run("cat kept folder"), said]).toEqual(["old\nfile", expect.stringContaining("folder/b")]);
+  });
+
+  test("let what differs from the commit that the result was made of be newer than what was built of that", async () => {
+    await other.run("echo b > b && git add b && git commit -qm b && echo a, again > a && git commit -qam newer");
+    await other.run("touch -d '2 hours ago' a b");
+    await repository.run("echo built > built && touch -d '1 hour ago' built");
+    const archive = await run("archive-work.sh", { shell });
+    const madeOf = await other.git("rev-parse", "HEAD~1");
+    await run("unpack-work.sh", { shell, in: other, input: archive.stdout, madeOf });
+    expect(await other.run("find a b -newer built")).toBe("a");
   });
 
   test("carry a checked-out submodule, which git has as a commit alone", async () => {

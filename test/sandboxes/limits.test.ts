@@ -180,7 +180,7 @@ describe("looking", () => {
       "sh",
       ["-c", command],
       { environment: { PATH: process.env["PATH"] ?? "" }, signal: AbortSignal.timeout(hangTimeoutMs) },
-      { cwd: folder, endsDescendants: true },
+      { cwd: folder, ends: "descendants" },
     );
     const watch = watchUsage({
       limits: { ...roomy, ...limits },

@@ -40,6 +40,17 @@ export async function addPerson(
   return { userId: user.id, key };
 }
 
+/** What somebody let a program do. @returns its id */
+export async function addGrant(database: Database, organizationId: string): Promise<string> {
+  const id = crypto.randomUUID();
+  await database.pool.query(
+    `insert into oauth_grant (id, organization_id, client_id, client_name, scopes, resource, expires_at)
+     values ($1, $2, 'a-program', 'A program', '{read}', 'mcp', now() + interval '1 day')`,
+    [id, organizationId],
+  );
+  return id;
+}
+
 export async function addAutomation(database: Database, organizationId: string, macro: string): Promise<string> {
   const id = crypto.randomUUID();
   await createAutomation(database, organizationId, {

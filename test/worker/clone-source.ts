@@ -1,8 +1,8 @@
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { ResourceLimits } from "../../src/sandboxes/sandbox.ts";
-import type { CloneSource } from "../../src/worker/clones/clone.ts";
-import type { CloneServices } from "../../src/worker/clones/clones.ts";
+import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
+import type { CloneServices, CloneSource } from "../../src/worker/clones/clone.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import type { FetchLimits } from "../../src/worker/git/fetch.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
@@ -44,14 +44,16 @@ export function cloneServicesIn(
   data: string,
   { fetch, ...bounds }: Partial<ResourceLimits> & { readonly fetch?: FetchLimits } = {},
 ): CloneServices {
+  const sandbox = createUnsandboxed();
   return {
     folders: createSessionFolders(data),
+    checkouts: createSharedCheckouts({ dataDirectory: data, asked: "auto", sandbox }),
     mirrors: createMirrors({
       dataDirectory: data,
       allowLocalRepositories: true,
       ...(fetch !== undefined && { fetch }),
     }),
-    sandbox: createUnsandboxed(),
+    sandbox,
     limits: { ...readConfig({}).limits, ...bounds },
   };
 }

@@ -21,6 +21,7 @@ import {
   closePullRequest,
   saveMergeable,
 } from "../../src/store/repositories/pull-requests.ts";
+import { createAccount } from "../../src/store/secrets/accounts.ts";
 import { createConnection, updateConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
@@ -35,7 +36,7 @@ import { asAzure } from "../forge/azure-url.ts";
 import { mergedForChecks, tipOf } from "../forge/commits.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
-import { addOrganization, addSession, requireClaim } from "../store/fixtures.ts";
+import { addOrganization, addPerson, addSession, requireClaim } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
 let api: TestApp;
@@ -394,6 +395,55 @@ test("the same comment, edited, by another connection or after its worker died, 
   expect(await entry(first.id)).toMatchObject({ outcome: "fired", sessionId: scene.sessionId });
   expect(await followUps()).toHaveLength(1);
   expect(await answers("reaction")).toHaveLength(1);
+});
+
+test("a session of an issue is asked for by the person who connected the account that calls, if one did", async () => {
+  const { database, organizationId } = api;
+  const [ann, other] = [
+    await addPerson(database, organizationId, { name: "Ann" }),
+    await addPerson(database, organizationId, { name: "Other" }),
+  ];
+  const connect = ({ userId }: { userId: string }, webUrl = forge.url) =>
+    createAccount(
+      database,
+      vault,
+      { organizationId, userId },
+      {
+        id: randomUUID(),
+        kind: "github",
+        webUrl,
+        apiUrl: forge.apiUrl,
+        name: "ann",
+        token: "t",
+        username: null,
+        check: { account: "ann", accountId: String(idOf("ann")), problems: [] },
+      },
+    );
+  const requester = async (): Promise<string | null> => {
+    await addScene();
+    const { sessionId } = await deliver("issue.commented", {
+      issue: issue(""),
+      comment: comment("@offstage go", "ann"),
+    });
+    const { rows } = await database.pool.query<{ requested_by: string | null }>(
+      "select requested_by from session where id = $1",
+      [sessionId],
+    );
+    return rows[0]?.requested_by ?? null;
+  };
+  expect(await requester()).toBeNull();
+  await connect(ann, `${forge.url}/elsewhere`);
+  expect(await requester()).toBeNull();
+  await connect(ann);
+  expect(await requester()).toBe(ann.userId);
+  await connect(other);
+  expect(await requester()).toBeNull();
+  const disable = (userId: string) =>
+    database.pool.query("update user_account set disabled_at = now() where id = $1", [userId]);
+  await disable(other.userId);
+  expect(await requester()).toBe(ann.userId);
+  await disable(ann.userId);
+  expect(await requester()).toBeNull();
 });
 
 test("who may not write steers nothing, nor does a bot that is not allowed by name", async () => {

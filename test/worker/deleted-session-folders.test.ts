@@ -10,6 +10,7 @@ import { erasureChannel } from "../../src/store/organization-data/erase.ts";
 import { deleteSession } from "../../src/store/sessions/delete-session.ts";
 import { createRemovalOfDeleted } from "../../src/worker/background/deleted-sessions.ts";
 import { createErasures } from "../../src/worker/background/erasures.ts";
+import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { createWorker } from "../../src/worker/worker.ts";
@@ -91,6 +92,7 @@ test("so does one of an organization that was erased, and nothing of it is left"
     objects: null,
     folders,
     mirrors: createMirrors({ dataDirectory: data, allowLocalRepositories: false }),
+    checkouts: createSharedCheckouts({ dataDirectory: data, asked: "auto", sandbox: { kind: "none" } }),
     recordingsDirectory: join(data, "recordings"),
     environmentsDirectory: join(data, "environments"),
     markFile,
@@ -134,6 +136,7 @@ test.each([
     objects: null,
     folders: createSessionFolders(data),
     mirrors: createMirrors({ dataDirectory: data, allowLocalRepositories: false }),
+    checkouts: createSharedCheckouts({ dataDirectory: data, asked: "auto", sandbox: { kind: "none" } }),
     recordingsDirectory: join(data, "recordings"),
     environmentsDirectory: join(data, "environments"),
     markFile,

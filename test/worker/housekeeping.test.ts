@@ -8,6 +8,7 @@ import { createObjectStore, type ObjectStore } from "../../src/objects/object-st
 import { createLogger } from "../../src/observability.ts";
 import { keepHouse } from "../../src/worker/background/housekeeping.ts";
 import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts";
+import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -34,6 +35,7 @@ function house(objects: ObjectStore | null = null) {
     objects,
     folders: createSessionFolders(data),
     mirrors: createMirrors({ dataDirectory: data, allowLocalRepositories: false }),
+    checkouts: createSharedCheckouts({ dataDirectory: data, asked: "auto", sandbox: { kind: "none" } }),
     recordingsDirectory: join(data, "recordings"),
     retention: readConfig({ OFFSTAGE_DATA: data }).retention,
   };

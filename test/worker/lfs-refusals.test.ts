@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { prepareLfs } from "../../src/worker/git/lfs.ts";
+import { fetchForFolder } from "../../src/worker/git/lfs.ts";
 import { fetchContents } from "../../src/worker/git/lfs-transfers.ts";
 import { lfsPath, lfsStore } from "../../src/worker/git/lfs-store.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
@@ -196,7 +196,7 @@ describe.skipIf(!isInstalled)("a download of files in LFS", () => {
   test("that is refused leaves pointers, with a notice, and what the server gives", async () => {
     behaviour = { object: { code: 410, message: "removed by its owner" } };
     const one = mirror();
-    const notice = await prepareLfs(one, one.path, sha, signal);
+    const notice = await fetchForFolder(one, sha, signal);
     expect(notice).toContain("[410] removed by its owner");
     expect(existsSync(lfsPath(lfsStore(one.path), oidOf(good)))).toBe(true);
   });

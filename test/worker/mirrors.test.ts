@@ -7,8 +7,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLogger } from "../../src/observability.ts";
 import { maintainMirrors } from "../../src/worker/background/mirror-maintenance.ts";
 import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts";
-import { makeClones, openClones, removeSession, type CloneServices } from "../../src/worker/clones/clones.ts";
-import { createMirrorLock } from "../../src/worker/git/mirror-lock.ts";
+import type { CloneServices } from "../../src/worker/clones/clone.ts";
+import { makeClones, openClones, removeSession } from "../../src/worker/clones/clones.ts";
+import { createFolderLock } from "../../src/worker/git/folder-lock.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
 let data: string;
@@ -191,7 +192,7 @@ test("a session whose mirror somebody removed gets it back, with its work kept",
 });
 
 test("a mirror is not removed while it is used, and who wants to use it waits for the removal", async () => {
-  const use = createMirrorLock();
+  const use = createFolderLock();
   const done: string[] = [];
   const opened = Promise.withResolvers<void>();
   const using = use.whileUsed("m", async () => {

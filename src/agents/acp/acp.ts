@@ -24,56 +24,111 @@ const stallCheckMs = 250;
 /** Some harnesses retry a failing model for ever, silently: after this long with nothing but errors the turn ends. */
 const modelErrorLimitMs = 30_000;
 
+/** How to start a harness, and what to be told of it. */
+export type HarnessStart = Pick<TurnRequest, "launch" | "start">;
+
+/** A harness that runs, with the thread that reads it. It takes one turn. */
+export interface RunningHarness {
+  /**
+   * Has the harness open a session in a folder and answer one message, of which nothing is told, so that its code is loaded and
+   * compiled before its turn.
+   * @throws Error with why it did not
+   */
+  warmUp(workingDirectory: string): Promise<void>;
+  /**
+   * Takes the harness's one turn: see `runTurn`. When this settles, no process of the harness and no thread is left.
+   * @param startLimitMs time to open its session, if not the usual one: a harness that was ready answers soon
+   */
+  takeTurn(request: Omit<TurnRequest, "start">, startLimitMs?: number): Promise<TurnResult>;
+  /** Whether the turn's session is open, so that the model may have been asked. */
+  hasBegun(): boolean;
+  /** Settles when its processes have ended. */
+  readonly exited: Promise<unknown>;
+  /** Ends it, at any point; may be called twice. */
+  stop(): Promise<void>;
+}
+
 /**
- * Runs one turn with a harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and
- * stdout: starts it, resumes or opens its session, sends the message, and emits each update as an event, until the turn
- * ends. A thread of the turn's own reads its output (turn-thread.ts); this module handles its process, its time limits
- * and its end. When this settles, no process of the harness and no thread is left.
- * @throws SessionError agent_crashed, agent_stalled, agent_refused, model_error, turn_too_long, resources_exhausted,
- * sandbox_unavailable; the signal's reason if it aborts; errors of `emit` or `onSession`
+ * Starts a harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and stdout, and begins the
+ * protocol. A thread of its own reads its output (turn-thread.ts); this module handles its process, its time limits and its end.
+ * @throws what `start` throws
  */
-export async function runTurn(request: TurnRequest): Promise<TurnResult> {
+export function startHarness({ launch, start }: HarnessStart): RunningHarness {
   const ended = new AbortController();
   const activity = createHarnessActivity();
+  const { extensions } = launch;
   // Before the harness, so that it loads while the sandbox starts.
-  const driver = startTurnDriver(taskOf(request), {
-    emit: request.emit,
-    onSession: request.onSession,
-    write: (bytes) => written(child.stdin, bytes),
-    onState: activity.update,
-  });
+  const driver = startTurnDriver(
+    { ...(extensions !== undefined && { extensions }) },
+    { write: (bytes) => written(child.stdin, bytes), onState: activity.update },
+  );
   let child: SandboxedProcess;
   try {
-    child = request.start(request.launch, ended.signal);
+    child = start(launch, ended.signal);
   } catch (error) {
-    await driver.stop();
+    void driver.stop();
     throw error;
   }
-  const harness: Harness = { child, driver, life: activity, ended: ended.signal };
-  try {
-    const verdict = await Promise.race([finished(request, harness), interrupted(request, harness)]);
-    return await judge(verdict, request, activity);
-  } finally {
+  void forwardOutput(child.stdout, driver.take, ended.signal).then(driver.endOutput);
+  const errors = forwardOutput(child.stderr, activity.takeErrors, ended.signal);
+  const harness: Harness = { child, driver, life: activity, errors, ended: ended.signal };
+
+  async function stop(): Promise<void> {
     ended.abort();
     child.kill();
     await Promise.all([child.exited, driver.stop()]);
-    // Known for certain only now: the kernel may have ended a command while the agent continued.
-    const exceeded = child.exceeded();
-    // oxlint-disable-next-line no-unsafe-finally -- it is the reason of whatever else went wrong
-    if (exceeded !== null) throw exceededFailure(exceeded);
   }
+
+  return {
+    async warmUp(workingDirectory) {
+      const died = child.exited.then(() => Promise.reject(new Error(`it ended: ${activity.lastErrors()}`)));
+      await Promise.race([driver.warmUp(workingDirectory), driver.broken, died]);
+    },
+    async takeTurn(request, limitMs = startLimitMs) {
+      activity.begin();
+      driver.begin(taskOf(request), { emit: request.emit, onSession: request.onSession });
+      try {
+        const verdict = await Promise.race([finished(request, harness), interrupted(request, harness, limitMs)]);
+        return await judge(verdict, request, activity);
+      } finally {
+        await stop();
+        // Known for certain only now: the kernel may have ended a command while the agent continued.
+        const exceeded = child.exceeded();
+        // oxlint-disable-next-line no-unsafe-finally -- it is the reason of whatever else went wrong
+        if (exceeded !== null) throw exceededFailure(exceeded);
+      }
+    },
+    hasBegun: activity.started,
+    exited: child.exited,
+    stop,
+  };
 }
+
+/**
+ * Runs one turn: starts the harness, resumes or opens its session, sends the message, and emits each update as an event, until the
+ * turn ends. When this settles, no process of the harness and no thread is left.
+ * @throws SessionError agent_crashed, agent_stalled, agent_refused, model_error, turn_too_long, resources_exhausted; the
+ * signal's reason if it aborts; errors of `emit` or `onSession`
+ */
+export async function runTurn(request: TurnRequest): Promise<TurnResult> {
+  return startHarness(request).takeTurn(request);
+}
+
+/** What of a turn does not start its harness. */
+type Turn = Omit<TurnRequest, "start">;
 
 /** A running harness with its reader. */
 interface Harness {
   readonly child: SandboxedProcess;
   readonly driver: TurnDriver;
   readonly life: HarnessActivity;
+  /** Settles when its log is read to its end. */
+  readonly errors: Promise<void>;
   /** Aborts when the turn is over. */
   readonly ended: AbortSignal;
 }
 
-function taskOf(request: TurnRequest): TurnTask {
+function taskOf(request: Turn): TurnTask {
   const {
     provider,
     model,
@@ -85,11 +140,11 @@ function taskOf(request: TurnRequest): TurnTask {
     permission,
     mask,
   } = request;
-  const { model: modelOfLaunch, reasoning, extensions } = request.launch;
+  const { model: modelOfLaunch, reasoning } = request.launch;
   return {
     providerId: provider.id,
     model,
-    launch: { model: modelOfLaunch, reasoning: reasoning ?? null, ...(extensions !== undefined && { extensions }) },
+    launch: { model: modelOfLaunch, reasoning: reasoning ?? null },
     workingDirectory,
     toolServers,
     resume,
@@ -109,10 +164,8 @@ function written(stdin: SandboxedProcess["stdin"], bytes: Uint8Array): Promise<v
 
 type Ended = Extract<Verdict, { kind: "ended" }>;
 
-/** Passes the harness's output to the thread until its verdict. */
-async function finished(request: TurnRequest, { child, driver, life: activity, ended }: Harness): Promise<Ended> {
-  void forwardOutput(child.stdout, driver.take, ended).then(driver.endOutput);
-  const errors = forwardOutput(child.stderr, activity.takeErrors, ended);
+/** Waits for the thread's verdict. */
+async function finished(request: Turn, { child, driver, life: activity, errors }: Harness): Promise<Ended> {
   const verdict = await Promise.race([driver.verdict, driver.broken]);
   if (verdict.kind === "ended") return verdict;
   if (verdict.kind === "failed") throw await withOutlook(verdict.failure, request);
@@ -131,7 +184,7 @@ function lostOrEnded(child: SandboxedProcess, how: string, activity: HarnessActi
 }
 
 /** A failure as the thread found it: whether a model's error passes by itself, only the gateway knows. */
-async function withOutlook(failure: Failure, { traffic }: TurnRequest): Promise<SessionError> {
+async function withOutlook(failure: Failure, { traffic }: Turn): Promise<SessionError> {
   const seen = failure.code === "model_error" ? outlookOf(await traffic?.()) : undefined;
   if (seen === undefined) return new SessionError(failure);
   const { lastErrorPasses: passing, retryAfterMs } = seen;
@@ -144,13 +197,13 @@ function outlookOf<T extends { readonly lastError: string | null }>(traffic: T |
 }
 
 /** Never resolves. @throws why the turn ends before the harness's verdict */
-async function interrupted(request: TurnRequest, harness: Harness): Promise<never> {
+async function interrupted(request: Turn, harness: Harness, limitMs: number): Promise<never> {
   const { driver, ended } = harness;
   const signal = AbortSignal.any([request.signal, ended]);
   return Promise.race([
     driver.broken,
     crashed(harness),
-    stalled(request, harness, signal),
+    stalled(request, harness, { startLimitMs: limitMs, signal }),
     tooLong(request.limitMs, signal),
     aborted(request, driver),
   ]);
@@ -169,8 +222,13 @@ async function crashed({ child, life: activity, ended }: Harness): Promise<never
 }
 
 /** Never resolves: rejects if there was no sign of life for too long. A running tool is a sign of life. */
-function stalled(request: TurnRequest, { life: activity }: Harness, signal: AbortSignal): Promise<never> {
-  const limit = (): number => (activity.started() ? request.stallMs : Math.max(request.stallMs, startLimitMs));
+function stalled(
+  request: Turn,
+  { life: activity }: Harness,
+  { startLimitMs: toStartMs, signal }: { readonly startLimitMs: number; readonly signal: AbortSignal },
+): Promise<never> {
+  const toStart = toStartMs < startLimitMs ? toStartMs : Math.max(request.stallMs, toStartMs);
+  const limit = (): number => (activity.started() ? request.stallMs : toStart);
   async function problem(): Promise<SessionError | null> {
     const traffic = await request.traffic?.();
     const now = performance.now();
@@ -208,7 +266,7 @@ function tooLong(limitMs: number, signal: AbortSignal): Promise<never> {
 /**
  * Never resolves: when the signal aborts, sends a cancellation, waits a moment, then rejects with the signal's reason.
  */
-function aborted(request: TurnRequest, driver: TurnDriver): Promise<never> {
+function aborted(request: Turn, driver: TurnDriver): Promise<never> {
   return new Promise((_, reject) => {
     const stop = (): void => {
       driver.cancel();
@@ -225,7 +283,7 @@ function aborted(request: TurnRequest, driver: TurnDriver): Promise<never> {
  */
 async function judge(
   { result, anything, modelError }: Ended,
-  request: TurnRequest,
+  request: Turn,
   activity: HarnessActivity,
 ): Promise<TurnResult> {
   if (result.stopReason === "refusal") throw refusalFailure();

@@ -5,7 +5,7 @@ import type { Mask } from "../../domain/masking/mask.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import { ProtocolViolation } from "./protocol-lines.ts";
 import { crashFailure, modelFailure } from "./turn-failures.ts";
-import type { TurnTask, Verdict } from "./turn-messages.ts";
+import type { HarnessTask, TurnTask, Verdict } from "./turn-messages.ts";
 import type { Updates } from "./updates.ts";
 
 /** Maximum characters of a harness's session id. */
@@ -24,45 +24,101 @@ export interface Conversation {
   readonly onSession: (harnessSessionId: string) => Promise<void>;
 }
 
-/** Starts the protocol; decides permissions as the task says, and passes on updates. */
-export function connect(stream: MessageStream, { task, updates, mask }: Conversation): acp.ClientConnection {
+/** Text of the message that a harness answers before its turn is known. */
+const warmUpText = "Say that you are ready.";
+
+/**
+ * Starts the protocol; decides permissions as the task says, and passes on updates.
+ * @param conversationOf the conversation of a session of the harness; null before its turn, and of a session that only warmed it up
+ */
+export function connect(
+  stream: MessageStream,
+  conversationOf: (harnessSessionId: string) => Conversation | null,
+): acp.ClientConnection {
   return acp
     .client({ name: "offstage" })
     .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => {
-      const acceptedKinds =
-        task.permission === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
-      const option = acceptedKinds
-        .map((kind) => params.options.find((offered) => offered.kind === kind))
-        .find((found) => found !== undefined);
-      const decision = option !== undefined && task.permission === "allow" ? "allowed" : "denied";
-      const title = params.toolCall.title ?? params.toolCall.toolCallId;
-      const shortened = (text: string): string => mask.text(text).slice(0, 500);
-      // Some harnesses report a call only by this request, once it is over.
-      await updates.take({
-        sessionUpdate: "tool_call_update",
-        ...params.toolCall,
-        status: decision === "allowed" ? "in_progress" : "failed",
-      });
-      await updates.tell({
-        type: "agent.permission",
-        data: { title: shortened(title), decision, option: shortened(option?.name ?? "none offered") },
-      });
-      return {
-        outcome: option === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: option.optionId },
-      };
+      const conversation = conversationOf(params.sessionId);
+      return conversation === null ? { outcome: { outcome: "cancelled" } } : decide(params, conversation);
     })
-    .onNotification(acp.methods.client.session.update, ({ params }) => updates.take(params.update))
+    .onNotification(acp.methods.client.session.update, ({ params }) =>
+      conversationOf(params.sessionId)?.updates.take(params.update),
+    )
     .connect(stream);
+}
+
+async function decide(
+  params: acp.RequestPermissionRequest,
+  { task, updates, mask }: Conversation,
+): Promise<acp.RequestPermissionResponse> {
+  const acceptedKinds = task.permission === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
+  const option = acceptedKinds
+    .map((kind) => params.options.find((offered) => offered.kind === kind))
+    .find((found) => found !== undefined);
+  const decision = option !== undefined && task.permission === "allow" ? "allowed" : "denied";
+  const title = params.toolCall.title ?? params.toolCall.toolCallId;
+  const shortened = (text: string): string => mask.text(text).slice(0, 500);
+  // Some harnesses report a call only by this request, once it is over.
+  await updates.take({
+    sessionUpdate: "tool_call_update",
+    ...params.toolCall,
+    status: decision === "allowed" ? "in_progress" : "failed",
+  });
+  await updates.tell({
+    type: "agent.permission",
+    data: { title: shortened(title), decision, option: shortened(option?.name ?? "none offered") },
+  });
+  return {
+    outcome: option === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: option.optionId },
+  };
+}
+
+/** Begins the protocol. @returns what the harness can do */
+export async function initialize(
+  { agent }: acp.ClientConnection,
+  { extensions }: HarnessTask,
+): Promise<acp.AgentCapabilities> {
+  const initialized = await agent.request(acp.methods.agent.initialize, {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    clientInfo: { name: "offstage", version: "0" },
+    // The harness reads, writes and runs inside its own sandbox, not through the client.
+    clientCapabilities: {
+      fs: { readTextFile: false, writeTextFile: false },
+      terminal: false,
+      ...(extensions !== undefined && { _meta: extensions }),
+    },
+  });
+  return initialized.agentCapabilities ?? {};
+}
+
+/**
+ * Has the harness open a session in a folder and answer one message, so that its code is loaded and compiled.
+ * @param onSession called with the session's id
+ */
+export async function warmUp(
+  { agent }: acp.ClientConnection,
+  workingDirectory: string,
+  onSession: (harnessSessionId: string) => void,
+): Promise<void> {
+  const { session } = acp.methods.agent;
+  const { sessionId } = await agent.request(session.new, { cwd: workingDirectory, mcpServers: [] });
+  onSession(sessionId);
+  await agent.request(session.prompt, { sessionId, prompt: [{ type: "text", text: warmUpText }] });
 }
 
 /**
  * Resumes or opens the harness's session, sends the message, and waits until the turn ends.
+ * @param initialized what the harness said that it can do
  * @returns the verdict; failures of the harness or the model are verdicts too
  * @throws errors of storing an event
  */
-export async function converse({ agent }: acp.ClientConnection, conversation: Conversation): Promise<Verdict> {
+export async function converse(
+  { agent }: acp.ClientConnection,
+  initialized: Promise<acp.AgentCapabilities>,
+  conversation: Conversation,
+): Promise<Verdict> {
   try {
-    return await takeTurn(agent, conversation);
+    return await takeTurn(agent, await initialized, conversation);
   } catch (error) {
     if (conversation.updates.failed()) throw error;
     // The harness refused a request of the protocol: its message is usually the model server's.
@@ -78,20 +134,14 @@ export function failed({ failure }: SessionError): Verdict {
   return { kind: "failed", failure };
 }
 
-async function takeTurn(agent: acp.ClientContext, conversation: Conversation): Promise<Verdict> {
+async function takeTurn(
+  agent: acp.ClientContext,
+  capabilities: acp.AgentCapabilities,
+  conversation: Conversation,
+): Promise<Verdict> {
   const { task, updates } = conversation;
   const startedAt = performance.now();
-  const initialized = await agent.request(acp.methods.agent.initialize, {
-    protocolVersion: acp.PROTOCOL_VERSION,
-    clientInfo: { name: "offstage", version: "0" },
-    // The harness reads, writes and runs inside its own sandbox, not through the client.
-    clientCapabilities: {
-      fs: { readTextFile: false, writeTextFile: false },
-      terminal: false,
-      ...(task.launch.extensions !== undefined && { _meta: task.launch.extensions }),
-    },
-  });
-  const { sessionId, configOptions, resumed } = await openSession(agent, task, initialized.agentCapabilities ?? {});
+  const { sessionId, configOptions, resumed } = await openSession(agent, task, capabilities);
   if (sessionId.length > longestSessionId)
     throw new ProtocolViolation(`a session id of more than ${longestSessionId} characters`);
   await conversation.onSession(sessionId);

@@ -16,6 +16,8 @@ export function createHarnessActivity() {
   let lastSign = performance.now();
   let last: TurnState = { signs: 0, started: false, toolRuns: false };
   return {
+    /** The turn begins now: the time before was not its own. */
+    begin: () => void (lastSign = performance.now()),
     update(state: TurnState): void {
       if (state.signs !== last.signs) {
         lastSign = performance.now();

@@ -3,7 +3,7 @@ import type { SessionError } from "../../domain/errors/errors.ts";
 import { compileCache } from "../../programs/compile-cache.ts";
 import { programFile } from "../../programs/program-file.ts";
 import { unreadableFailure } from "./turn-failures.ts";
-import type { FromThread, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
+import type { FromThread, HarnessTask, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
 
 /** More memory than the longest message takes when parsed and checked. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
@@ -12,17 +12,28 @@ const silenceMs = 30_000;
 const pingMs = 5_000;
 const program = programFile(import.meta.url, "turn-thread");
 
-/** Calls from the thread to the server. Each settles when it is done. */
+/** Calls of a turn from its thread to the server. Each settles when it is done. */
 export interface TurnServices {
   readonly emit: (event: Extract<TurnCall, { kind: "emit" }>["event"]) => Promise<void>;
   readonly onSession: (id: string) => Promise<void>;
-  /** Writes to the harness's stdin. */
+}
+
+/** What a thread needs of the server from its start. */
+export interface HarnessServices {
+  /** Writes to the harness's stdin. Settles when it is done. */
   readonly write: (bytes: Uint8Array) => Promise<void>;
   readonly onState: (state: TurnState) => void;
 }
 
-/** A turn's thread, as the server uses it. */
+/** The thread that reads a harness, as the server uses it. */
 export interface TurnDriver {
+  /**
+   * Has the harness open a session in a folder and answer a message, of which nothing is told.
+   * @throws Error with the harness's words if it does not
+   */
+  warmUp(workingDirectory: string): Promise<void>;
+  /** Gives the thread its turn; to be called once. */
+  begin(task: TurnTask, services: TurnServices): void;
   /** Passes on a chunk of the harness's output. Settles when the next may come, and at once if the turn was stopped. */
   take(bytes: Uint8Array): Promise<void>;
   /** The harness's output has ended. */
@@ -37,10 +48,10 @@ export interface TurnDriver {
 }
 
 /**
- * Reads one turn's protocol in a thread of its own, whose messages to the server are small. The thread starts to load
+ * Reads one harness's protocol in a thread of its own, whose messages to the server are small. The thread starts to load
  * at once, while the sandbox starts.
  */
-export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDriver {
+export function startTurnDriver(task: HarnessTask, harness: HarnessServices): TurnDriver {
   const thread = new Worker(program, {
     workerData: task,
     resourceLimits,
@@ -56,6 +67,8 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
   // Callers that await `broken` handle the error; there may be none.
   broken.promise.catch(() => undefined);
   let taken = (): void => undefined;
+  let turn: TurnServices | null = null;
+  let warmed: PromiseWithResolvers<void> | null = null;
   let lastPong = performance.now();
   let isReady = false;
   let isStopped = false;
@@ -63,20 +76,24 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
     thread.postMessage(message, [...transferred]);
 
   async function serve(request: TurnCall): Promise<void> {
-    if (request.kind === "emit") await services.emit(request.event);
-    else if (request.kind === "session") await services.onSession(request.id);
-    else await services.write(request.bytes);
+    if (request.kind === "emit") await turn?.emit(request.event);
+    else if (request.kind === "session") await turn?.onSession(request.id);
+    else await harness.write(request.bytes);
   }
 
   thread.on("message", (message: FromThread) => {
     lastPong = performance.now();
     isReady = true;
-    services.onState(message.state);
+    harness.onState(message.state);
     switch (message.kind) {
       case "taken":
         taken();
         break;
       case "pong":
+        break;
+      case "warmed":
+        if (message.problem === null) warmed?.resolve();
+        else warmed?.reject(new Error(message.problem));
         break;
       case "verdict":
         verdict.resolve(message.verdict);
@@ -104,6 +121,15 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
   pings.unref();
 
   return {
+    warmUp(workingDirectory) {
+      warmed = Promise.withResolvers();
+      send({ kind: "warmUp", workingDirectory });
+      return warmed.promise;
+    },
+    begin(given, services) {
+      turn = services;
+      send({ kind: "turn", task: given });
+    },
     async take(bytes) {
       if (isStopped) return;
       const done = new Promise<void>((resolve) => (taken = resolve));

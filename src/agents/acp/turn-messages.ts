@@ -2,13 +2,16 @@ import type { Failure } from "../../domain/errors/errors.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { HarnessLaunch, TurnRequest, TurnResult } from "../harness.ts";
 
-/** What the thread of a turn is started with: the serialisable part of the turn's request. */
+/** What a thread needs before its turn is known. */
+export type HarnessTask = Pick<HarnessLaunch, "extensions">;
+
+/** The turn that the thread is to take: the serialisable part of its request. */
 export type TurnTask = Pick<
   TurnRequest,
   "model" | "workingDirectory" | "toolServers" | "resume" | "message" | "transcript" | "permission"
 > & {
   readonly providerId: string;
-  readonly launch: Pick<HarnessLaunch, "model" | "extensions" | "reasoning">;
+  readonly launch: Pick<HarnessLaunch, "model" | "reasoning">;
   /** Secrets from which the thread creates the turn's mask. */
   readonly secrets: readonly string[];
 };
@@ -24,6 +27,9 @@ export type TurnCall =
 
 /** A message from the server to the thread. */
 export type ToThread =
+  /** Has the harness open a session there and answer one message, of which nothing is told. Answered by `warmed`. */
+  | { readonly kind: "warmUp"; readonly workingDirectory: string }
+  | { readonly kind: "turn"; readonly task: TurnTask }
   | { readonly kind: "output"; readonly bytes: Uint8Array }
   | { readonly kind: "outputEnded" }
   | { readonly kind: "cancel" }
@@ -58,5 +64,7 @@ export type FromThread =
   /** The last bytes were read: send the next. */
   | { readonly kind: "taken"; readonly state: TurnState }
   | { readonly kind: "pong"; readonly state: TurnState }
+  /** @see ToThread `warmUp`; problem: why it failed, null if it did not */
+  | { readonly kind: "warmed"; readonly problem: string | null; readonly state: TurnState }
   | { readonly kind: "call"; readonly call: number; readonly request: TurnCall; readonly state: TurnState }
   | { readonly kind: "verdict"; readonly verdict: Verdict; readonly state: TurnState };

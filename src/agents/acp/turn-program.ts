@@ -1,19 +1,31 @@
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
+import { messageOf } from "../../domain/errors/errors.ts";
 import { createMask } from "../../domain/masking/mask.ts";
-import { connect, converse, failed } from "./conversation.ts";
+import { connect, converse, failed, initialize, warmUp, type Conversation } from "./conversation.ts";
 import { createMessageStream } from "./message-stream.ts";
 import { ProtocolViolation } from "./protocol-lines.ts";
 import { crashFailure } from "./turn-failures.ts";
-import type { FromThread, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
+import type { FromThread, HarnessTask, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
 import { createUpdates } from "./updates.ts";
 
+/** Characters of what a harness that can't be warmed up says. */
+const longestProblem = 500;
+
 /**
- * Program of one turn's thread. It reads everything that a harness writes, so that this takes time and memory of one
- * session alone. The server gets events of a bounded size, and one verdict.
+ * Program of the thread that reads one harness. It reads everything that the harness writes, so that this takes time and memory of
+ * one session alone. The server gets events of a bounded size, and one verdict: the harness takes one turn.
  */
-function runThread(port: MessagePort, task: TurnTask): void {
+function runThread(port: MessagePort, harness: HarnessTask): void {
   let signs = 0;
-  const state = (): TurnState => ({ signs, started: updates.started(), toolRuns: updates.toolRuns() });
+  let turn: Conversation | null = null;
+  /** The harness's session of the turn; null before there is one. */
+  let sessionId: string | null = null;
+  const warmUps = new Set<string>();
+  const state = (): TurnState => ({
+    signs,
+    started: turn?.updates.started() ?? false,
+    toolRuns: turn?.updates.toolRuns() ?? false,
+  });
   const say = (message: FromThread, transferred: readonly ArrayBuffer[] = []): void =>
     port.postMessage(message, [...transferred]);
   const calls = new Map<number, PromiseWithResolvers<void>>();
@@ -26,23 +38,40 @@ function runThread(port: MessagePort, task: TurnTask): void {
     return answer.promise;
   };
 
-  const mask = createMask(task.secrets);
-  const touch = (): void => void (signs += 1);
-  const updates = createUpdates((event) => call({ kind: "emit", event }), touch, mask);
   const messages = createMessageStream({
     write: (bytes) => call({ kind: "write", bytes }),
-    room: updates.room,
+    room: async () => turn?.updates.room(),
   });
-  let sessionId = task.resume;
-  const onSession = (id: string): Promise<void> => call({ kind: "session", id: (sessionId = id) });
-  const conversation = { task, updates, mask, onSession };
-  const connection = connect(messages.stream, conversation);
+  const connection = connect(messages.stream, (id) => (warmUps.has(id) ? null : turn));
+  const initialized = initialize(connection, harness);
+  // Whoever needs it handles the error.
+  initialized.catch(() => undefined);
   const violation = Promise.withResolvers<Verdict>();
-  void Promise.race([converse(connection, conversation), violation.promise]).then(
-    (verdict) => say({ kind: "verdict", verdict, state: state() }),
-    // The server knows why an event could not be stored.
-    () => say({ kind: "verdict", verdict: { kind: "closed" }, state: state() }),
-  );
+  let isViolated = false;
+
+  function takeTurn(task: TurnTask): void {
+    const mask = createMask(task.secrets);
+    const touch = (): void => void (signs += 1);
+    const updates = createUpdates((event) => call({ kind: "emit", event }), touch, mask);
+    sessionId = task.resume;
+    const onSession = (id: string): Promise<void> => call({ kind: "session", id: (sessionId = id) });
+    const conversation = { task, updates, mask, onSession };
+    turn = conversation;
+    void Promise.race([converse(connection, initialized, conversation), violation.promise]).then(
+      (verdict) => say({ kind: "verdict", verdict, state: state() }),
+      // The server knows why an event could not be stored.
+      () => say({ kind: "verdict", verdict: { kind: "closed" }, state: state() }),
+    );
+  }
+
+  async function warm(workingDirectory: string): Promise<void> {
+    const warming = initialized.then(() => warmUp(connection, workingDirectory, (id) => void warmUps.add(id)));
+    const problem = await Promise.race([warming, violation.promise]).then(
+      () => (isViolated ? "it broke the protocol" : null),
+      (error: unknown) => messageOf(error).slice(0, longestProblem),
+    );
+    say({ kind: "warmed", problem, state: state() });
+  }
 
   async function takeOutput(bytes: Uint8Array): Promise<void> {
     try {
@@ -50,7 +79,8 @@ function runThread(port: MessagePort, task: TurnTask): void {
     } catch (error) {
       if (!(error instanceof ProtocolViolation)) throw error;
       // Emit what came before the failure first.
-      await updates.settled().catch(() => undefined);
+      await turn?.updates.settled().catch(() => undefined);
+      isViolated = true;
       violation.resolve(failed(crashFailure(error)));
       return;
     }
@@ -59,6 +89,12 @@ function runThread(port: MessagePort, task: TurnTask): void {
 
   port.on("message", (message: ToThread) => {
     switch (message.kind) {
+      case "warmUp":
+        void warm(message.workingDirectory);
+        break;
+      case "turn":
+        takeTurn(message.task);
+        break;
       case "output":
         void takeOutput(message.bytes);
         break;
@@ -86,4 +122,4 @@ function runThread(port: MessagePort, task: TurnTask): void {
 const quiet = (): void => undefined;
 Object.assign(console, { log: quiet, info: quiet, debug: quiet, warn: quiet, error: quiet });
 if (parentPort === null) throw new Error("turn-program is started by turn-thread.ts, in a thread");
-runThread(parentPort, workerData as TurnTask);
+runThread(parentPort, workerData as HarnessTask);

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../../domain/errors/errors.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
+import { accessPrefix, findGrantPrincipal } from "../../store/oauth/grants.ts";
 import { findPrincipal, ownerOfKey } from "../../store/people/keys.ts";
 import { findBrowserPrincipal } from "../../store/people/logins.ts";
 import type { Database } from "../../database/database.ts";
@@ -23,7 +24,7 @@ export async function authenticate(
   operation: OperationConfig,
 ): Promise<Principal | null> {
   if (operation.scope === null) return null;
-  const principal = await principalOf(options, request);
+  const principal = await identify(options, request);
   if (principal === null) {
     if (operation.missingKey === 400) throw new InvalidInputError(`the organization cannot be determined: ${noKey}`);
     throw new UnauthenticatedError(`no API key: ${noKey}`);
@@ -38,11 +39,21 @@ export async function authenticate(
   return principal;
 }
 
-async function principalOf(
+/**
+ * Whose a request is: the owner of its key, of a program's access token, or of a browser's cookie; null if it has none of these.
+ * @throws UnauthenticatedError if what it has is good for nothing
+ */
+export async function identify(
   { database, signInDays }: Pick<ApiOptions, "database" | "signInDays">,
   request: FastifyRequest,
 ): Promise<Principal | null> {
   const key = presentedKey(request);
+  if (key?.startsWith(accessPrefix) === true) {
+    const principal = await findGrantPrincipal(database, key, request.resource);
+    if (principal === null)
+      throw new UnauthenticatedError("the access token is wrong, revoked, expired or for another resource");
+    return principal;
+  }
   if (key !== null) {
     const principal = await findPrincipal(database, key);
     if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
@@ -102,7 +113,7 @@ export function organizationOf(request: FastifyRequest): string {
   return principalOfRequest(request).organizationId;
 }
 
-const secretParameters: ReadonlySet<string> = new Set(["apikey", "access_token", "code", "state"]);
+const secretParameters: ReadonlySet<string> = new Set(["apikey", "access_token", "code", "code_challenge", "state"]);
 
 /**
  * A URL that is safe to log: without the values of keys and of a provider's sign-in response, even if the parameters'
@@ -110,11 +121,15 @@ const secretParameters: ReadonlySet<string> = new Set(["apikey", "access_token",
  */
 export function withoutKey(url: string): string {
   // Whoever knows the address of an unsigned webhook may post to it.
-  return url
-    .replace(/^(\/hook\/)(?!forge\/)[^/?#]+/u, "$1[redacted]")
-    .replace(/([?&])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
-      secretParameters.has(decoded(name).toLowerCase()) ? `${mark}${name}=[redacted]` : whole,
-    );
+  return (
+    url
+      .replace(/^(\/hook\/)(?!forge\/)[^/?#]+/u, "$1[redacted]")
+      // So may who knows a request of a program, and is signed in, decide it.
+      .replace(/^(\/(?:oauth\/request|authorize)\/)[^/?#]+/u, "$1[redacted]")
+      .replace(/([?&])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
+        secretParameters.has(decoded(name).toLowerCase()) ? `${mark}${name}=[redacted]` : whole,
+      )
+  );
 }
 
 function decoded(name: string): string {

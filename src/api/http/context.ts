@@ -9,6 +9,7 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Database } from "../../database/database.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import type { Account } from "../../domain/people/account.ts";
+import type { Resource } from "../../domain/people/grant.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
 import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
@@ -99,6 +100,8 @@ export interface ApiOptions {
   readonly hosts: readonly string[];
   /** Addresses and networks of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
+  /** Reads the document in which a program describes itself, at an address that anybody may have named. @returns its JSON */
+  readonly readClientDocument: (url: string) => Promise<unknown>;
   readonly signInMethods: readonly SignInMethod[];
   readonly signInPolicy: SignInPolicy;
   /** Days that a browser stays signed in. */
@@ -149,6 +152,8 @@ export interface OperationConfig {
   readonly secretBody?: boolean;
   /** It answers with Server-Sent Events if the client accepts them. */
   readonly streams?: boolean;
+  /** It only passes on to other operations, which are in the audit log themselves: of it only what is refused is there. */
+  readonly passesOn?: boolean;
   /** For the audit log: a GET that nevertheless changes something. */
   readonly changes?: boolean;
 }
@@ -159,6 +164,8 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     principal: Principal | null;
+    /** What the request is for: a program's token is good for one of them. */
+    resource: Resource;
     /** Null if tracing is off, or the request is not for an operation. */
     span: OpenSpan | null;
     /** The answer is an event stream, which lasts as long as the client reads it. */

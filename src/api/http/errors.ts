@@ -53,7 +53,7 @@ export function sendError(error: FastifyError, request: FastifyRequest, reply: F
       : undefined;
   if (retryAfterMs !== undefined) void reply.header("Retry-After", String(Math.ceil(retryAfterMs / 1_000)));
   if (error instanceof MethodNotAllowedError) void reply.header("Allow", error.allow);
-  if (status === 401) void reply.header("WWW-Authenticate", "Bearer");
+  if (status === 401 && !reply.hasHeader("WWW-Authenticate")) void reply.header("WWW-Authenticate", "Bearer");
   void reply
     .status(status)
     .type("application/json; charset=utf-8")

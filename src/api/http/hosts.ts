@@ -1,5 +1,7 @@
 import { isIP } from "node:net";
 import type { FastifyRequest } from "fastify";
+import { ForbiddenError } from "../../domain/errors/errors.ts";
+import type { Resource } from "../../domain/people/grant.ts";
 import { MisdirectedError } from "./errors.ts";
 
 /**
@@ -11,9 +13,45 @@ import { MisdirectedError } from "./errors.ts";
 export function requireKnownHost(request: FastifyRequest, publicUrl: string, names: readonly string[]): void {
   const { host = "" } = request.headers;
   const name = host === "" ? "" : (URL.parse(`http://${host}/`)?.hostname.replace(/^\[|\]$/gu, "") ?? "");
-  const ownHosts = [URL.parse(publicUrl)?.hostname ?? "", "localhost", ...names];
-  if (isIP(name) !== 0 || name.endsWith(".localhost") || (name !== "" && ownHosts.includes(name))) return;
+  if (isOwnName(name, publicUrl, names)) return;
   throw new MisdirectedError(
     `the host ${name.slice(0, 200)} is not this server's: set OFFSTAGE_PUBLIC_URL, or add it to OFFSTAGE_HOSTS`,
   );
+}
+
+/** Whether a host name, an IPv6 address without brackets, is one of this server's. */
+function isOwnName(name: string, publicUrl: string, names: readonly string[]): boolean {
+  const ownHosts = [URL.parse(publicUrl)?.hostname ?? "", "localhost", ...names];
+  return isIP(name) !== 0 || name.endsWith(".localhost") || (name !== "" && ownHosts.includes(name));
+}
+
+/**
+ * Protects what no browser of another site's page may use: a request that a page makes carries the page's origin.
+ * @throws ForbiddenError if that is not one of this server's
+ */
+export function requireOwnOrigin(request: FastifyRequest, publicUrl: string, names: readonly string[]): void {
+  const { origin, host } = request.headers;
+  if (origin === undefined) return;
+  const url = URL.parse(origin);
+  // Any address is a host of ours that can't be rebound; but a page at some address is another site's.
+  const isOwn =
+    url !== null && (url.host === host || url.origin === URL.parse(publicUrl)?.origin || names.includes(url.hostname));
+  if (!isOwn) throw new ForbiddenError("this request came from another site");
+}
+
+/**
+ * This server's address as the client knows it, without a trailing slash: the public URL, unless the request names another of the
+ * server's hosts, such as `localhost` beside `127.0.0.1`.
+ */
+export function baseUrlOf(request: FastifyRequest, publicUrl: string): string {
+  return request.host === URL.parse(publicUrl)?.host ? publicUrl : `${request.protocol}://${request.host}`;
+}
+
+/** What a resource identifier (RFC 8707) names of this server; null if it is none of its. */
+export function resourceOf(identifier: string, publicUrl: string, names: readonly string[]): Resource | null {
+  const url = URL.parse(identifier);
+  if (url === null || !isOwnName(url.hostname.replace(/^\[|\]$/gu, ""), publicUrl, names)) return null;
+  if (url.hash !== "" || url.search !== "") return null;
+  const path = url.pathname.replace(/\/$/u, "");
+  return path === "" ? "api" : path === "/mcp" ? "mcp" : null;
 }

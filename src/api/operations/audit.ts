@@ -55,7 +55,8 @@ export function createAudit(database: Database, logger: Logger): Audit {
     async note(request, reply, body) {
       const { operation } = request.routeOptions.config;
       if (operation === undefined) return;
-      const changes = operation.changes === true || (request.method !== "GET" && request.method !== "HEAD");
+      const isChange = request.method !== "GET" && request.method !== "HEAD" && operation.passesOn !== true;
+      const changes = operation.changes === true || isChange;
       if (!changes && outcomeOf(reply.statusCode) !== "refused") return;
       pending.push(entryOf(request, reply.statusCode, body));
       const isAwaited = operation.scope === "admin" || (operation.scope === null && operation.delivers !== true);

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import { scopes, type Key, type Scope } from "../../domain/people/key.ts";
 import { roles, scopesOf, type Role } from "../../domain/people/user.ts";
 import type { CommandContext } from "../terminal/commands.ts";
-import { printable } from "../terminal/event-lines.ts";
+import { printable } from "../../printable.ts";
 import { parseId } from "../terminal/id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../terminal/commands.ts";
-import { createEventLines, shade } from "../terminal/event-lines.ts";
+import { createEventLines, shade } from "../../event-lines.ts";
 import { exitCodes } from "../terminal/exit-code.ts";
 import { parseId } from "../terminal/id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";

@@ -3,6 +3,7 @@ import { createClient, type Client } from "../../client.ts";
 import { InvalidInputError, OffstageError } from "../../domain/errors/errors.ts";
 import type { Terminal } from "../terminal/commands.ts";
 import { readCredentials } from "./credentials.ts";
+import { personFetch } from "./person-fetch.ts";
 
 /** Flags of every command that is a client of a server. */
 export interface ConnectionFlags {
@@ -46,11 +47,26 @@ export async function onServer<Result>(
   terminal: Terminal,
   work: (connection: Connection) => Promise<Result>,
 ): Promise<Result> {
+  const connection = await connect(flags, terminal);
+  return reaching(connection.server, () => work(connection));
+}
+
+/**
+ * The server that the flags, the environment or the last login name, and a client of it.
+ * @throws InvalidInputError if there is no key, or the address is none
+ */
+export async function connect(flags: ConnectionFlags, terminal: Pick<Terminal, "environment">): Promise<Connection> {
   const stored = await readCredentials(terminal);
   const server = serverAddress(flags.server ?? given(terminal, "OFFSTAGE_SERVER") ?? stored.current ?? defaultServer);
-  const key = flags.key ?? given(terminal, "OFFSTAGE_API_KEY") ?? stored.servers[server]?.key;
-  if (key === undefined || key === "") throw noKey(server);
-  return reaching(server, () => work({ client: createClient({ baseUrl: server, key }), server }));
+  const key = flags.key ?? given(terminal, "OFFSTAGE_API_KEY");
+  const credential = key === undefined ? stored.servers[server] : { key };
+  if (credential === undefined || ("key" in credential && credential.key === "")) throw noKey(server);
+  const client = createClient(
+    "key" in credential
+      ? { baseUrl: server, key: credential.key }
+      : { baseUrl: server, fetch: personFetch(server, credential, terminal) },
+  );
+  return { client, server };
 }
 
 /** @throws InvalidInputError if it is not an http or https address */
@@ -78,7 +94,7 @@ export function isUnreachable(error: unknown): boolean {
   return error instanceof TypeError && error.cause !== undefined;
 }
 
-function given({ environment }: Terminal, name: string): string | undefined {
+function given({ environment }: Pick<Terminal, "environment">, name: string): string | undefined {
   return environment[name] === "" ? undefined : environment[name];
 }
 

@@ -6,16 +6,23 @@ import { replaceFile } from "../../atomic-file.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Terminal } from "../terminal/commands.ts";
 
+const credentialSchema = z.union([
+  z.object({ key: z.string() }),
+  /** Of a person who allowed it in their browser. */
+  z.object({ accessToken: z.string(), refreshToken: z.string(), expiresAt: z.number() }),
+]);
+/** With what a server is asked. */
+export type Credential = z.infer<typeof credentialSchema>;
 const fileSchema = z.object({
   /** Address of the server that commands use unless another is named. */
   current: z.string().nullable(),
-  servers: z.record(z.string(), z.object({ key: z.string() })),
+  servers: z.record(z.string(), credentialSchema),
 });
 /** What `offstage login` keeps. */
 export type Credentials = z.infer<typeof fileSchema>;
 
 /**
- * Path of the file with keys of servers: below `XDG_CONFIG_HOME` or `~/.config` (https://specifications.freedesktop.org/basedir),
+ * Path of the file with keys and tokens of servers: below `XDG_CONFIG_HOME` or `~/.config` (https://specifications.freedesktop.org/basedir),
  * on Windows below `APPDATA`.
  */
 export function credentialsFile({ environment }: Pick<Terminal, "environment">): string {

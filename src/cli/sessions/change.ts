@@ -1,6 +1,7 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { Client } from "../../client.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
+import { lastEvent } from "../remote/last-event.ts";
 import { findSession } from "../remote/session-id.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { json } from "../terminal/json.ts";
@@ -72,21 +73,6 @@ function change(
 /** With `--json` stdout has the session alone. */
 function followed(options: ChangeOptions, terminal: Terminal): Terminal {
   return options.json === true ? { ...terminal, write: terminal.warn, color: false } : terminal;
-}
-
-/** Number of a session's newest event. */
-async function lastEvent(client: Client, id: string): Promise<number> {
-  let seq = 0;
-  let after: string | undefined;
-  for (;;) {
-    const { events, nextCursor } = await client.session.events(id, {
-      limit: 1_000,
-      ...(after !== undefined && { after }),
-    });
-    seq = events.at(-1)?.seq ?? seq;
-    if (nextCursor === null) return seq;
-    after = nextCursor;
-  }
 }
 
 function parseDollars(value: string): number | null {

@@ -4,7 +4,8 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { onServer, withConnectionFlags, type ConnectionFlags } from "../remote/connect.ts";
 import { findSession } from "../remote/session-id.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
-import { createEventLines, indented, oneLine, printable, shade } from "../terminal/event-lines.ts";
+import { createEventLines, shade } from "../../event-lines.ts";
+import { indented, oneLine, printable } from "../../printable.ts";
 import { exitCodes } from "../terminal/exit-code.ts";
 
 /** Adds the command `follow`. */

@@ -6,7 +6,7 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { sessionStatuses, type SessionStatus } from "../../domain/sessions/status.ts";
 import { isUnreachable, onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
-import { shade } from "../terminal/event-lines.ts";
+import { shade } from "../../event-lines.ts";
 import { json } from "../terminal/json.ts";
 import { parseLimit } from "../terminal/limit.ts";
 import { age, table, type Column } from "../terminal/table.ts";

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { onServer, withConnectionFlags, type ConnectionFlags } from "../remote/connect.ts";
 import { findSession } from "../remote/session-id.ts";
 import type { CommandContext } from "../terminal/commands.ts";
-import { printable } from "../terminal/event-lines.ts";
+import { printable } from "../../printable.ts";
 
 /** Adds the command `open`. */
 export function addOpenCommand(program: Command, { terminal }: CommandContext): void {

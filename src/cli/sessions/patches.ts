@@ -7,7 +7,8 @@ import { git, tryGit } from "../checkout/git.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import { findSession } from "../remote/session-id.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
-import { printable, shade } from "../terminal/event-lines.ts";
+import { shade } from "../../event-lines.ts";
+import { printable } from "../../printable.ts";
 import { json } from "../terminal/json.ts";
 
 interface PatchOptions extends ConnectionFlags {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NewEvent, SessionEvent } from "../../domain/sessions/event.ts";
-import { createEventLines, duration } from "../terminal/event-lines.ts";
+import { createEventLines, duration } from "../../event-lines.ts";
 import { repositoryAddress } from "./run.ts";
 
 function lines(events: NewEvent[]): string {

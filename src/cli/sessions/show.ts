@@ -3,7 +3,7 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import { findSession } from "../remote/session-id.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
-import { printable } from "../terminal/event-lines.ts";
+import { printable } from "../../printable.ts";
 import { json } from "../terminal/json.ts";
 import { facts } from "../terminal/table.ts";
 

@@ -114,6 +114,8 @@ export interface Terminal {
   readSecret(question: string): Promise<string>;
   /** Opens a page in the person's browser. @returns false if this machine can't */
   openPage(url: string): Promise<boolean>;
+  /** Whether a person types: stdin is a terminal. */
+  readonly isInteractive: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly workingDirectory: string;
   /** Aborts on Ctrl-C and SIGTERM. */

@@ -1,5 +1,6 @@
 import stringWidth from "string-width";
-import { oneLine, printable, shade } from "./event-lines.ts";
+import { shade } from "../../event-lines.ts";
+import { oneLine, printable } from "../../printable.ts";
 
 /** A column of a table. */
 export interface Column<Row> {

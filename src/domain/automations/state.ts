@@ -19,8 +19,11 @@ export const stateKeySchema = z
     "must be 1 to 100 of A-Z, a-z, 0-9, . _ : / and -, and start with a letter or digit",
   );
 
+/** Any JSON, as what was parsed is. `z.json()` would be described by a reference to itself, which the API's description does not have. */
+const jsonSchema = z.unknown().meta({ description: "Any JSON." }) as z.ZodType<z.core.util.JSONType>;
+
 /** A value of an automation's state: any JSON within the bounds. */
-export const stateValueSchema = z.json().superRefine((value, context) => {
+export const stateValueSchema = jsonSchema.superRefine((value, context) => {
   const problem = valueProblem(value);
   if (problem !== null) context.addIssue({ code: "custom", message: problem });
 });
@@ -61,7 +64,7 @@ export type UpdateState = z.infer<typeof updateStateSchema>;
 /** One key of an automation's state. */
 export const stateEntrySchema = z.object({
   key: z.string(),
-  value: z.json(),
+  value: jsonSchema,
   version: version.meta({ description: "Another one after each write." }),
   sessionId: z.uuid().nullable().meta({ description: "The session whose agent wrote it; null: the API did." }),
   updatedAt: z.iso.datetime(),

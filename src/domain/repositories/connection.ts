@@ -171,6 +171,8 @@ export type ConnectionProblem = z.infer<typeof connectionProblemSchema>;
 export interface ConnectionCheck {
   /** Whose it is; null: the forge does not say. */
   readonly account: string | null;
+  /** By which id the forge's deliveries name it; null or omitted: the forge does not say. */
+  readonly accountId?: string | null;
   readonly problems: readonly ConnectionProblem[];
   /** Where an App is installed on further accounts; null unless it is one. */
   readonly installUrl?: string | null;

@@ -10,6 +10,11 @@ interface ConnectionData {
 /** Whoever has no token, to Azure DevOps. */
 const nobody = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa";
 
+/** The id of the user in an answer of `_apis/connectionData`. */
+export function userIdOf(body: unknown): unknown {
+  return ((body ?? {}) as ConnectionData).authenticatedUser?.id;
+}
+
 /** The name of the user in an answer of `_apis/connectionData`; null if it is nobody's. */
 export function accountOf(body: unknown): string | null {
   const { authenticatedUser: user } = (body ?? {}) as ConnectionData;

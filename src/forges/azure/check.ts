@@ -1,7 +1,8 @@
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import { accountIdOf } from "../account-id.ts";
 import type { ForgeAnswer, ForgeRequest } from "../http.ts";
 import { wordsOf } from "../refusal.ts";
-import { accountOf } from "./account.ts";
+import { accountOf, userIdOf } from "./account.ts";
 import { createAzureApi, identitiesUrl, type AzureApi, type AzureSettings } from "./api.ts";
 
 /** No repository, project, person or work item has it. */
@@ -74,7 +75,7 @@ export async function checkAzure(settings: AzureSettings, signal: AbortSignal): 
     );
     if (answer.status === 401 || answer.status === 403) problems.push(problem);
   }
-  return { account, problems };
+  return { account, accountId: accountIdOf(userIdOf(user.body)), problems };
 }
 
 /** The organization, or collection of a server, in the address; null: it ends before one. */

@@ -1,4 +1,5 @@
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import { accountIdOf } from "../account-id.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { notIdentified } from "../refusal.ts";
@@ -36,9 +37,10 @@ export async function checkBitbucketDataCenter(
   // Without a valid token public repositories are told.
   if (user === null) return { account: null, problems: [notIdentified({ ...writable, status: 401 }, ownApi)] };
   const account = decoded(user);
-  if (countOf(writable) > 0) return { account, problems: [] };
+  const accountId = accountIdOf(writable.headers.get("x-auserid"));
+  if (countOf(writable) > 0) return { account, accountId, problems: [] };
   const readable = await ask("REPO_READ");
-  return { account, problems: [countOf(readable) > 0 ? withoutWrite : withoutRepository] };
+  return { account, accountId, problems: [countOf(readable) > 0 ? withoutWrite : withoutRepository] };
 }
 
 const withoutWrite: ConnectionProblem = {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import { accountIdOf } from "../account-id.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { notIdentified } from "../refusal.ts";
@@ -78,7 +79,12 @@ export async function checkBitbucket(settings: BitbucketSettings, signal: AbortS
   const ask = (path: string): Promise<ForgeAnswer> =>
     callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal, ...anyAnswer });
   const user = await ask("/user");
-  const { display_name: name, nickname, username } = (user.status === 200 ? (user.body ?? {}) : {}) as AccountNames;
+  const {
+    display_name: name,
+    nickname,
+    username,
+    ...ids
+  } = (user.status === 200 ? (user.body ?? {}) : {}) as OwnAccount;
   const account = [username, nickname, name].find((each) => typeof each === "string") ?? null;
   if (user.status === 401 || (user.status !== 200 && user.status !== 403 && user.status !== 404))
     return { account: null, problems: [notIdentified(user, ownApi)] };
@@ -88,10 +94,17 @@ export async function checkBitbucket(settings: BitbucketSettings, signal: AbortS
   const granted = grantedIn(user) ?? (other === null ? null : grantedIn(other));
   const isAccount = settings.username !== undefined;
   const needed = isAccount ? [...scopes, ownAccount] : scopes;
-  return { account, problems: granted === null ? [] : needed.flatMap((scope) => lackOf(scope, granted, isAccount)) };
+  const accountId = accountIdOf(ids.uuid ?? ids.account_id);
+  return {
+    account,
+    accountId,
+    problems: granted === null ? [] : needed.flatMap((scope) => lackOf(scope, granted, isAccount)),
+  };
 }
 
-interface AccountNames {
+interface OwnAccount {
+  readonly uuid?: string;
+  readonly account_id?: string;
   readonly display_name?: string;
   readonly nickname?: string;
   readonly username?: string;

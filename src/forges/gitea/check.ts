@@ -1,4 +1,5 @@
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import { accountIdOf } from "../account-id.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { notIdentified, wordsOf } from "../refusal.ts";
@@ -42,13 +43,14 @@ export async function checkGitea(settings: GiteaSettings, signal: AbortSignal): 
       ...(method === "POST" && { body: {} }),
     });
   const user = await ask("GET", "/user");
-  const { login } = (user.body ?? {}) as { login?: unknown };
+  const { id, login } = (user.body ?? {}) as { id?: unknown; login?: unknown };
   const isKnown = user.status === 200 && typeof login === "string";
   if (!isKnown && !lacksScope(user)) return { account: null, problems: [notIdentified(user, ownApi)] };
   const repository = await ask("POST", `${nowhere}/pulls`);
   const issue = await ask("POST", `${nowhere}/issues`);
   return {
     account: isKnown ? login : null,
+    accountId: accountIdOf(id),
     problems: [
       ...(lacksScope(repository) ? [problemOf("write:repository")] : []),
       ...(lacksScope(issue) ? [problemOf("write:issue")] : []),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import { accountIdOf } from "../account-id.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { wordsOf } from "../refusal.ts";
@@ -172,11 +173,11 @@ function notKnown({ status, body }: ForgeAnswer, what: string): ConnectionCheck 
 
 async function checkToken(ask: Ask): Promise<ConnectionCheck> {
   const answer = await ask("GET", "/user");
-  const { login } = (answer.body ?? {}) as { login?: unknown };
+  const { id, login } = (answer.body ?? {}) as { id?: unknown; login?: unknown };
   if (answer.status !== 200 || typeof login !== "string") return notKnown(answer, "token");
   const scopes = answer.headers.get("x-oauth-scopes");
   const problems = scopes === null ? await fineGrainedProblems(ask) : classicProblems(scopes);
-  return { account: login, problems: [...problems, ...endsSoon(answer.headers)] };
+  return { account: login, accountId: accountIdOf(id), problems: [...problems, ...endsSoon(answer.headers)] };
 }
 
 /** Scopes of a classic token (https://docs.github.com/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps). */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import { accountIdOf } from "../account-id.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
 import { notIdentified } from "../refusal.ts";
@@ -35,15 +36,17 @@ export async function checkGitLab(
   const ask = (path: string): Promise<ForgeAnswer> =>
     callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal, ...anyAnswer });
   const user = await ask("/user");
-  const { username } = (user.body ?? {}) as { username?: unknown };
+  const { id, username } = (user.body ?? {}) as { id?: unknown; username?: unknown };
   if (user.status !== 200 || typeof username !== "string")
     return { account: null, problems: [notIdentified(user, ownApi)] };
   // An OAuth token is none of these, and GitLab answers 400 or 404: its scopes are not told.
   const token = await ask("/personal_access_tokens/self");
-  if (token.status !== 200) return { account: username, problems: [] };
+  const accountId = accountIdOf(id);
+  if (token.status !== 200) return { account: username, accountId, problems: [] };
   const { scopes, expires_at: endsOn } = tokenSchema.parse(token.body);
   return {
     account: username,
+    accountId,
     problems: [
       ...(scopes === undefined || scopes.includes("api") ? [] : [withoutScope]),
       ...(endsOn != null && Date.parse(endsOn) - now() < soonDays * dayMs ? [endsSoon(endsOn)] : []),

@@ -339,7 +339,7 @@ function requireModel(route: UpstreamRoute, understood: Understood, permits: rea
 }
 
 /** The token from wherever a provider's client sends its key: header or query. */
-function presentedToken({ headers, url = "" }: IncomingMessage): string {
+export function presentedToken({ headers, url = "" }: IncomingMessage): string {
   const bearer = /^Bearer (.+)$/u.exec(headers.authorization ?? "")?.[1];
   const query = url.slice(url.indexOf("?") + 1);
   const shown = bearer ?? headers["x-api-key"] ?? headers["x-goog-api-key"] ?? new URLSearchParams(query).get("key");

@@ -47,7 +47,9 @@ export type AdmissionAnswer = Pick<Admission, "outputLimit"> | ModelRefusal;
 
 /** A message to the gateway's process. It answers calls by their number. */
 export type ToGateway =
-  | { readonly kind: "open"; readonly task: GatewayTask; readonly outbound: Outbound }
+  | { readonly kind: "open"; readonly task: GatewayTask; readonly outbound: Outbound; readonly isWarm: boolean }
+  /** To a gateway that was opened warm: the session that it serves from now on. Answered by `adopted`. */
+  | { readonly kind: "adopt"; readonly task: GatewayTask }
   | { readonly kind: "admitted"; readonly call: number; readonly answer: AdmissionAnswer }
   | { readonly kind: "traffic"; readonly call: number }
   | { readonly kind: "toolAnswered"; readonly call: number; readonly answer: ToolAnswer }
@@ -61,6 +63,7 @@ export type FromGateway =
       readonly token: string;
       readonly authoritiesFile: string | null;
     }
+  | { readonly kind: "adopted" }
   /** The gateway could not be opened, for a reason that the operator can fix. */
   | { readonly kind: "unopened"; readonly message: string }
   | { readonly kind: "admit"; readonly call: number; readonly request: AdmissionRequest }

@@ -53,6 +53,27 @@ export interface GatewayProcesses {
    * @throws InvalidInputError as `openGateway` does; GatewayLostError if its process could not be started
    */
   open(task: GatewayTask, services: GatewayServices): Promise<Gateway>;
+  /**
+   * Opens a gateway before there is a session: it answers models by itself, which costs nothing and is not counted, and lets
+   * nothing else through.
+   * @param task of which it needs the folder, the models and their permits
+   * @param onLost called if its process ends before it is adopted or closed
+   * @throws as `open` does
+   */
+  openWarm(task: WarmTask, onLost: (error: GatewayLostError) => void): Promise<WarmGateway>;
+}
+
+/** What a gateway needs before there is a session. */
+export type WarmTask = Pick<GatewayTask, "directory" | "models" | "permits" | "labels" | "authorities">;
+
+/** A gateway that waits for a session. */
+export interface WarmGateway extends Gateway {
+  /**
+   * From now on it is the session's, as if it had been opened for it; to be called once.
+   * @param task without registries
+   * @throws GatewayLostError if its process ends meanwhile
+   */
+  adopt(task: GatewayTask, services: GatewayServices): Promise<Gateway>;
 }
 
 /** Limit of JavaScript's heap in MiB; request bodies and answers are outside of it, with limits of their own. */
@@ -103,22 +124,38 @@ export function createGatewayProcesses(changes: Partial<Patience & Pick<Opening,
     program.child.once("error", forget);
     return program;
   }
+  async function open(task: GatewayTask, services: GatewayServices): Promise<Gateway> {
+    const ahead = next;
+    next = null;
+    const opening = { ...limits, lingers, isWarm: false };
+    if (ahead === null) return openIn(started(), task, services, opening);
+    try {
+      return await openIn(ahead, task, services, opening);
+    } catch (error) {
+      // The waiting process may have ended: start another.
+      if (!(error instanceof GatewayLostError)) throw error;
+      return openIn(started(), task, services, opening);
+    }
+  }
   return {
     prepare: () => void (next ??= started()),
-    async open(task, services) {
-      const ahead = next;
+    open,
+    openWarm(task, onLost) {
+      const whole = { ...task, egress: { open: false, rules: [] }, registries: [], recording: null };
+      const program = next ?? started();
       next = null;
-      if (ahead === null) return openIn(started(), task, services, { ...limits, lingers });
-      try {
-        return await openIn(ahead, task, services, { ...limits, lingers });
-      } catch (error) {
-        // The waiting process may have ended: start another.
-        if (!(error instanceof GatewayLostError)) throw error;
-        return openIn(started(), task, services, { ...limits, lingers });
-      }
+      return openIn(program, whole, { ...unheard, onLost }, { ...limits, lingers, isWarm: true });
     },
   };
 }
+
+/** Of a gateway without a session nothing is heard. */
+const unheard: Omit<GatewayServices, "onLost"> = {
+  admit: () => Promise.resolve({ status: 403, message: "there is no session yet" }),
+  onRequests: () => undefined,
+  onRefused: () => undefined,
+  onUnrecorded: () => undefined,
+};
 
 /** @returns what is called for each gateway that is closed and whose process still reads answers */
 function createLingering({ lingerLimitMs, mostLingering }: Patience): (child: ChildProcess) => void {
@@ -171,18 +208,24 @@ interface Opening extends Patience {
   /** How gateways reach the outside. */
   readonly outbound: Outbound;
   readonly lingers: (child: ChildProcess) => void;
+  /** Whether it is opened before there is a session. */
+  readonly isWarm: boolean;
 }
 
 async function openIn(
   program: ForkedProgram,
   task: GatewayTask,
-  services: GatewayServices,
-  { outbound, openLimitMs, answerLimitMs, closeLimitMs, lingers }: Opening,
-): Promise<Gateway> {
+  given: GatewayServices,
+  { outbound, openLimitMs, answerLimitMs, closeLimitMs, lingers, isWarm }: Opening,
+): Promise<WarmGateway> {
   const { child } = program;
+  let services = given;
   const opened = Promise.withResolvers<Extract<FromGateway, { kind: "opened" }>>();
   const closed = Promise.withResolvers<void>();
-  const admissions = createPendingAdmissions(services.admit);
+  const adopted = Promise.withResolvers<void>();
+  // Whoever adopts handles the error; nobody may.
+  adopted.promise.catch(() => undefined);
+  const admissions = createPendingAdmissions((request) => services.admit(request));
   const questions = new Map<number, (traffic: ModelTraffic) => void>();
   let lastQuestion = 0;
   let lastTraffic = idleTraffic();
@@ -207,6 +250,9 @@ async function openIn(
         break;
       case "unopened":
         opened.reject(new InvalidInputError(message.message));
+        break;
+      case "adopted":
+        adopted.resolve();
         break;
       case "admit":
         void admit(message.call, message.request);
@@ -240,6 +286,7 @@ async function openIn(
       `the process of the session's gateway ended (${how}): ${program.printed().trim()}`,
     );
     opened.reject(error);
+    adopted.reject(error);
     admissions.end(error);
     for (const answer of questions.values()) answer(lastTraffic);
     closed.resolve();
@@ -248,14 +295,14 @@ async function openIn(
   child.once("exit", (code, signal) => over(String(signal ?? code)));
   child.once("error", (error) => over(error.message));
   program.keepAlive(true);
-  send({ kind: "open", task, outbound });
+  send({ kind: "open", task, outbound, isWarm });
 
   const late = new GatewayLostError(`the process of the session's gateway did not open within ${openLimitMs} ms`);
   const opening = setTimeout(() => opened.reject(late), openLimitMs);
   try {
     const { socket, token, authoritiesFile } = await opened.promise;
     state = "open";
-    return {
+    const gateway: Gateway = {
       socket,
       token,
       authoritiesFile,
@@ -286,6 +333,16 @@ async function openIn(
         // It still reads models' answers, then ends.
         program.keepAlive(false);
         if (child.exitCode === null && child.signalCode === null) lingers(child);
+      },
+    };
+    return {
+      ...gateway,
+      async adopt(session, next) {
+        services = next;
+        lastTraffic = idleTraffic();
+        send({ kind: "adopt", task: session });
+        await adopted.promise;
+        return gateway;
       },
     };
   } catch (error) {

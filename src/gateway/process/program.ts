@@ -5,10 +5,11 @@ import { createMask } from "../../domain/masking/mask.ts";
 import { createTokenBucket } from "../../domain/time/token-bucket.ts";
 import { useProcessWide, type Outbound } from "../../outbound/process-wide.ts";
 import { modelLabel } from "../costs/prices.ts";
-import { openGateway, type LocalGateway } from "../gateway.ts";
+import { openGateway, type LocalGateway, type Served } from "../gateway.ts";
 import { isRefusal, type Admit } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";
-import { createRecorder } from "../models/recording.ts";
+import { createCannedGateway } from "../models/canned.ts";
+import { createRecorder, type Recorder } from "../models/recording.ts";
 import type { CallTool, ToolAnswer } from "../tools.ts";
 import {
   agesOf,
@@ -114,27 +115,50 @@ function createRefusals() {
   };
 }
 
-async function open(task: GatewayTask, outbound: Outbound) {
+/** What a gateway serves before there is a session: answers of its own, and no other host. */
+const closed: Pick<Served, "egress" | "onRefused" | "answers"> = {
+  egress: { open: false, rules: [] },
+  onRefused: () => undefined,
+  answers: createCannedGateway,
+};
+
+async function open(task: GatewayTask, outbound: Outbound, isWarm: boolean) {
   useProcessWide(
     outbound,
     Object.values(task.models).flatMap(({ baseUrl }) => baseUrl ?? []),
   );
   const admissions = createAdmissions();
   const tools = createToolCalls();
-  const counts = createCounts(task.labels);
-  const { recording } = task;
-  const recorder = recording === null ? null : createRecorder(recording.file, createMask(recording.secrets).text);
+  let counts = createCounts(task.labels);
+  let recorder: Recorder | null = null;
+
+  /** What the gateway does for a session, with the server's help. */
+  function served(session: GatewayTask): Served {
+    const { recording } = session;
+    recorder = recording === null ? null : createRecorder(recording.file, createMask(recording.secrets).text);
+    counts = createCounts(session.labels);
+    return {
+      ...session,
+      tools: { list: session.tools ?? [], call: tools.call },
+      onRefused: createRefusals(),
+      admit: admissions.admit,
+      onRequest: counts.add,
+      recorder,
+    };
+  }
+
   const gateway: LocalGateway = await openGateway({
-    ...task,
-    tools: { list: task.tools ?? [], call: tools.call },
+    ...(isWarm ? { ...closed, models: task.models, permits: task.permits } : served(task)),
+    directory: task.directory,
+    authorities: task.authorities,
     proxies: outbound.proxies,
-    onRefused: createRefusals(),
-    admit: admissions.admit,
-    onRequest: counts.add,
-    recorder,
   });
   say({ kind: "opened", socket: gateway.socket, token: gateway.token, authoritiesFile: gateway.authoritiesFile });
   return {
+    adopt(session: GatewayTask): void {
+      gateway.adopt(served(session));
+      say({ kind: "adopted" });
+    },
     admitted: admissions.answer,
     toolAnswered: tools.answer,
     tellTraffic: async (call: number) => say({ kind: "traffic", call, traffic: agesOf(await gateway.traffic()) }),
@@ -154,11 +178,12 @@ function runProgram(): void {
   let gateway: Promise<Awaited<ReturnType<typeof open>>> | null = null;
   process.on("message", (message: ToGateway) => {
     if (message.kind === "open") {
-      gateway = open(message.task, message.outbound);
+      gateway = open(message.task, message.outbound, message.isWarm);
       gateway.catch((error: unknown) => {
         say({ kind: "unopened", message: messageOf(error) });
       });
-    } else if (message.kind === "toolAnswered")
+    } else if (message.kind === "adopt") void gateway?.then(({ adopt }) => adopt(message.task));
+    else if (message.kind === "toolAnswered")
       void gateway?.then(({ toolAnswered }) => toolAnswered(message.call, message.answer));
     else if (message.kind === "admitted") void gateway?.then(({ admitted }) => admitted(message.call, message.answer));
     else if (message.kind === "traffic") void gateway?.then(({ tellTraffic }) => tellTraffic(message.call));

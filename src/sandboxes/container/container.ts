@@ -138,6 +138,8 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       }),
     start,
     makeWritable,
+    attachProblem: () => Promise.resolve("a container gets its folders when it is made"),
+    moveOwner: () => Promise.resolve(),
     releaseOwner: giveBack,
     sweeper: joinServices([reaper.sweeps, ...(process.getuid?.() === 0 ? [claims.upkeep] : [])]),
   };

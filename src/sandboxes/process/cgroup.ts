@@ -18,6 +18,8 @@ export interface ControlGroup {
   readonly joinFiles: readonly string[];
   /** The limit that was exceeded, if any. */
   exceeded(): Exceeded | null;
+  /** Gives it a quarter of the processor time that others get where both want it, or as much as others. */
+  standBack(isBehind: boolean): void;
   /** Removes the group. @returns false while a process is still in it: try again */
   remove(): boolean;
 }
@@ -28,6 +30,8 @@ interface Tree {
   readonly limits: (limits: ResourceLimits) => readonly (readonly [file: string, value: string])[];
   /** Processor weight of all sandboxes together, below the server's. */
   readonly share: readonly [file: string, value: string];
+  /** Processor weight of one sandbox among the others: one that stands back, and the usual one. */
+  readonly weight: { readonly file: string; readonly behind: string; readonly usual: string };
   readonly memoryEvents: string;
   readonly processEvents: string;
 }
@@ -51,6 +55,7 @@ const version2: Tree = {
     ["cpu.max", `${Math.round(cpus * cpuPeriod)} ${cpuPeriod}`],
   ],
   share: ["cpu.weight", "20"],
+  weight: { file: "cpu.weight", behind: "25", usual: "100" },
   memoryEvents: "memory.events",
   processEvents: "pids.events",
 };
@@ -65,6 +70,7 @@ const version1: Tree = {
     ["cpu.cfs_quota_us", String(Math.round(cpus * cpuPeriod))],
   ],
   share: ["cpu.shares", String(sandboxShares)],
+  weight: { file: "cpu.shares", behind: "256", usual: "1024" },
   memoryEvents: "memory.oom_control",
   processEvents: "pids.events",
 };
@@ -131,6 +137,10 @@ export function createControlGroup(limits: ResourceLimits): ControlGroup | null 
     exceeded() {
       if (count(tree.memoryEvents, "oom_kill") > 0) return "memory";
       return count(tree.processEvents, "max") > 0 ? "processes" : null;
+    },
+    standBack(isBehind) {
+      const { file, behind, usual } = tree.weight;
+      setIn(folders, [file, isBehind ? behind : usual]);
     },
     remove: () => folders.map(removed).every(Boolean),
   };

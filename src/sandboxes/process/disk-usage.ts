@@ -1,6 +1,7 @@
 import { lstat, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { programText } from "../../programs/program-text.ts";
+import { mountsBelow } from "./mounts.ts";
 import { runProgram } from "./run-program.ts";
 
 /** Disk space and shared memory that a sandbox uses. */
@@ -84,9 +85,11 @@ const noRemoved: DiskUsage = { bytes: 0, files: 0, sharedBytes: 0, inFlight: 0 }
 async function countOpen(folders: readonly string[], holders: Holders): Promise<DiskUsage> {
   const processes = "uid" in holders ? ["uid", String(holders.uid)] : holders.pids.map(String);
   if (processes.length === 0) return noRemoved;
+  // What is mounted in them, as an overlay is, writes to their disk too.
+  const mounted = (await Promise.all(folders.map(mountsBelow))).flat().map(({ at }) => at);
   const devices = new Set(
     await Promise.all(
-      folders.map((folder) =>
+      [...folders, ...mounted].map((folder) =>
         stat(folder).then(
           ({ dev }) => dev,
           () => -1,

@@ -1,16 +1,28 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Exceeded, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
+import type { Exceeded, SandboxRequest } from "../sandbox.ts";
 import { createControlGroup, type ControlGroup } from "./cgroup.ts";
 import type { Holders } from "./disk-usage.ts";
-import { startProcess, type StartOptions } from "./process.ts";
+import { startProcess, type StartedProcess, type StartOptions } from "./process.ts";
 import { watchUsage } from "./watch.ts";
 
 const measureEveryMs = 250;
 /** Adds itself to the control groups named before `--`, then executes the command after it. */
 const joinFirst = `while [ "$1" != "--" ]; do echo 0 > "$1"; shift; done; shift; exec "$@"`;
 
-type LimitedRequest = Pick<SandboxRequest, "environment" | "signal" | "limits" | "workspace" | "home" | "disk">;
+/** A session's folders, by what they use of the disk. */
+type Place = Pick<SandboxRequest, "workspace" | "home" | "disk">;
+
+/** A started command with limits. */
+export interface LimitedProcess extends StartedProcess {
+  /** From now on these folders count, and it stands back no more. */
+  measureInstead(place: Place): void;
+}
+
+type LimitedRequest = Pick<
+  SandboxRequest,
+  "environment" | "signal" | "limits" | "standsBack" | "workspace" | "home" | "disk"
+>;
 
 /**
  * Like `startProcess`, with the request's limits on everything that the command starts: enforced by the kernel if
@@ -22,10 +34,13 @@ export function startLimited(
   parameters: readonly string[],
   request: LimitedRequest,
   options: StartOptions,
-): SandboxedProcess {
-  const { limits, home } = request;
-  if (limits === undefined) return startProcess(command, parameters, request, options);
+): LimitedProcess {
+  const { limits } = request;
+  if (limits === undefined) {
+    return { ...startProcess(command, parameters, request, options), measureInstead: () => undefined };
+  }
   const group = createControlGroup(limits);
+  if (request.standsBack === true) group?.standBack(true);
   const started =
     group === null
       ? startProcess(command, parameters, request, options)
@@ -35,13 +50,15 @@ export function startLimited(
           request,
           options,
         );
-  const watch = watchUsage({
-    limits,
-    ...watched(request),
-    pids: group === null ? started.pids : null,
-    holders: () => holdersOf(home, started.pids),
-    onExceeded: started.kill,
-  });
+  const watchFolders = (place: Place) =>
+    watchUsage({
+      limits,
+      ...watched(place),
+      pids: group === null ? started.pids : null,
+      holders: () => holdersOf(place.home, started.pids),
+      onExceeded: started.kill,
+    });
+  let watch = watchFolders(request);
   let exceeded: Exceeded | null = null;
   const measure = (): void => {
     exceeded ??= group?.exceeded() ?? null;
@@ -55,7 +72,16 @@ export function startLimited(
     if (group !== null) await removeWhenEmpty(group);
     return result;
   });
-  return { ...started, exited, exceeded: () => exceeded ?? watch.exceeded() };
+  return {
+    ...started,
+    exited,
+    exceeded: () => exceeded ?? watch.exceeded(),
+    measureInstead(place) {
+      group?.standBack(false);
+      watch.stop();
+      watch = watchFolders(place);
+    },
+  };
 }
 
 /** Folders to measure, and the folder that may be a file system of its own. */

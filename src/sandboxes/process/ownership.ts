@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { lchown, mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { runProgram } from "./run-program.ts";
 import type { UidClaims } from "./uids.ts";
@@ -16,11 +16,12 @@ export const sandboxUid = 64_748;
  * @param claims assignment of user ids
  */
 export async function giveToSandbox(directory: string, claims: UidClaims): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  const made = await mkdir(directory, { recursive: true });
   if (process.getuid?.() !== 0) return;
   const uid = await claims.of(dirname(directory));
   if (ownerOf(directory) === uid) return;
-  await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
+  if (made !== undefined) await lchown(directory, uid, uid);
+  else await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
 }
 
 /** User id that owns a file, or a link itself; null if it does not exist. */

@@ -41,11 +41,37 @@ export function familyOf(first: number): number[] {
   return found;
 }
 
-/** Fourth field of proc_pid_stat(5); the name before it may contain any characters. */
+/** A process, told from a later one of the same id. */
+export interface KnownProcess {
+  readonly pid: number;
+  /** When it was started, as /proc says it. */
+  readonly startedAt: string;
+  readonly parent: number;
+}
+
+/** A process that runs; null if it has ended, even if nobody has read its exit code yet. */
+export function knownProcess(pid: number): KnownProcess | null {
+  const fields = fieldsOf(pid);
+  const [state, parent] = fields ?? [];
+  const startedAt = fields?.[19];
+  return startedAt === undefined || state === "Z" ? null : { pid, startedAt, parent: Number(parent) };
+}
+
+/** Whether that process still runs. */
+export function isSame({ pid, startedAt }: Pick<KnownProcess, "pid" | "startedAt">): boolean {
+  return knownProcess(pid)?.startedAt === startedAt;
+}
+
 function parentOf(pid: number): number | null {
+  const parent = fieldsOf(pid)?.[1];
+  return parent === undefined ? null : Number(parent);
+}
+
+/** Fields of proc_pid_stat(5) from the third on; the name before them may contain any characters. */
+function fieldsOf(pid: number): string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   } catch {
     // Ended in the meantime.
     return null;

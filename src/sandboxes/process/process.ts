@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { SandboxedProcess, SandboxRequest } from "../sandbox.ts";
-import { carriersOf, endProcess, familyOf } from "./process-table.ts";
+import { carriersOf, endProcess, familyOf, isSame, knownProcess, type KnownProcess } from "./process-table.ts";
 
 /** Environment variable that every process of one start inherits, to find those that left its process group. */
 const mark = "OFFSTAGE_PROCESS";
@@ -14,10 +14,22 @@ const patienceMs = 2_000;
 /** How `startProcess` starts a command. */
 export interface StartOptions {
   readonly cwd: string;
-  /** Whether processes that left the process group are ended too, which reads every process of the machine. */
-  readonly endsDescendants: boolean;
+  /**
+   * What of the command's processes is ended with it beside its process group: nothing; all that can be found, which reads every
+   * process of the machine; or all of its process namespace, whose first process the command tells on the descriptor after
+   * `more`, as bubblewrap does (`--info-fd`).
+   */
+  readonly ends: "group" | "descendants" | "namespace";
   /** Contents of file descriptors 3, 4 and so on. */
   readonly more?: readonly Buffer[];
+}
+
+/** A started command, and what of it the server sees. */
+export interface StartedProcess extends SandboxedProcess {
+  /** Ids of all its processes that can be found. */
+  readonly pids: () => readonly number[];
+  /** The first process of its namespace, by which one can enter it; null before it is told, and after the command's end. */
+  readonly first: () => number | null;
 }
 
 /**
@@ -29,24 +41,39 @@ export function startProcess(
   parameters: readonly string[],
   request: Pick<SandboxRequest, "environment" | "signal">,
   options: StartOptions,
-): SandboxedProcess & { readonly pids: () => readonly number[] } {
+): StartedProcess {
   request.signal.throwIfAborted();
   const id = randomUUID();
-  const more = options.more ?? [];
+  const { ends, more = [] } = options;
   const child = spawn(command, parameters, {
     cwd: options.cwd,
-    env: { ...request.environment, ...(options.endsDescendants && { [mark]: id }) },
+    env: { ...request.environment, ...(ends !== "group" && { [mark]: id }) },
     detached: true,
-    stdio: ["pipe", "pipe", "pipe", ...more.map(() => "pipe" as const)],
+    stdio: [
+      "pipe",
+      "pipe",
+      "pipe",
+      ...more.map(() => "pipe" as const),
+      ...(ends === "namespace" ? ["pipe" as const] : []),
+    ],
   });
+  const descriptors = child.stdio as readonly unknown[];
   for (const [index, content] of more.entries()) {
-    const descriptor = (child.stdio as readonly unknown[])[3 + index];
+    const descriptor = descriptors[3 + index];
     if (!(descriptor instanceof Writable)) continue;
     // A command that could not be started reads nothing; its exit reports that.
     descriptor.on("error", () => undefined);
     descriptor.end(content);
   }
-  const descendants = (): number[] => (options.endsDescendants ? carriersOf(`${mark}=${id}`) : []);
+  const first = ends === "namespace" ? firstProcess(descriptors[3 + more.length], child.pid) : () => null;
+  // With the first process of a namespace the kernel ends all others (pid_namespaces(7)). A command that was ended before it
+  // told of one may have made one.
+  const descendants = (): number[] => {
+    if (ends === "group") return [];
+    const known = first();
+    if (known === null) return carriersOf(`${mark}=${id}`);
+    return known !== "ended" && isSame(known) ? [known.pid] : [];
+  };
   const endAll = (): void => {
     if (child.pid !== undefined) endProcess(-child.pid);
     for (const pid of descendants()) endProcess(pid);
@@ -88,5 +115,41 @@ export function startProcess(
     const family = child.pid === undefined || ended ? [] : familyOf(child.pid);
     return [...new Set([...family, ...descendants()])];
   };
-  return { stdin, stdout, stderr, exited, kill, exceeded: () => null, fault: () => null, pids };
+  return {
+    stdin,
+    stdout,
+    stderr,
+    exited,
+    kill,
+    exceeded: () => null,
+    fault: () => null,
+    pids,
+    first() {
+      const known = first();
+      return ended || known === null || known === "ended" ? null : known.pid;
+    },
+  };
+}
+
+/**
+ * Reads which process bubblewrap says is the first of its namespace.
+ * @param maker bubblewrap's own id
+ * @returns what is known of it so far: "ended" if it had ended when it was told; null if nothing is known
+ */
+function firstProcess(descriptor: unknown, maker: number | undefined): () => KnownProcess | "ended" | null {
+  let told = "";
+  let known: KnownProcess | "ended" | null = null;
+  if (descriptor instanceof Readable) {
+    descriptor.on("error", () => undefined);
+    descriptor.on("data", (chunk: Buffer) => {
+      told += chunk.toString("latin1");
+      const pid = /"child-pid": (\d+)/u.exec(told)?.[1];
+      if (pid === undefined || known !== null) return;
+      const found = knownProcess(Number(pid));
+      if (found === null) known = "ended";
+      // Another parent: bubblewrap has ended, and the id may be another process's by now.
+      else if (found.parent === maker) known = found;
+    });
+  }
+  return () => known;
 }

@@ -11,24 +11,22 @@ export interface Relayed {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** Where a distribution's own perl is, without other people's modules: git depends on it, so most machines have it. */
+export const systemPerl = "/usr/bin/perl";
+
 /**
- * Wraps the request's command in a relay (`relay.cjs`), which forwards connections on loopback to the gateway's socket; unchanged if the request has no gateway.
+ * Wraps the request's command in a relay, which forwards connections on loopback to the gateway's socket; unchanged if the request
+ * has no gateway. The relay is a program of Node's (`relay.cjs`) or, if `perl` names one that is visible inside, of perl's
+ * (`relay.pl`), which needs the sandbox to have its own processes and no other network.
  * @param closed whether the gateway is the only way to the network, so that proxy variables must name it
  */
-export function withRelay(request: SandboxRequest, closed: boolean): Relayed {
+export function withRelay(request: SandboxRequest, closed: boolean, perl: string | null = null): Relayed {
   const { command, gateway, environment } = request;
   if (gateway === undefined) return { command, arguments: request.arguments, environment };
-  return {
-    command: process.execPath,
-    arguments: [
-      "-e",
-      programText(import.meta.url, "relay.cjs"),
-      "--",
-      gateway,
-      closed ? "closed" : "open",
-      command,
-      ...request.arguments,
-    ],
-    environment,
-  };
+  const relay =
+    perl !== null && closed
+      ? [perl, "-e", programText(import.meta.url, "relay.pl"), "--", gateway]
+      : [process.execPath, "-e", programText(import.meta.url, "relay.cjs"), "--", gateway, closed ? "closed" : "open"];
+  const [program = "", ...parameters] = relay;
+  return { command: program, arguments: [...parameters, command, ...request.arguments], environment };
 }

@@ -9,8 +9,10 @@ import { childEnvironment } from "../../domain/environments/child-environment.ts
 export function runProgram(
   program: string,
   parameters: readonly string[],
-  options: Pick<ExecFileOptions, "maxBuffer" | "timeout" | "killSignal" | "uid" | "gid" | "cwd"> = {},
+  options: Pick<ExecFileOptions, "maxBuffer" | "timeout" | "killSignal" | "uid" | "gid" | "cwd"> & {
+    readonly encoding?: "utf8" | "latin1";
+  } = {},
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const env = childEnvironment(process.env);
-  return promisify(execFile)(program, [...parameters], { ...options, env, encoding: "utf8" });
+  return promisify(execFile)(program, [...parameters], { encoding: "utf8", ...options, env });
 }

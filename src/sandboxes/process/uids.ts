@@ -98,6 +98,22 @@ export class UidClaims {
     }
   }
 
+  /** Has a folder that was renamed keep its ids. */
+  async move(from: string, to: string): Promise<void> {
+    const given = this.#given.get(from) ?? new Set<number>();
+    this.#given.delete(from);
+    this.#given.set(to, new Set([...(this.#given.get(to) ?? []), ...given]));
+    const folder = await this.#place();
+    if (folder === null) return;
+    for (const uid of given) {
+      const claim = join(folder, String(uid));
+      if ((await readlink(claim).catch(() => null)) !== from) continue;
+      const aside = join(folder, `.${randomUUID()}`);
+      await symlink(to, aside);
+      await rename(aside, claim);
+    }
+  }
+
   async #find(holder: string): Promise<number> {
     for (const uid of ownersIn(holder)) if (this.#isOurs(uid) && (await this.#claim(uid, holder))) return uid;
     const { first, last } = this.#range;

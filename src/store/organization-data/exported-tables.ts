@@ -538,6 +538,10 @@ export const tablesLeftOut: Readonly<Record<string, string>> = {
   forge_account: "people's own, with their credentials",
   forge_account_refusal: "of people's own accounts",
   sign_in: "sign-ins under way are credentials",
+  oauth_client: "of the installation: programs that registered",
+  oauth_grant: "what programs may do is a credential",
+  oauth_token: "credentials",
+  oauth_request: "credentials that are asked for",
   idempotency: "answers that are kept for a day, which may hold credentials",
   checkpoint_piece: "an agent's unfinished work, sealed: its changes are among the diffs",
   stored_object: "where sealed pieces are",
@@ -548,4 +552,5 @@ export const tablesLeftOut: Readonly<Record<string, string>> = {
   migration: "of the installation",
   sql_definition: "of the installation",
   worker_node: "of the installation",
+  warm_sandbox: "of the installation",
 };

@@ -92,7 +92,7 @@ export async function listEveryKey(database: Database, organizationId: string): 
 }
 
 /**
- * Revokes a key at once, and signs out the browsers that signed in with it.
+ * Revokes a key at once, and signs out the browsers that signed in with it, and the programs that they let act.
  * @throws NotFoundError
  */
 export function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
@@ -104,6 +104,7 @@ export function revokeKey(database: Database, organizationId: string, id: string
     );
     const key = one(rows, "key", id);
     await transaction.query("delete from browser_session where key_id = $1", [key.id]);
+    await transaction.query("delete from oauth_grant where key_id = $1", [key.id]);
     return key;
   });
 }

@@ -116,7 +116,7 @@ export function updateUser(
       [id, organizationId, role, disabled],
     );
     const user = one(rows, "user", id);
-    if (disabled === true) await transaction.query("delete from browser_session where user_id = $1", [id]);
+    if (disabled === true) await signOut(transaction, id);
     return user;
   });
 }
@@ -141,7 +141,7 @@ export function eraseUser(database: Database, organizationId: string, id: string
       [id, organizationId, erasedName],
     );
     const user = one(rows, "user", id);
-    await transaction.query("delete from browser_session where user_id = $1", [id]);
+    await signOut(transaction, id);
     await transaction.query("delete from forge_account where user_id = $1", [id]);
     // People name keys after themselves.
     await transaction.query(
@@ -150,6 +150,12 @@ export function eraseUser(database: Database, organizationId: string, id: string
     );
     return user;
   });
+}
+
+/** Signs a user out of every browser, and out of every program that they let act for them. */
+async function signOut(transaction: Queryable, id: string): Promise<void> {
+  await transaction.query("delete from browser_session where user_id = $1", [id]);
+  await transaction.query("delete from oauth_grant where user_id = $1", [id]);
 }
 
 /**

@@ -81,8 +81,8 @@ export function createAccount(
     const { rows } = await transaction
       .query<AccountRow>(
         `insert into forge_account (id, organization_id, user_id, kind, web_url, api_url, name, username, sealed, master_key,
-           state, problems)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning ${columns}`,
+           forge_user_id, state, problems)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) returning ${columns}`,
         [
           id,
           owner.organizationId,
@@ -94,6 +94,7 @@ export function createAccount(
           username,
           sealed,
           masterKey,
+          check.accountId ?? null,
           ...healthOf(check),
         ],
       )
@@ -155,6 +156,28 @@ export async function getAccount(
   return shown(one(rows, "account", id));
 }
 
+/** Whose an account at a forge is. */
+export interface HolderOfAccount {
+  readonly userId: string;
+  /** The address that the account is for. */
+  readonly webUrl: string;
+}
+
+/** The people of an organization who connected the account that the forge knows by this id, but for those who are disabled. */
+export async function holdersOfAccount(
+  database: Queryable,
+  organizationId: string,
+  forgeUserId: string,
+): Promise<HolderOfAccount[]> {
+  const { rows } = await database.query<HolderOfAccount>(
+    `select forge_account.user_id as "userId", web_url as "webUrl" from forge_account
+       join user_account person on person.id = forge_account.user_id and person.disabled_at is null
+     where forge_account.organization_id = $1 and forge_user_id = $2`,
+    [organizationId, forgeUserId],
+  );
+  return rows;
+}
+
 /**
  * Replaces an account's token, and lets it be tried again everywhere.
  * @throws NotFoundError if the person has no such account
@@ -169,10 +192,20 @@ export function updateAccount(
   return sealing(database, async (transaction) => {
     const { sealed, masterKey } = await vault.seal(id, given.token);
     const replaced = await transaction.query(
-      `update forge_account set sealed = $4, master_key = $5, name = $6, username = $7, state = $8, problems = $9,
+      `update forge_account set sealed = $4, master_key = $5, name = $6, username = $7, forge_user_id = $8, state = $9, problems = $10,
          checked_at = now(), next_check_at = now() + ${untilNextCheck}, updated_at = now()
        where id = $1 and organization_id = $2 and user_id = $3`,
-      [id, organizationId, userId, sealed, masterKey, given.name, given.username, ...healthOf(given.check)],
+      [
+        id,
+        organizationId,
+        userId,
+        sealed,
+        masterKey,
+        given.name,
+        given.username,
+        given.check.accountId ?? null,
+        ...healthOf(given.check),
+      ],
     );
     if (replaced.rowCount === 1)
       await transaction.query("delete from forge_account_refusal where account_id = $1", [id]);

@@ -90,9 +90,9 @@ async function saveFinding(
 ): Promise<boolean> {
   const { rowCount } = await database.query(
     `update forge_account set state = $3, problems = $4, checked_at = now(), name = coalesce($5, name),
-       next_check_at = now() + ${untilNextCheck}
+       forge_user_id = coalesce($6, forge_user_id), next_check_at = now() + ${untilNextCheck}
      where id = $1 and md5(sealed) = $2`,
-    [id, revision, ...healthOf(check), check.account],
+    [id, revision, ...healthOf(check), check.account, check.accountId ?? null],
   );
   return rowCount === 1;
 }

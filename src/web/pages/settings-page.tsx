@@ -10,6 +10,7 @@ import { client, useMe } from "../query.ts";
 import { Accounts } from "../settings/accounts.tsx";
 import { Connections } from "../settings/connections.tsx";
 import { Keys } from "../settings/keys.tsx";
+import { Programs } from "../settings/programs.tsx";
 import { Secrets } from "../settings/secrets.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
 import { Users } from "../settings/users.tsx";
@@ -49,6 +50,7 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
       <>
         <Accounts />
         <SignIns />
+        <Programs />
       </>
     );
   }
@@ -60,6 +62,7 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
       <Secrets />
       <Keys />
       <SignIns />
+      <Programs />
       <Users />
     </>
   );

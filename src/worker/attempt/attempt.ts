@@ -21,6 +21,7 @@ import { openRegistries, type OpenedRegistry } from "../../store/secrets/registr
 import { openSecrets, type OpenedSecret } from "../../store/secrets/secrets.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import type { Traces } from "../../traces.ts";
+import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { EnvironmentCache } from "../disk/environment-cache.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
@@ -44,6 +45,8 @@ export interface AttemptServices {
   /** The sessions' folders on this worker's disk. */
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
+  /** What clones begin on. */
+  readonly checkouts: SharedCheckouts;
   /** Author of the commits that Offstage makes. */
   readonly author: Identity;
   /** Committer of the commits that Offstage makes or signs. */

@@ -7,7 +7,7 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import type { CallTool, ToolDescription } from "../../gateway/tools.ts";
 import { admitAll } from "../../gateway/models/admission.ts";
 import type { GatewayTask } from "../../gateway/process/messages.ts";
-import type { GatewayLostError, GatewayServices } from "../../gateway/process/process.ts";
+import type { GatewayLostError, GatewayServices, WarmGateway } from "../../gateway/process/process.ts";
 import { besideRegistry, registryFolder } from "../../domain/environments/registry.ts";
 import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 import type { SessionRepository } from "../clones/clone.ts";
@@ -55,12 +55,14 @@ export async function openSetupGateway(
  * @param tools of the service that the agent may call
  * @param onOver called with the reason why the turn can't go on: the budget is used up, or the gateway's process ended
  *   unexpectedly
+ * @param waiting the gateway of a harness that was started early, which becomes the session's; null: one is opened
  */
 export async function openSessionGateway(
   attempt: Emitting,
   services: GatewayServicesOfAttempt,
   tools: { readonly list: readonly ToolDescription[]; readonly call: CallTool },
   onOver: (reason: BudgetUsedUp | SessionError) => void,
+  waiting: Pick<WarmGateway, "adopt"> | null = null,
 ): Promise<Gateway> {
   const { models, recordingsDirectory, gateways } = services;
   const { session, mask } = attempt;
@@ -72,7 +74,8 @@ export async function openSessionGateway(
       ? null
       : { file: join(recordingsDirectory, recordingName(session.sessionId)), secrets: mask.secrets };
   const task = { ...taskOf(attempt, services, session.repositories), models, recording, tools: tools.list };
-  const gateway = await gateways.open(task, { ...listenersOf(attempt, services, onOver), admit, callTool: tools.call });
+  const heard = { ...listenersOf(attempt, services, onOver), admit, callTool: tools.call };
+  const gateway = await (waiting === null ? gateways.open(task, heard) : waiting.adopt(task, heard));
   return {
     ...gateway,
     async close() {

@@ -10,6 +10,8 @@ import type { Logger } from "../../observability.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { erasureChannel, finishErasure, lastErasure, unfinishedErasures } from "../../store/organization-data/erase.ts";
 import { existingSessions } from "../../store/sessions/delete-session.ts";
+import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
+import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { removeWhenOver } from "./deleted-sessions.ts";
@@ -24,6 +26,7 @@ interface Place {
   readonly objects: ObjectStore | null;
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
+  readonly checkouts: SharedCheckouts;
   readonly recordingsDirectory: string;
   /** Folder of kept results of setups. */
   readonly environmentsDirectory: string;
@@ -59,11 +62,12 @@ async function eraseOrganizations({ database, logger, objects }: Place, stopping
 }
 
 /**
- * Removes folders and recordings of sessions that are gone, and what is only kept to save time: mirrors that no session borrows
- * from, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed.
+ * Removes folders and recordings of sessions that are gone, and what is only kept to save time: checkouts and mirrors that no session
+ * uses, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed.
  */
 async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   const { database, logger, folders, mirrors, recordingsDirectory, environmentsDirectory, markFile, untilOver } = place;
+  const everything = { days: 0, maximumBytes: 1 };
   const last = await lastErasure(database);
   if (last === null || (await contentOf(markFile)) === last) return;
   const ids = (await folders.list()).filter((name) => isUuid(name));
@@ -76,7 +80,8 @@ async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   for (const name of await namesIn(environmentsDirectory)) {
     await rm(join(environmentsDirectory, name), { recursive: true, force: true });
   }
-  const { failed } = await maintainMirrors({ mirrors, folders, logger }, { days: 0, maximumBytes: 1 }, stopping);
+  await removeUnusedCheckouts({ checkouts: place.checkouts, logger }, everything, stopping);
+  const { failed } = await maintainMirrors({ mirrors, folders, logger }, everything, stopping);
   if (stopping.aborted) return;
   if (failed > 0) throw new Error(`${failed} mirrors that may be of an erased organization could not be removed`);
   await replaceFile(markFile, last, { mode: 0o600 });

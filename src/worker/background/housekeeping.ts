@@ -7,15 +7,21 @@ import type { Logger } from "../../observability.ts";
 import { pruneAnswers } from "../../store/answers/sending.ts";
 import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
+import { pruneClients } from "../../store/oauth/clients.ts";
+import { pruneGrants } from "../../store/oauth/grants.ts";
+import { pruneRequests as pruneOAuthRequests } from "../../store/oauth/requests.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
 import { pruneDiffs, pruneSessions } from "../../store/prune-sessions.ts";
 import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
+import { pruneWarmSandboxes } from "../../store/queue/warm-sandboxes.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
 import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
+import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
+import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
@@ -33,6 +39,7 @@ export interface Housekeeping {
   readonly objects: ObjectStore | null;
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
+  readonly checkouts: SharedCheckouts;
   readonly recordingsDirectory: string;
   readonly retention: Config["retention"];
 }
@@ -44,12 +51,18 @@ export interface Housekeeping {
  * @returns the number of removed things by kind; a kind that failed is logged and left out
  */
 export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
-  const { database, logger, objects, folders, mirrors, recordingsDirectory, retention } = house;
-  const { mirrorDays: days, mirrorsBytes: maximumBytes } = retention;
+  const { database, logger, objects, folders, mirrors, checkouts, recordingsDirectory, retention } = house;
+  const { mirrorDays: days, mirrorsBytes: maximumBytes, checkoutsBytes } = retention;
   const tasks: Record<string, () => Promise<number>> = {
     requests: () => pruneRequests(database, signal),
     logins: () => pruneLogins(database),
     signIns: () => pruneSignIns(database),
+    grants: () => pruneGrants(database),
+    oauthRequests: () => pruneOAuthRequests(database),
+    // After the grants that keep them.
+    oauthClients: () => pruneClients(database),
+    // Before the workers, of which they are.
+    warmSandboxes: () => pruneWarmSandboxes(database),
     workers: () => pruneWorkers(database),
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
@@ -68,6 +81,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     workspaces: () => pruneWorkspaces({ database, logger, folders, mirrors }, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
     recordingsOfDeleted: () => pruneRecordingsOfDeleted(database, recordingsDirectory, signal),
+    checkouts: () => removeUnusedCheckouts({ checkouts, logger }, { days, maximumBytes: checkoutsBytes }, signal),
     // After the workspaces, whose clones borrow from mirrors.
     mirrors: async () => (await maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal)).removed,
     // Last, because the first time in an existing database it counts all events.

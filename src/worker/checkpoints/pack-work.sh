@@ -13,6 +13,7 @@
 #   OFFSTAGE_KNOWN   commits whose objects are outside already, separated by spaces
 #   OFFSTAGE_MIRROR, OFFSTAGE_CHECKPOINTS  object folders with those commits
 #   OFFSTAGE_SPARSE, OFFSTAGE_SPARSE_HAS  see stage-all.sh
+#   OFFSTAGE_CHECKOUT  see stage-all.sh: the list of changes is then on stdin
 #   OFFSTAGE_LFS_FILTER  command of git's filter for files in LFS
 #   OFFSTAGE_LAST    `<head> <tree> <state>` of the last checkpoint, or nothing: nothing is packed if all are still the same
 #   OFFSTAGE_OURS    the session's commit in a join that the agent is to do by hand; may be empty
@@ -41,6 +42,11 @@ folders=
 scratch="$HOME/pack"
 rm -rf "$scratch"
 mkdir -p "$scratch/objects"
+OFFSTAGE_CHANGES=
+if [ -n "${OFFSTAGE_CHECKOUT:-}" ]; then
+  OFFSTAGE_CHANGES="$scratch/changes"
+  cat > "$OFFSTAGE_CHANGES"
+fi
 if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   own="$(git rev-parse --absolute-git-dir)"
   going="$(under_way)"
@@ -59,6 +65,7 @@ if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFF
   fi
   objects="$(git rev-parse --path-format=absolute --git-path objects)"
 else
+  OFFSTAGE_CHANGES=
   head="$OFFSTAGE_BEFORE"
   objects="$OFFSTAGE_MIRROR"
   folders="${OFFSTAGE_SPARSE:-}"

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { programText } from "../../programs/program-text.ts";
+import { changesVariables, type Changes } from "../checkouts/changes.ts";
 import { mergeStateFunctions } from "../clones/merge-state.ts";
 import { stageAllFunction } from "../clones/stage-all.ts";
 import { authorVariables } from "../git/git.ts";
@@ -33,6 +34,8 @@ export interface PackRequest {
   readonly headSha: string;
   /** Folders that the clone was made with; everything, if omitted. */
   readonly sparse?: readonly string[];
+  /** What the clone's overlay has changed; null if it is a plain folder, or that is not known. */
+  readonly changes: Changes | null;
   /** The session's commit in a join that the agent is to do by hand; null if there is none. */
   readonly ours: string | null;
   /** The last checkpoint; nothing is packed if HEAD, tree and the state of a merge are still the same. */
@@ -70,14 +73,17 @@ export async function packWork(
     OFFSTAGE_LFS_FILTER: filterCommand(request.mirror),
     OFFSTAGE_CHECKPOINTS: request.checkpoints,
     ...sparseVariables(request.sparse ?? []),
+    ...changesVariables(request.changes),
     OFFSTAGE_LAST:
       request.last === null ? "" : `${request.last.head} ${request.last.tree} ${request.last.merge ?? "none"}`,
     OFFSTAGE_OURS: request.ours ?? "",
   };
   const program = [stageAllFunction(), mergeStateFunctions(), programText(import.meta.url, "pack-work.sh")].join("\n");
-  const output = await runCommand(run, folders, { command: "sh", arguments: ["-c", program], environment }, (child) =>
-    pipeline(child.stdout, sizeLimit(run), createWriteStream(file, { mode: 0o600 })),
-  );
+  const command = { command: "sh", arguments: ["-c", program], environment };
+  const output = await runCommand(run, folders, command, (child) => {
+    child.stdin.end(request.changes?.list);
+    return pipeline(child.stdout, sizeLimit(run), createWriteStream(file, { mode: 0o600 }));
+  });
   const name = "([0-9a-f]{40,64})";
   const report = new RegExp(`^offstage-checkpoint ${name} ${name} ${name} (?:${name}|none)$`, "mu").exec(output);
   const [, head, commit, tree, merge = null] = report ?? [];

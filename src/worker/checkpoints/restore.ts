@@ -35,7 +35,7 @@ export type CheckpointServices = Pick<
   "database" | "vault" | "objects" | "metrics" | "folders" | "sandbox"
 >;
 /** See `CheckpointServices`. */
-export type CheckpointedClones = CheckpointServices & Pick<AttemptServices, "mirrors" | "limits">;
+export type CheckpointedClones = CheckpointServices & Pick<AttemptServices, "mirrors" | "checkouts" | "limits">;
 
 /**
  * Fetches the last checkpoint of a session that has no folders on this worker. The packs are in the session's folder for incoming

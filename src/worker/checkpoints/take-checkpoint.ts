@@ -6,6 +6,7 @@ import type { Provider } from "../../agents/harness.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
+import { listChanges } from "../checkouts/changes.ts";
 import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
 import { startOf, type Clone } from "../clones/clone.ts";
 import { commitsToHold, packHeld } from "../clones/held-commits.ts";
@@ -146,6 +147,7 @@ async function packClone(
       baseSha: clone.baseSha,
       headSha: clone.headSha,
       sparse: clone.sparse ?? [],
+      changes: await listChanges(services.checkouts, clone.folder),
       ours: clone.joining?.ours ?? null,
       last: before?.packed ?? null,
     },

@@ -1,10 +1,23 @@
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
+import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
+import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirror } from "../git/mirror.ts";
+import type { Mirrors } from "../git/mirrors.ts";
 import type { CloneStart, RemoteRepository } from "../git/remote-repository.ts";
 
 /** A repository as the claim of its session has it. */
 export type SessionRepository = ClaimedSession["repositories"][number];
+
+/** Where clones are made, and within which bounds. */
+export interface CloneServices {
+  readonly folders: SessionFolders;
+  readonly mirrors: Mirrors;
+  readonly checkouts: SharedCheckouts;
+  readonly sandbox: Pick<Sandbox, "makeWritable">;
+  readonly limits: ResourceLimits;
+}
 
 /** One repository of a session and its clone on this disk: every step gets a list of these, in the session's order. */
 export interface Clone extends CloneStart {

@@ -1,33 +1,23 @@
 import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
-import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
-import { namesIn, type MadeAt, type SessionFolders, type StartRecord } from "../disk/session-folders.ts";
-import { mustGit } from "../git/git.ts";
+import { namesIn, type MadeAt, type StartRecord } from "../disk/session-folders.ts";
 import { breakLocks, ensureMirror } from "../git/make-mirror.ts";
 import type { Mirror } from "../git/mirror.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
+import { makeAllClones, type CloneOrder, type MadeClone } from "./check-out.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
-import { startOf, type Clone, type CloneSource } from "./clone.ts";
+import { startOf, type Clone, type CloneServices, type CloneSource } from "./clone.ts";
 import { theirsRef } from "./exported-refs.ts";
 import { bringKnown } from "./held-commits.ts";
 import { addPullRequest } from "./pull-request-refs.ts";
-import { refreshIndexes } from "./refresh-index.ts";
-import { addSubmodules } from "./submodules.ts";
-import { createClone, fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
+import { fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
 // A session's clones borrow their objects from mirrors (git alternates), and so are made quickly. Nothing here runs git in a
 // folder that an agent could write to.
-
-/** Where clones are made, and within which bounds. */
-export interface CloneServices {
-  readonly folders: SessionFolders;
-  readonly mirrors: Mirrors;
-  readonly sandbox: Pick<Sandbox, "makeWritable">;
-  readonly limits: ResourceLimits;
-}
 
 /** Which clones to make or to find. */
 export interface CloneRequest {
@@ -36,6 +26,8 @@ export interface CloneRequest {
   readonly sources: readonly CloneSource[];
   /** Receives git's progress; fraction is from 0 to 1. */
   readonly progress: (progress: { text: string; fraction?: number }) => void;
+  /** Makes the session's folders, with an empty workspace; default: fresh ones. */
+  readonly begin?: (() => Promise<MadeAt>) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -55,14 +47,24 @@ export interface CheckpointContent {
 export async function openClones(services: CloneServices, request: CloneRequest): Promise<Clone[] | null> {
   const { sessionId, sources, signal } = request;
   for (const { remote } of sources) await breakLocks(services.mirrors.of(remote).path, sessionId, signal);
-  const clones = await readClones(services, request);
+  const clones = await recordedClones(services, request);
   if (clones === null || !(await hasObjects(services, request, clones))) return null;
+  if (!(await services.folders.openWorkspace(sessionId))) return null;
   await giveToAgent(services, services.folders.pathsOf(sessionId));
   return clones;
 }
 
-/** Reads which clones a session has on this disk, and changes nothing; null if there are none or they were not completed. */
+/** The clones that a session has on this disk, ready for use; null if there are none, they were not completed, or they are lost. */
 export async function readClones(
+  services: Pick<CloneServices, "folders" | "mirrors">,
+  request: Pick<CloneRequest, "sessionId" | "sources">,
+): Promise<Clone[] | null> {
+  const clones = await recordedClones(services, request);
+  return clones !== null && (await services.folders.openWorkspace(request.sessionId)) ? clones : null;
+}
+
+/** Reads which clones a session has on this disk, and changes nothing. */
+async function recordedClones(
   { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,
   { sessionId, sources }: Pick<CloneRequest, "sessionId" | "sources">,
 ): Promise<Clone[] | null> {
@@ -122,67 +124,84 @@ export async function makeClones(
   checkpoint: CheckpointContent | null,
 ): Promise<{ readonly clones: Clone[]; readonly pending: PendingRestore[] }> {
   const { folders, mirrors } = services;
-  const { sessionId, sources } = request;
-  const place = await folders.begin(sessionId);
+  const { sessionId, sources, progress, signal } = request;
+  const place = await (request.begin ?? (() => folders.begin(sessionId)))();
   const room = await roomOf(services, sessionId);
-  const clones: Clone[] = [];
-  const pending: PendingRestore[] = [];
+  const starts: Started[] = [];
+  let made: readonly MadeClone[];
   try {
     for (const source of sources) {
       const mirror = mirrors.of(source.remote);
       const work = checkpoint?.work.get(source.repository.directory) ?? null;
-      const made = await mirrors.use.whileUsed(mirror.path, () =>
-        makeClone(services, request, { source, mirror, room, work }),
+      // From its pins on, the session itself keeps the mirror.
+      starts.push(
+        await mirrors.use.whileUsed(mirror.path, () => findStart(services, request, { source, mirror, work })),
       );
-      clones.push(made.clone);
-      if (made.pending !== null) pending.push(made.pending);
     }
+    const orders = starts.map(({ clone }) => ({
+      ...orderOf(clone),
+      addMore: () => addPullRequest(clone.mirror, clone.folder, sessionId, clone.remote, clone.targetBranch, signal),
+    }));
+    made = await makeAllClones({ services, place, room, progress, signal }, orders);
   } catch (error) {
     // Files over the limit do not stay on the disk until the next attempt.
     if (error instanceof SessionError && error.code === "resources_exhausted") await folders.remove(sessionId);
     throw error;
   }
-  await giveFresh(services, place, clones, request.signal);
+  const clones = starts.map(({ clone }, index) => ({ ...clone, ...made[index] }));
+  const pending: PendingRestore[] = [];
+  for (const [index, { work }] of starts.entries()) {
+    const clone = clones[index];
+    if (work !== null && clone !== undefined) pending.push(await toRestore(services, request, clone, work));
+  }
   if (checkpoint === null) await completeClones(services, sessionId, clones);
   else if (checkpoint.madeAt !== null) await folders.markMoved(sessionId, checkpoint.madeAt);
   return { clones, pending };
 }
 
+/** A clone that is to be made, and the checkpoint's work that is to be restored into it; null if there is none. */
+interface Started {
+  readonly clone: Clone;
+  readonly work: CheckpointWork | null;
+}
+
 /**
- * Makes one clone: as the remote has it, or at the start of a checkpoint, which is then to be restored. The mirror has the
- * session's pins when it ends.
+ * Finds what a clone starts from: what the remote has, or the start of a checkpoint. The mirror has the session's pins when it ends.
  */
-async function makeClone(
+async function findStart(
   { folders, mirrors }: CloneServices,
   { sessionId, progress, signal }: CloneRequest,
-  parts: {
-    readonly source: CloneSource;
-    readonly mirror: Mirror;
-    readonly room: Room;
-    readonly work: CheckpointWork | null;
-  },
-): Promise<{ readonly clone: Clone; readonly pending: PendingRestore | null }> {
-  const { source, mirror, room, work } = parts;
+  parts: { readonly source: CloneSource; readonly mirror: Mirror; readonly work: CheckpointWork | null },
+): Promise<Started> {
+  const { source, mirror, work } = parts;
   const { remote } = source;
   await ensureMirror(mirror, signal);
   // Pins of an earlier attempt on this machine, since which another worker had the session.
   await unpin(mirror.path, sessionId);
   const heads = await fetchHeads(mirror, sessionId, remote, progress, signal);
   const continues = work !== null && goesOnFrom(work, remote, heads);
-  const pin = theirsRef(sessionId, remote.directory);
-  if (continues) await bringKnown(mirror, work, pin, signal);
+  if (continues) await bringKnown(mirror, work, theirsRef(sessionId, remote.directory), signal);
   const start = continues ? { ...work.start, trusted: await trustedSince(mirror, work.start, heads, signal) } : heads;
-  const made = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);
-  const lfsProblem = await createClone(mirror, made.folder, remote, start, room, signal, progress);
-  await addPullRequest(mirror, made.folder, sessionId, remote, made.targetBranch, signal);
-  const submodules = await addSubmodules({ ...made, mirrors, room, progress, signal });
-  const clone = { ...made, submodules, lfsProblem };
-  if (!continues) return { clone, pending: null };
+  const clone = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);
+  return { clone, work: continues ? work : null };
+}
+
+/** Brings a checkpoint's packs into a repository from which they are restored. */
+async function toRestore(
+  { folders }: Pick<CloneServices, "folders">,
+  { sessionId, signal }: CloneRequest,
+  clone: Clone,
+  { packs, head, commit, merge = null }: CheckpointWork,
+): Promise<PendingRestore> {
+  const { mirror, remote } = clone;
   const path = folders.checkpointPath(sessionId, remote.directory);
   const repository = await openCheckpointRepository(path, mirror.path, { fresh: true, signal });
-  for (const pack of work.packs) await repository.take(pack.file, [pack.commit], knownOf(start));
-  const { head, commit, merge = null } = work;
-  return { clone, pending: { clone, path: repository.path, head, commit, merge } };
+  for (const pack of packs) await repository.take(pack.file, [pack.commit], knownOf(clone));
+  return { clone, path: repository.path, head, commit, merge };
+}
+
+function orderOf({ mirror, remote, folder, ...clone }: Clone): CloneOrder {
+  return { mirror, remote, folder, start: startOf(clone) };
 }
 
 /** Whether all objects that the clones borrow are there: a mirror that was removed is fetched again. */
@@ -213,26 +232,13 @@ export async function makeClonesAgain(
   { sessionId, sources, signal }: Pick<CloneRequest, "sessionId" | "sources" | "signal">,
 ): Promise<Clone[]> {
   const { folders, mirrors } = services;
-  const originals = await readClones(services, { sessionId: originalId, sources });
+  const originals = await recordedClones(services, { sessionId: originalId, sources });
   if (originals === null)
     throw new NotFoundError(`the commits that session ${originalId} started from are no longer on this server`);
   const place = await folders.begin(sessionId);
-  const room = await roomOf(services, sessionId);
+  const room = { disk: folders.diskOf(sessionId), bounds: services.limits, written: { bytes: 0, files: 0 } };
   const clones = originals.map((original) => cloneOf(mirrors, place.workspace, original, original));
-  const made: Pick<Clone, "folder" | "submodules">[] = [];
-  for (const { remote, mirror, folder, ...start } of clones) {
-    // Pins keep the mirror while this session works, whatever happens to the other session.
-    const pinned = { target: start.baseSha, start: start.headSha, trusted: start.trusted?.sha ?? start.baseSha };
-    for (const [name, sha] of Object.entries(pinned)) {
-      const pin = `refs/offstage/${sessionId}/${remote.directory}/${name}`;
-      await mustGit(["update-ref", pin, sha], { cwd: mirror.path, signal });
-    }
-    await createClone(mirror, folder, remote, start, room, signal);
-    const { headSha } = start;
-    const submodules = await addSubmodules({ folder, headSha, remote, mirrors, room, signal });
-    made.push({ folder, submodules });
-  }
-  await giveFresh(services, place, made, signal);
+  await makeAllClones({ services, place, room, progress: () => undefined, signal }, clones.map(orderOf));
   await completeClones(services, sessionId, clones);
   return clones;
 }
@@ -262,11 +268,9 @@ export async function makeSetupClone(
   const place = { workspace: join(folder, "workspace"), home: join(folder, "home") };
   const start = { baseSha: sha, headSha: sha, targetBranch: branch, sparse };
   const room = await roomOf(services, sessionId);
-  const cloned = join(place.workspace, remote.directory);
-  await createClone(mirror, cloned, { ...remote, branch }, start, room, signal);
-  const { mirrors } = services;
-  const submodules = await addSubmodules({ folder: cloned, headSha: sha, remote, mirrors, room, signal });
-  await giveFresh(services, place, [{ folder: cloned, submodules }], signal);
+  await mkdir(place.workspace);
+  const order = { mirror, remote: { ...remote, branch }, start, folder: join(place.workspace, remote.directory) };
+  await makeAllClones({ services, place, room, progress: () => undefined, signal }, [order]);
   const results = await folders.resultFolder(sessionId);
   return { folder, results, ...place, disk: folders.diskOf(sessionId), readOnly: [mirror.path] };
 }
@@ -298,17 +302,6 @@ export async function removeForgotten(
 
 async function mirrorsIn({ directory }: Pick<Mirrors, "directory">): Promise<string[]> {
   return (await namesIn(directory)).filter((name) => name.endsWith(".git")).map((name) => join(directory, name));
-}
-
-/** Gives clones to the agent that were made just now, and that it has not seen yet. */
-async function giveFresh(
-  services: Pick<CloneServices, "sandbox">,
-  place: MadeAt,
-  made: readonly Pick<Clone, "folder" | "submodules">[],
-  signal: AbortSignal,
-): Promise<void> {
-  await giveToAgent(services, place);
-  for (const clone of made) await refreshIndexes(clone, signal);
 }
 
 async function giveToAgent({ sandbox }: Pick<CloneServices, "sandbox">, { workspace, home }: MadeAt): Promise<void> {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
 import { git, hasCommit, mustGit } from "../git/git.ts";
@@ -7,9 +7,7 @@ import { isWithin } from "../git/join.ts";
 import { fetchBranch, keepLatest } from "../git/fetch-commits.ts";
 import { lookUpHeads } from "../git/ask-remote.ts";
 import type { Mirror } from "../git/mirror.ts";
-import { fetchForFolder, prepareLfs } from "../git/lfs.ts";
-import { initFormat } from "../git/object-format.ts";
-import { setSparse } from "../git/sparse-checkout.ts";
+import { initClone } from "../git/init-clone.ts";
 import {
   knownOf,
   type CheckpointWork,
@@ -79,31 +77,24 @@ export interface Room {
  * Makes the session's clone of a repository: its objects are borrowed from the mirror, its work branch is checked out, or the
  * folders of it that the start names.
  * @param folder of the clone
- * @param progress receives that of the download of files in LFS
- * @returns why files in LFS are pointers there, in sentences; null if they are not, or if there are none
+ * @param contents fetches the contents of files in LFS. @returns as `fetchForFolder`
+ * @returns the same
  * @throws SessionError resources_exhausted, if possible before anything is written
  */
 export async function createClone(
   mirror: Mirror,
   folder: string,
-  repository: RemoteRepository,
+  { url, branch }: Pick<RemoteRepository, "url" | "branch">,
   { headSha, targetBranch, baseSha, sparse = [] }: CloneStart,
   { disk, bounds, written }: Room,
+  contents: () => Promise<string | null>,
   signal: AbortSignal,
-  progress: Progress = () => undefined,
 ): Promise<string | null> {
   await addCheckout(written, mirror.path, headSha, bounds, signal, sparse);
-  await mkdir(folder, { recursive: true });
   const options = { cwd: folder, signal };
-  await mustGit(["init", "--quiet", initFormat(headSha), "--initial-branch", repository.branch], options);
-  await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
-  await mustGit(["remote", "add", "origin", repository.url], options);
+  await initClone(mirror.path, folder, { url, sha: headSha, sparse, branch }, signal);
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
-  await setSparse(sparse, options);
-  const onProgress = reportLines(progress);
-  const lfsProblem = await prepareLfs(mirror, folder, headSha, signal, { sparse, onProgress });
-  // The agent may go back to what the base has; what the server lacks of that is no problem of this checkout.
-  if (baseSha !== headSha && lfsProblem === null) await fetchForFolder(mirror, baseSha, signal, { sparse, onProgress });
+  const lfsProblem = await contents();
   await whileWithin(disk, bounds, signal, async (watched) => {
     await mustGit(["reset", "--quiet", "--hard", headSha], {
       ...options,
@@ -152,8 +143,16 @@ export async function trustedSince(
   return (await isWithin(recorded.sha, now.sha, { cwd: mirror.path, signal })) ? recorded : now;
 }
 
+/** Whether a session may have refs in a mirror: each is a file of its own, or in the list of packed ones (gitrepository-layout(5)). */
+async function mayHavePins(mirror: string, sessionId: string): Promise<boolean> {
+  if (existsSync(join(mirror, "refs/offstage", sessionId))) return true;
+  const packed = await readFile(join(mirror, "packed-refs"), "utf8").catch(() => "");
+  return packed.includes(sessionId);
+}
+
 /** Deletes a session's refs in a mirror, so that the mirror may be removed. @param mirror its path */
 export async function unpin(mirror: string, sessionId: string): Promise<void> {
+  if (!(await mayHavePins(mirror, sessionId))) return;
   const options = { cwd: mirror, signal: AbortSignal.timeout(60_000) };
   const { code, stdout } = await git(["for-each-ref", "--format=%(refname)", `refs/offstage/${sessionId}/`], options);
   if (code !== 0) return;

@@ -22,12 +22,19 @@
 #   OFFSTAGE_OURS     the session's commit in a join that the agent is to do by hand: it counts while that is under way. May be
 #                     empty
 #   OFFSTAGE_SPARSE, OFFSTAGE_SPARSE_HAS  see stage-all.sh
+#   OFFSTAGE_CHECKOUT  see stage-all.sh: the list of changes is then on stdin
 # stderr, beside messages: `offstage-committed <commit>` of what was uncommitted, `offstage-head <commit>`, and for each submodule
 # in which something was changed `offstage-submodule <path>`. If a merge stays under way, nothing is
 # committed, and there are `offstage-unresolved <path>` for each file that nobody has resolved, and `offstage-unfinished`
 set -eu
+OFFSTAGE_CHANGES=
+if [ -n "${OFFSTAGE_CHECKOUT:-}" ]; then
+  OFFSTAGE_CHANGES="$HOME/.offstage-changes"
+  cat > "$OFFSTAGE_CHANGES"
+fi
 if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   export GIT_DIR="$HOME/.offstage-repository" GIT_WORK_TREE="$PWD"
+  OFFSTAGE_CHANGES=
   rm -rf "$GIT_DIR"
   case ${#OFFSTAGE_BASE} in 64) format=sha256 ;; *) format=sha1 ;; esac
   git init --quiet --object-format="$format"
@@ -64,6 +71,7 @@ before_staging="$(gitlinks)"
 # that part of it back: the push joins the two again.
 if [ -n "${OFFSTAGE_SPARSE:-}" ] && [ ! -f "$(git rev-parse --git-path index)" ]; then git merge --quit 2> /dev/null || true; fi
 stage_all
+rm -f "$HOME"/.offstage-changes*
 
 line_break="$(printf '\001')"
 # Prints `put <path>` for each submodule whose recorded commit is put back, and `left <path>` for others with changes inside.

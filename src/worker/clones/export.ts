@@ -1,3 +1,5 @@
+import { listChanges } from "../checkouts/changes.ts";
+import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit, type Identity } from "../git/git.ts";
@@ -28,6 +30,7 @@ export interface ExportedWork {
 
 /** What taking work out of a sandbox needs. */
 export interface ExportServices {
+  readonly checkouts: SharedCheckouts;
   readonly sandbox: Sandbox;
   readonly limits: ResourceLimits;
   /** Author of the commit of what the agent left uncommitted. */
@@ -57,8 +60,8 @@ export interface ExportRequest {
  * @throws SessionError workspace_broken, resources_exhausted, sandbox_unavailable
  */
 export async function exportClone(
-  { sandbox, limits, author, committer, signer }: ExportServices,
-  { remote, mirror, ...start }: Clone,
+  { checkouts, sandbox, limits, author, committer, signer }: ExportServices,
+  { remote, mirror, folder, ...start }: Clone,
   { sessionId, folders, message, coAuthor, patchLimit, isInterrupted, signal }: ExportRequest,
 ): Promise<ExportedWork> {
   const { baseSha } = start;
@@ -66,6 +69,7 @@ export async function exportClone(
     sandbox,
     mirror: mirror.path,
     folders: { ...folders, directory: remote.directory },
+    changes: await listChanges(checkouts, folder),
     sessionId,
     branch: remote.branch,
     start: { baseSha, headSha: start.headSha, theirs: start.theirs ?? [], sparse: start.sparse ?? [] },

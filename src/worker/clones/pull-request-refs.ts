@@ -17,6 +17,7 @@ export interface FetchedPullRequest {
  * merged into. Nothing of it is checked out: whoever may open a pull request wrote it. Not being there is no reason to fail: the agent is
  * told.
  * @param folder of the clone, which no agent has had yet
+ * @returns whether the clone got anything
  * @throws SessionError that passes by itself
  */
 export async function addPullRequest(
@@ -26,8 +27,8 @@ export async function addPullRequest(
   { directory, pullRequest }: RemoteRepository,
   targetBranch: string,
   signal: AbortSignal,
-): Promise<void> {
-  if (pullRequest === undefined || pullRequest.ref === null) return;
+): Promise<boolean> {
+  if (pullRequest === undefined || pullRequest.ref === null) return false;
   const { number, ref, target } = pullRequest;
   const into = new Map([[ref, { pin: "head", as: `pull/${number}` }]]);
   // The clone has its own target branch as of the session's beginning.
@@ -37,10 +38,12 @@ export async function addPullRequest(
     for (const [name, sha] of found) {
       const { pin = "", as = "" } = into.get(name) ?? {};
       await mustGit(["update-ref", `${pinOf(sessionId, directory)}/${pin}`, sha], { cwd: mirror.path, signal });
-      await mustGit(["update-ref", `refs/remotes/origin/${as}`, sha], { cwd: folder, signal });
+      await mustGit(["update-ref", `refs/remotes/origin/${as}`, sha], { cwd: folder, signal, mayBeOthers: true });
     }
+    return found.size > 0;
   } catch (error) {
     if (!(error instanceof SessionError) || error.retryable) throw error;
+    return false;
   }
 }
 

@@ -114,14 +114,14 @@ async function commonWithRemote(
 /** Puts the agent's clone on the signed commit: what it commits next follows it. */
 export async function moveToSigned(request: RepositoryExport, unsigned: string, signed: string): Promise<void> {
   const { sandbox, folders, branch, limits, signal } = request;
-  const { workspace, home, readOnly } = folders;
-  const paths = { workspace, home, readOnly, workingDirectory: join(workspace, folders.directory) };
+  const { directory, ...paths } = folders;
+  const workingDirectory = join(folders.workspace, directory);
   const command = {
     command: "sh",
     arguments: ["-c", programText(import.meta.url, "move-to-signed.sh")],
     environment: { OFFSTAGE_BRANCH: branch, OFFSTAGE_UNSIGNED: unsigned, OFFSTAGE_SIGNED: signed },
   };
-  await runCommand({ sandbox, limits, signal }, paths, command, (child) => {
+  await runCommand({ sandbox, limits, signal }, { ...paths, workingDirectory }, command, (child) => {
     child.stdin.end();
     child.stdout.resume();
   });

@@ -34,6 +34,49 @@ keep_outside() {
     git update-index --skip-worktree -z --stdin
 }
 
+# Adds what was changed to the index, by the list of an overlay's changes: the index is then as `git add --all` would leave it, and no
+# other file is looked at. What is not in the list is as in the commit below, so only where the index differs from that it may have to
+# be put back. Whatever needs more than that (other repositories in it, merges, some folders only, marks that keep git from looking at
+# files) is left to `git add --all`, and so is what git refuses.
+#
+# Environment: OFFSTAGE_CHANGES, the list's file (checkouts/list-changes.pl), and OFFSTAGE_CHECKOUT, the commit below; neither if the
+# clone is a plain folder. Lists are made beside that file.
+stage_changes() {
+  [ -n "${OFFSTAGE_CHANGES:-}" ] && [ -f "$(git rev-parse --git-path index)" ] || return 1
+  [ "$(git config --bool core.sparseCheckout)" != true ] || return 1
+  # One name a line, with a byte that names do not have for a line break in a name.
+  listed() { tr '\n\0' '\001\n' < "$OFFSTAGE_CHANGES" | LC_ALL=C sed -n "s/^[$1]//p"; }
+  lines() { tr '\n\0' '\001\n' | LC_ALL=C sort -u; }
+  names() { tr '\001\n' '\n\0'; }
+  [ -z "$(listed n | head -n 1)" ] || return 1
+  index="$OFFSTAGE_CHANGES-index"
+  git diff-index --cached --raw -z --no-renames --ignore-submodules=none "$OFFSTAGE_CHECKOUT" -- > "$index" || return 1
+  # Of each two lines the first has the state, of which U is an unresolved merge, and the second the name.
+  ! tr '\n\0' '\001\n' < "$index" | sed -n 'p;n' | grep -q ' U$' || return 1
+  listed wd > "$index-gone"
+  if [ -s "$index" ] || [ -s "$index-gone" ]; then
+    ! git ls-files -v | LC_ALL=C grep -q '^[a-z]' || return 1
+  fi
+  listed d | names > "$index-folders"
+  : > "$index-inside"
+  if [ -s "$index-folders" ]; then
+    [ "$(tr -dc '\0' < "$index-folders" | wc -c)" -le 100 ] || return 1
+    xargs -0 git --literal-pathspecs ls-files -z -- < "$index-folders" > "$index-inside" || return 1
+    xargs -0 git --literal-pathspecs ls-files --others --exclude-standard -z -- < "$index-folders" > "$index-new" || return 1
+    ! lines < "$index-new" | LC_ALL=C grep -q '/$' || return 1
+    cat "$index-new" >> "$index-inside"
+  fi
+  listed fw | names > "$index-files"
+  : > "$index-ignored"
+  if [ -s "$index-files" ]; then git check-ignore -z --stdin < "$index-files" > "$index-ignored" || [ $? = 1 ] || return 1; fi
+  lines < "$index-ignored" > "$index-ignored-lines"
+  {
+    lines < "$index-files" | LC_ALL=C comm -23 - "$index-ignored-lines"
+    lines < "$index-inside"
+    tr '\n\0' '\001\n' < "$index" | sed -n 'n;p'
+  } | LC_ALL=C sort -u | names | git update-index --add --remove --replace --ignore-skip-worktree-entries -z --stdin
+}
+
 # A function for programs that run among a session's files: adds everything in the working directory to the index. Files
 # count in whatever state the agent left them:
 # - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
@@ -41,6 +84,7 @@ keep_outside() {
 # - another worktree of the same repository is left out
 # - an unreadable file is made readable
 stage_all() {
+  ! stage_changes || return 0
   while [ -n "$(unvisited_folders | while IFS= read -r inner; do
     inner="$(printf '%s' "$inner" | tr '\001' '\n' && echo .)"
     inner="${inner%.}"

@@ -5,7 +5,7 @@ import { addCheckout, whileWithin } from "../disk/checkout-size.ts";
 import { mustGit, type GitOptions } from "../git/git.ts";
 import { gitlinksIn, resolveSubmoduleUrl, submoduleUrls, type Gitlink } from "../git/gitmodules.ts";
 import { initFormat } from "../git/object-format.ts";
-import { prepareLfs } from "../git/lfs.ts";
+import { fetchForFolder, setFilter } from "../git/lfs.ts";
 import { ensureMirror } from "../git/make-mirror.ts";
 import { fetchCommit } from "../git/fetch-commits.ts";
 import type { Mirror } from "../git/mirror.ts";
@@ -140,8 +140,10 @@ async function checkOut(
   await addCheckout(written, mirror.path, sha, bounds, signal);
   await addCheckout(written, mirror.path, sha, bounds, signal);
   await mustGit(["init", "--quiet", "--template=", initFormat(sha), place], { cwd: dirname(place), signal });
-  const options: GitOptions = { cwd: place, signal, local: true };
-  const lfsProblem = await prepareLfs(mirror, place, sha, signal, { onProgress: reportLines(progress) });
+  // In a workspace that is an overlay the folder belongs to its owner already.
+  const options: GitOptions = { cwd: place, signal, local: true, mayBeOthers: true };
+  await setFilter(mirror.path, options);
+  const lfsProblem = await fetchForFolder(mirror, sha, signal, { onProgress: reportLines(progress) });
   await whileWithin(disk, bounds, signal, async (watched) => {
     const within = { ...options, signal: watched, fileBytes: bounds.diskBytes };
     await mustGit(["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", mirror.path, sha], within);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
+import { changesVariables } from "../checkouts/changes.ts";
 import { authorVariables, sandboxGitVariables } from "../git/git.ts";
 import { filterCommand } from "../git/lfs.ts";
 import { sparseVariables } from "../git/sparse-checkout.ts";
@@ -48,7 +49,7 @@ export async function writePack(
   known: readonly string[],
 ): Promise<Written> {
   const { sandbox, mirror, folders, branch, start, identity, limits, limitMs = defaultLimitMs, signal } = request;
-  const { isInterrupted = false, ours = null } = request;
+  const { isInterrupted = false, ours = null, changes = null } = request;
   const { author, committer, message, coAuthor } = identity;
   const trailer =
     coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
@@ -61,6 +62,7 @@ export async function writePack(
     workspace: folders.workspace,
     workingDirectory: join(folders.workspace, folders.directory),
     home: folders.home,
+    ...(folders.disk !== undefined && { disk: folders.disk }),
     readOnly: folders.readOnly,
     environment: {
       ...sandboxGitVariables(folders.home),
@@ -75,6 +77,7 @@ export async function writePack(
       OFFSTAGE_ENDED: isInterrupted ? "" : "yes",
       OFFSTAGE_OURS: ours ?? "",
       ...sparseVariables(start.sparse ?? []),
+      ...changesVariables(changes),
     },
     limits: { ...limits, diskBytes: limits.diskBytes * diskFactor },
   };
@@ -83,7 +86,7 @@ export async function writePack(
     sandboxRequest,
     { limitMs, signal },
     async (child) => {
-      child.stdin.end();
+      child.stdin.end(changes?.list);
       const bounded = limitBytes(limits.diskBytes, "OFFSTAGE_SANDBOX_DISK_MB");
       await pipeline(child.stdout, bounded, createWriteStream(pack, { mode: 0o600 }));
     },

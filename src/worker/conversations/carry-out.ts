@@ -1,8 +1,11 @@
 import type { Queryable } from "../../database/database.ts";
 import type { ConversationSubject } from "../../domain/conversations/conversation.ts";
 import type { AnsweredThread, Effect } from "../../domain/conversations/facts.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
+import { servesAddress } from "../../forges/serves.ts";
 import { newSession } from "../../domain/sessions/new-session.ts";
 import { queueAnswer } from "../../store/answers/answers.ts";
+import { holdersOfAccount } from "../../store/secrets/accounts.ts";
 import { saveConversation, type LockedConversation } from "../../store/conversations/conversations.ts";
 import { takeItem } from "../../store/conversations/items.ts";
 import { insertSessions } from "../../store/sessions/new-session.ts";
@@ -66,9 +69,10 @@ export async function carryOut(
 async function carryOutOne(
   { sandboxed }: ConversationServices,
   transaction: Queryable,
-  { repository, event }: Occasion,
+  occasion: Occasion,
   { locked, effect }: { readonly locked: LockedConversation; readonly effect: Exclude<Effect, { type: "macro" }> },
 ): Promise<string | null> {
+  const { repository, event } = occasion;
   const { organizationId, repositoryId, subject, id, sessionId } = locked;
   const answer = { organizationId, repositoryId, sessionId };
   switch (effect.type) {
@@ -108,12 +112,32 @@ async function carryOutOne(
         prompt: effect.text,
         repositories: [{ id: repositoryId, name: repository.name }],
         sandboxed,
+        requestedBy: await requesterOf(transaction, organizationId, occasion),
         traceParent: event?.traceParent ?? null,
       });
       await insertSessions(transaction, [{ organizationId, session }]);
       return session.id;
     }
   }
+}
+
+/**
+ * The person of the organization who asks on the forge: the one who connected the account that says it.
+ * @returns null: nobody did, or several people have that account
+ */
+async function requesterOf(
+  transaction: Queryable,
+  organizationId: string,
+  { happening, repository }: Occasion,
+): Promise<string | null> {
+  const address = parseRepositoryUrl(repository.url);
+  if (happening.type !== "said" || happening.by === null || isAddressProblem(address)) return null;
+  const holders = await holdersOfAccount(transaction, organizationId, happening.by.id);
+  const people = new Set(
+    holders.filter(({ webUrl }) => servesAddress(webUrl, address, true)).map(({ userId }) => userId),
+  );
+  const [only = null] = people;
+  return people.size === 1 ? only : null;
 }
 
 const longestPlace = 200;

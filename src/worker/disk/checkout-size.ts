@@ -60,9 +60,24 @@ function addEntry(written: Written, entry: string, isThere: boolean): void {
   written.bytes += indexEntryBytes + (entry.length - tab);
   if (!isThere) return;
   const size = Number(entry.slice(0, tab).trimEnd().split(" ").at(-1));
-  const ofContent = Number.isNaN(size) ? blockBytes : Math.ceil(size / blockBytes) * blockBytes;
   written.files += 1;
-  written.bytes += ofContent;
+  written.bytes += Number.isNaN(size) ? blockBytes : bytesOnDisk(size);
+}
+
+/** What a file of this size takes. */
+export function bytesOnDisk(size: number): number {
+  return Math.ceil(size / blockBytes) * blockBytes;
+}
+
+/**
+ * Adds sizes that are known.
+ * @param written as of `addCheckout`
+ * @throws SessionError resources_exhausted if the sum exceeds the bounds
+ */
+export function addWritten(written: Written, { bytes, files }: Readonly<Written>, bounds: DiskBounds): void {
+  written.bytes += bytes;
+  written.files += files;
+  if (isTooLarge(written, bounds)) throw tooLarge(bounds);
 }
 
 /**

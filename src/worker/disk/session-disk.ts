@@ -12,7 +12,12 @@ export interface SessionDisks {
   make(sessionId: string, folder: string): Promise<void>;
   /** Mounts the session's disk at the folder, if it has one. @throws SessionError sandbox_unavailable */
   open(sessionId: string, folder: string): Promise<void>;
-  /** Unmounts it until it is opened again. */
+  /**
+   * Mounts the session's workspace in its folder, if it is a mount of its own. Its disk is open.
+   * @returns false if what was in it can't be had any more
+   */
+  openWorkspace(sessionId: string, folder: string): Promise<boolean>;
+  /** Unmounts all of it until it is opened again. */
   close(sessionId: string, folder: string): Promise<void>;
   /** Whether the disk that is mounted at the folder has no room for bytes or files; false if the session has none of its own. */
   isFull(folder: string): Promise<boolean>;
@@ -26,6 +31,7 @@ const nothing = (): Promise<void> => Promise.resolve();
 export const watchedDisks: SessionDisks = {
   make: nothing,
   open: nothing,
+  openWorkspace: () => Promise.resolve(true),
   close: nothing,
   isFull: () => Promise.resolve(false),
   remove: nothing,
@@ -79,6 +85,7 @@ export function createImageDisks(directory: string, bounds: DiskBounds): Session
       if (!existsSync(imageOf(sessionId)) || !existsSync(folder) || (await isMounted(folder))) return;
       await doing("open a session's disk", () => mount(imageOf(sessionId), folder));
     },
+    openWorkspace: () => Promise.resolve(true),
     async close(_sessionId, folder) {
       if (!(await isMounted(folder))) return;
       // Only this frees blocks deleted in the last seconds, if the disk below supports that.

@@ -19,6 +19,16 @@ export type StartRecord = CloneStart & { readonly directory?: string };
 /** Setups that were done, by the repository's folder in the workspace. */
 type SetupRecord = Readonly<Record<string, { readonly madeAt: MadeAt | null }>>;
 
+/** Folders of a sandbox that is started before they are a session's. */
+export interface EarlyFolders {
+  readonly id: string;
+  /** The folder that has the others. */
+  readonly disk: string;
+  readonly home: string;
+  /** Where the harness is started: empty, and never a session's workspace. */
+  readonly idle: string;
+}
+
 /** The sessions' folders on this worker's disk. */
 export interface SessionFolders {
   /** The session's own folders, whether or not they exist. */
@@ -31,10 +41,26 @@ export interface SessionFolders {
   checkpointHome(sessionId: string): string;
   /** Makes an empty workspace, and deletes all else of the session. @returns its folders; the home is not made yet */
   begin(sessionId: string): Promise<MadeAt>;
+  /** Makes folders for a sandbox that is started before they are a session's, outside of the sessions'. */
+  beginEarly(): Promise<EarlyFolders>;
+  /** The same in the session's own folders, as `begin` makes them: for a sandbox that is started beside all else. */
+  beginWithIdle(sessionId: string): Promise<EarlyFolders>;
+  /**
+   * Makes a sandbox's folders the session's, with an empty workspace, and deletes all else of the session. The harness sees the
+   * home at its first path, for good.
+   */
+  adopt(sessionId: string, early: EarlyFolders): Promise<MadeAt>;
+  /** Deletes a sandbox's folders that no session has. To be called when no process of it is left. */
+  removeEarly(early: EarlyFolders): Promise<void>;
   /** Whether a session has folders here, whose clones borrow from mirrors. */
   isKept(sessionId: string): boolean;
   /** What its clones started from; null if its folders were not completed. */
   started(sessionId: string): Promise<StartRecord[] | null>;
+  /**
+   * Makes the workspace of folders that were completed ready for use. Without this it may be an empty folder, in which a mount belongs.
+   * @returns false if it is lost
+   */
+  openWorkspace(sessionId: string): Promise<boolean>;
   /** Closes the session's disk. To be called when no process uses it any longer. */
   close(sessionId: string): Promise<void>;
   /** Records that the folders are complete. To be called last: folders without this record are made again. */
@@ -63,7 +89,10 @@ export interface SessionFolders {
   incomingFolder(sessionId: string): Promise<string>;
   /** Path of that folder, whether or not it exists. */
   incomingPath(sessionId: string): string;
-  /** Removes what a killed server left of restored checkpoints and setup results. To be called when the server starts. */
+  /**
+   * Removes what a killed server left of restored checkpoints, setup results, and sandboxes without a session. To be called when the
+   * server starts.
+   */
   forgetIncoming(): Promise<void>;
   /** Whether a repository's setup script was run in the session's clone. */
   isSetUp(sessionId: string, directory: string): Promise<boolean>;
@@ -93,15 +122,18 @@ export const forgottenPrefix = "removed-";
  * Manages a session's folders on disk: `<data>/sessions/<id>/workspace` and `home`, which the agent may write, and Offstage's
  * records beside them, which it may not.
  * @param disks a disk for each session; if omitted, the folders are on the data folder's file system
- * @param giveBack called with each removed folder: the sandbox may then reuse what was the session's alone, such as its user
+ * @param owner is told of each removed folder, so that the sandbox may reuse what was the session's alone, such as its user; and of
+ *   each that was renamed
  */
 export function createSessionFolders(
   dataDirectory: string,
   disks: SessionDisks = watchedDisks,
-  giveBack: Sandbox["releaseOwner"] = () => Promise.resolve(),
+  owner: Pick<Sandbox, "releaseOwner" | "moveOwner"> = noOwner,
 ): SessionFolders {
   const sessions = join(dataDirectory, "sessions");
   const incoming = join(dataDirectory, "incoming");
+  const early = join(dataDirectory, "early");
+  const giveBack = owner.releaseOwner;
   const root = (sessionId: string): string => join(sessions, sessionId);
   const results = (sessionId: string): string => join(incoming, `${sessionId}-setups`);
   const forgotten = (sessionId: string): string => join(sessions, `${forgottenPrefix}${sessionId}`);
@@ -128,26 +160,51 @@ export function createSessionFolders(
     await giveBack(root(sessionId));
   }
 
+  async function begin(sessionId: string): Promise<MadeAt> {
+    // A server that was killed may have left a process that still removes the last one.
+    await setAside(sessionId);
+    if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
+    const paths = pathsOf(sessionId);
+    await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
+    await disks.make(sessionId, root(sessionId));
+    await mkdir(paths.workspace);
+    return paths;
+  }
+
   return {
     pathsOf,
     diskOf: root,
     checkpointPath: (sessionId, directory) => join(root(sessionId), "kept", `${directory}.git`),
     checkpointHome: (sessionId) => join(root(sessionId), "checkpoint-home"),
-    async begin(sessionId) {
-      // A server that was killed may have left a process that still removes the last one.
+    begin,
+    async beginEarly() {
+      const id = randomUUID();
+      const disk = join(early, id);
+      await mkdir(disk, { recursive: true, mode: 0o700 });
+      return { id, disk, home: join(disk, "home"), idle: join(disk, "idle") };
+    },
+    async beginWithIdle(sessionId) {
+      const { home } = await begin(sessionId);
+      return { id: sessionId, disk: root(sessionId), home, idle: join(root(sessionId), "idle") };
+    },
+    async adopt(sessionId, { disk, home }) {
       await setAside(sessionId);
       if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
+      await mkdir(sessions, { recursive: true, mode: 0o700 });
+      await rename(disk, root(sessionId));
+      await owner.moveOwner(disk, root(sessionId));
       const paths = pathsOf(sessionId);
-      await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
-      await disks.make(sessionId, root(sessionId));
       await mkdir(paths.workspace);
+      await writeRecord(movedPath(sessionId), { workspace: paths.workspace, home });
       return paths;
     },
+    removeEarly: ({ disk }) => removeMade(disk),
     isKept: (sessionId) => existsSync(root(sessionId)),
     async started(sessionId) {
       await disks.open(sessionId, root(sessionId));
       return readRecord<StartRecord[]>(startedPath(sessionId));
     },
+    openWorkspace: (sessionId) => disks.openWorkspace(sessionId, root(sessionId)),
     close: (sessionId) => disks.close(sessionId, root(sessionId)),
     markStarted: (sessionId, starts) => writeRecord(startedPath(sessionId), starts),
     markMoved: (sessionId, madeAt) => writeRecord(movedPath(sessionId), madeAt),
@@ -162,7 +219,10 @@ export function createSessionFolders(
     piecesFolder: (sessionId) => emptyFolder(join(root(sessionId), "kept", "pieces")),
     incomingFolder: (sessionId) => emptyFolder(join(incoming, sessionId)),
     incomingPath: (sessionId) => join(incoming, sessionId),
-    forgetIncoming: () => rm(incoming, { recursive: true, force: true }),
+    async forgetIncoming() {
+      await rm(incoming, { recursive: true, force: true });
+      for (const id of await namesIn(early)) await removeMade(join(early, id));
+    },
     isSetUp: async (sessionId, directory) => (await setups(sessionId))[directory] !== undefined,
     async markSetUp(sessionId, directory, madeAt) {
       await writeRecord(setupPath(sessionId), { ...(await setups(sessionId)), [directory]: { madeAt } });
@@ -196,6 +256,8 @@ export function createSessionFolders(
     },
   };
 }
+
+const noOwner = { releaseOwner: () => Promise.resolve(), moveOwner: () => Promise.resolve() };
 
 async function emptyFolder(path: string): Promise<string> {
   await rm(path, { recursive: true, force: true });

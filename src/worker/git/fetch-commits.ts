@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { fetchObjects } from "./fetch.ts";
 import { git, hasCommit, mustGit } from "./git.ts";
@@ -18,10 +20,8 @@ export async function fetchBranch(
 ): Promise<void> {
   const { branch, sha, into } = fetched;
   const options = { cwd: mirror.path, signal };
-  if (await hasCommit(sha, options)) {
-    await mustGit(["update-ref", into, sha], options);
-    return;
-  }
+  // It refuses what is not there.
+  if ((await git(["update-ref", into, `${sha}^{commit}`], options)).code === 0) return;
   // The branch may have moved since it was looked up: the commit found then counts.
   const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
   await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
@@ -137,6 +137,9 @@ function fetchFrom(mirror: Mirror) {
 
 /** Keeps a branch's latest commit under a ref, so that the next fetch can build on it when no session pins it. */
 export async function keepLatest(mirror: Mirror, branch: string, sha: string, signal: AbortSignal): Promise<void> {
+  const ref = `refs/offstage/latest/${branch.replaceAll("/", "-")}`;
+  // Until the refs are packed each is a file; then git looks.
+  if ((await readFile(join(mirror.path, ref), "utf8").catch(() => "")).trim() === sha) return;
   // Another session may be writing it at the same moment, which is just as good.
-  await git(["update-ref", `refs/offstage/latest/${branch.replaceAll("/", "-")}`, sha], { cwd: mirror.path, signal });
+  await git(["update-ref", ref, sha], { cwd: mirror.path, signal });
 }

@@ -29,6 +29,11 @@ export interface GitOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Whether git takes no repository for its own, whichever the folder is in. */
   readonly outsideRepositories?: boolean;
+  /**
+   * Whether the folder is that of a clone which may belong to another user already: git is told of its repository, and then does not
+   * ask whose it is (`safe.directory`, git-config(1)).
+   */
+  readonly mayBeOthers?: boolean;
   /** Receives the last line of each piece of stderr. */
   readonly onProgress?: (line: string) => void;
   /** Content of stdin; empty if omitted. */
@@ -149,7 +154,7 @@ export function startGit(
     { environment: environmentOf(options), signal: options.signal },
     {
       cwd: options.cwd,
-      endsDescendants: false,
+      ends: "group",
     },
   );
 }
@@ -225,6 +230,7 @@ function environmentOf({
   cwd,
   newObjects,
   outsideRepositories,
+  mayBeOthers,
   indexFile,
   settings: more,
 }: GitOptions): Record<string, string> {
@@ -258,6 +264,7 @@ function environmentOf({
     GIT_NO_REPLACE_OBJECTS: "1",
     ...(indexFile !== undefined && { GIT_INDEX_FILE: indexFile }),
     ...(outsideRepositories === true && { GIT_DIR: join(cwd, "none") }),
+    ...(mayBeOthers === true && { GIT_DIR: join(cwd, ".git"), GIT_WORK_TREE: cwd }),
     ...(newObjects !== undefined && {
       GIT_OBJECT_DIRECTORY: newObjects,
       GIT_ALTERNATE_OBJECT_DIRECTORIES: join(cwd, "objects"),

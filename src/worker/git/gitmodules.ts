@@ -17,7 +17,7 @@ const settingsBytes = 1024 * 1024;
  * @returns those, and how many there are
  */
 export async function gitlinksIn(
-  clone: GitOptions,
+  clone: Pick<GitOptions, "cwd" | "signal">,
   limit: number,
 ): Promise<{ readonly links: readonly Gitlink[]; readonly count: number }> {
   const links: Gitlink[] = [];
@@ -28,7 +28,7 @@ export async function gitlinksIn(
     count += 1;
     if (links.length < limit) links.push({ path: pathIn(entry), sha: entry.split(" ")[2] ?? "" });
   });
-  await mustGit(["ls-files", "--stage", "-t", "-z"], { ...clone, onOutput });
+  await mustGit(["ls-files", "--stage", "-t", "-z"], { ...clone, mayBeOthers: true, onOutput });
   return { links, count };
 }
 
@@ -37,7 +37,11 @@ export async function gitlinksIn(
  * Nothing else in the file counts, a submodule's name included: git makes a path of it.
  * @returns nothing if there is no such file, or it is none that git would read; null if it has more than 1 MiB
  */
-export async function submoduleUrls(clone: GitOptions, sha: string): Promise<Map<string, string> | null> {
+export async function submoduleUrls(
+  { cwd, signal }: Pick<GitOptions, "cwd" | "signal">,
+  sha: string,
+): Promise<Map<string, string> | null> {
+  const clone = { cwd, signal, mayBeOthers: true };
   const entry = await mustGit(["ls-tree", "-l", sha, "--", ".gitmodules"], clone);
   // git does not read a symbolic link there either.
   if (!/^100\d{3} blob /u.test(entry)) return new Map();

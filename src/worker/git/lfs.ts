@@ -38,27 +38,10 @@ interface FolderContents {
 }
 
 /**
- * Makes a fresh clone ready for files in LFS: sets the filter by which the next checkout writes their contents into the folder, and
- * by which git stores pointers for what an agent changes, and fetches the contents into the mirror's store. A repository without
- * such files gets the filter too: the agent may put some there, and git stores the whole content if the filter is missing.
- * @param clone path of the clone, in which nothing is checked out yet
+ * Fetches the contents of a commit's files in LFS into the mirror's store, for a folder into which the commit is to be checked out:
+ * the filter (`setFilter`) takes them from there.
  * @returns why the folder will have pointers instead of contents, as a sentence; null if it will have the contents, or if no file
  *   of the commit is in LFS
- */
-export async function prepareLfs(
-  mirror: Mirror,
-  clone: string,
-  sha: string,
-  signal: AbortSignal,
-  more: Omit<FolderContents, "repository"> = {},
-): Promise<string | null> {
-  await setFilter(mirror.path, { cwd: clone, signal });
-  return fetchForFolder(mirror, sha, signal, more);
-}
-
-/**
- * Fetches the contents of a commit's files in LFS into the mirror's store, for a folder into which the commit is to be checked out.
- * @returns as `prepareLfs`
  * @throws SessionError repository_* that passes by itself
  */
 export async function fetchForFolder(
@@ -106,8 +89,12 @@ export async function workUsesLfs(
   return changing !== "" && (await usesLfs(repository, changing.split("\n"), signal));
 }
 
-/** Sets git's filter in a clone that no agent has seen yet. */
-async function setFilter(mirror: string, clone: GitOptions): Promise<void> {
+/**
+ * Sets git's filter for files in LFS in a clone that no agent has seen yet. A repository without such files gets it too: the agent
+ * may put some there.
+ * @param mirror its path
+ */
+export async function setFilter(mirror: string, clone: GitOptions): Promise<void> {
   await mustGit(["config", "filter.lfs.process", filterCommand(mirror)], clone);
   // Without its filter git would store the whole content.
   await mustGit(["config", "filter.lfs.required", "true"], clone);

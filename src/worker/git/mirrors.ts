@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { FetchLimits } from "./fetch.ts";
-import { createMirrorLock, type MirrorLock } from "./mirror-lock.ts";
+import { createFolderLock, type FolderLock } from "./folder-lock.ts";
 import { mirrorPath, type Mirror } from "./mirror.ts";
 import type { RemoteRepository } from "./remote-repository.ts";
 import type { GitTransport } from "./transport.ts";
@@ -10,7 +10,7 @@ export interface Mirrors {
   /** Folder that holds them all. */
   readonly directory: string;
   /** Keeps a mirror from being removed while it is used. */
-  readonly use: MirrorLock;
+  readonly use: FolderLock;
   /** The mirror of a repository, whether or not it was made yet. */
   of(repository: Pick<RemoteRepository, "url" | "named" | "credentials">): Mirror;
   /** Path of the mirror of a repository's clone URL. */
@@ -32,7 +32,7 @@ export function createMirrors(options: {
   const directory = join(options.dataDirectory, "mirrors");
   return {
     directory,
-    use: createMirrorLock(),
+    use: createFolderLock(),
     of: ({ url, named, credentials }) => ({
       path: mirrorPath(directory, url),
       url,

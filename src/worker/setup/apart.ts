@@ -20,6 +20,8 @@ import { removeSetupSecrets } from "./secrets.ts";
 
 /** A setup's result, to be unpacked into clones. */
 export interface AppliedSetup extends Archives {
+  /** The commit that it was made of. */
+  readonly commit: string;
   /** Folders in which it was made, if its files may contain those paths only; null: the paths of this session's folders. */
   readonly madeAt: MadeAt | null;
   /** Files that were left out because they contained a secret. */
@@ -39,7 +41,7 @@ export interface SetupApart extends Preparation {
 
 /** What setups need of the worker. */
 export type SetupServices = Omit<GatewayServicesOfAttempt, "recordingsDirectory"> &
-  Pick<AttemptServices, "folders" | "mirrors" | "sandbox" | "limits" | "setupLimitMs">;
+  Pick<AttemptServices, "folders" | "mirrors" | "checkouts" | "sandbox" | "limits" | "setupLimitMs">;
 
 /**
  * Runs a repository's setup script in a clone and a home of its own, which it sees at the paths of the session's, so that its
@@ -84,7 +86,7 @@ export async function runSetupApart(
   await archiveSetup(run, ours, archives);
   // Remove these folders now: the result may need their disk space.
   await services.folders.removeSetup(folders.folder);
-  return { result, made: { ...archives, madeAt: base?.madeAt ?? null, leftOut } };
+  return { result, made: { ...archives, commit: commit.sha, madeAt: base?.madeAt ?? null, leftOut } };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { OpenedSecret } from "../../store/secrets/secrets.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
-import { readCommittedFile } from "../clones/commit-contents.ts";
+import { committedPaths, readCommittedFile } from "../clones/commit-contents.ts";
 import type { TrustedCommit } from "../git/remote-repository.ts";
 import { devcontainerPaths, readDevcontainer, type Devcontainer } from "./devcontainer.ts";
 
@@ -85,7 +85,7 @@ async function devcontainerAt(
   { repository, mirror }: Clone,
   sha: string,
 ): Promise<Devcontainer> {
-  for (const path of devcontainerPaths) {
+  for (const path of await committedPaths(mirror.path, sha, devcontainerPaths, attempt.signal)) {
     const text = await readCommittedFile(mirror.path, sha, path, attempt.signal);
     if (text === null) continue;
     try {

@@ -142,7 +142,8 @@ export async function archiveSetup(run: SandboxedRun, folders: SandboxFolders, a
 
 /**
  * Unpacks a setup's result into another clone and home. Files that can't be created, because the commit or an agent has a link
- * or a file in place of their folder, are skipped with a notice.
+ * or a file in place of their folder, are skipped with a notice. Files that the clone's commit has otherwise than the result's get the
+ * present time: a build tool that compares times would take what was built of the others for up to date.
  * @throws Error if an archive can't be unpacked
  */
 export async function unpackSetup(
@@ -150,13 +151,14 @@ export async function unpackSetup(
   services: Pick<AttemptServices, "sandbox" | "limits">,
   folders: SandboxFolders,
   { name }: SessionRepository,
-  archives: Archives,
+  { commit, ...archives }: Archives & { readonly commit: string },
 ): Promise<void> {
   for (const [program, file] of [
     ["unpack-work.sh", archives.work],
     ["unpack-home.sh", archives.home],
   ] as const) {
-    const output = await runOnResult({ ...services, signal }, folders, shell(program), async (child) => {
+    const command = { ...shell(program), environment: { OFFSTAGE_MADE_OF: commit } };
+    const output = await runOnResult({ ...services, signal }, folders, command, async (child) => {
       child.stdout.resume();
       await pipeline(createReadStream(file), child.stdin);
     });

@@ -1,31 +1,24 @@
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { runTurn } from "../../agents/acp/acp.ts";
-import type { HarnessLaunch, Provider, TurnResult } from "../../agents/harness.ts";
+import type { TurnRequest, TurnResult } from "../../agents/harness.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { gatewayOrigin } from "../../sandboxes/process/relay.ts";
-import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { isFailure } from "../attempt/end.ts";
 import { foldersOf } from "../attempt/session-repositories.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
-import { authorVariables } from "../git/git.ts";
+import type { EarlyStart } from "../harness/begin-early.ts";
+import type { EarlyHarness } from "../harness/early-harness.ts";
+import { placeLaunch, type Launch } from "../harness/launch.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
-import { registrySettings, type RegistrySettings } from "../setup/registry-settings.ts";
+import { secretsFor } from "../setup/repository-environment.ts";
 import type { ToolServer } from "../tools/session-tools.ts";
-import { secretsFor, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 
 /** What one turn of an agent needs. */
-export interface AgentTurn {
-  readonly provider: Provider;
-  /** Null: the harness chooses. */
-  readonly model: string | null;
-  readonly reasoning: string | null;
+export interface AgentTurn extends Omit<Launch, "registries"> {
   readonly gateway: Gateway;
   /** Programs that offer the agent tools, which its harness starts. */
   readonly toolServers: readonly ToolServer[];
-  /** Environment variables from the repositories' settings and secrets. */
-  readonly variables: Readonly<Record<string, string>>;
-  /** Root file system of the agent's sandbox; null: the server's own. */
-  readonly image: string | null;
   readonly message: string;
   /** The conversation so far, sent before the message if the harness can't resume; null if there is none. */
   readonly transcript: string | null;
@@ -35,6 +28,8 @@ export interface AgentTurn {
   readonly onSession: (harnessSessionId: string) => Promise<void>;
   /** Paths at which the agent sees the session's folders, if not those recorded for the session. */
   readonly seenAt?: MadeAt;
+  /** The harness, if it runs already, with the gateway adopted for the session; null or omitted: it is started. */
+  readonly early?: { readonly harness: EarlyHarness; readonly began: EarlyStart["began"] } | null;
   readonly signal: AbortSignal;
 }
 
@@ -54,7 +49,7 @@ export type TurnServices = Pick<
 >;
 
 /** What a turn needs of its attempt. */
-export type TurnAttempt = Pick<Attempt, "session" | "registries" | "mask" | "emit">;
+export type TurnAttempt = Pick<Attempt, "session" | "registries" | "mask" | "emit" | "logger">;
 
 /**
  * Runs one turn of the session's agent in its sandbox.
@@ -67,38 +62,100 @@ export function agentTurn(attempt: TurnAttempt, services: TurnServices, turn: Ag
 }
 
 async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: AgentTurn): Promise<TurnResult> {
-  const { provider, model, reasoning, gateway } = turn;
+  const { provider, gateway } = turn;
   const folders = await turnFoldersOf(attempt, services, turn.seenAt);
-  const models = gateway.modelsAt(gatewayOrigin);
-  const launch = provider.launch({ model, reasoning, home: folders.seenAt.home, models });
-  const installs = registrySettings(attempt.registries, gateway, folders.seenAt.home);
-  const files = { ...installs.files, ...launch.files };
-  await writeHarnessFiles(services.sandbox, { ...folders.paths, signal: turn.signal }, files);
-  return runTurn({
+  const { mask, emit } = attempt;
+  const request = {
     provider,
-    model,
-    launch,
-    start: (requested, ended) => startHarness(services, requested, { ...turn, folders, installs, ended }),
+    model: turn.model,
     workingDirectory: folders.workingDirectory,
     toolServers: turn.toolServers,
     resume: turn.resume,
     message: turn.message,
     transcript: turn.transcript,
-    emit: attempt.emit,
+    emit,
     onSession: turn.onSession,
     stallMs: services.stallMs,
     limitMs: services.turnLimitMs,
     permission: services.permissions,
-    mask: attempt.mask,
+    mask,
     traffic: gateway.traffic,
     signal: turn.signal,
+  };
+  const early = turn.early ?? null;
+  const launch = { ...turn, registries: attempt.registries };
+  const { harness, files, request: started } = placeLaunch(launch, services, folders.seenAt.home, gateway);
+  // A harness that was started early has its files; a setup may have put others into the home since.
+  if (early === null || folders.wasSetUp)
+    await writeHarnessFiles(services.sandbox, { ...folders.paths, signal: turn.signal }, files);
+  const taken = early === null ? null : await takeEarly(attempt, early, folders, request);
+  if (taken !== null) return taken;
+  return runTurn({
+    ...request,
+    launch: harness,
+    start: (_launch, ended) =>
+      services.sandbox.start({
+        ...started,
+        ...folders.paths,
+        readOnly: [...started.readOnly, ...folders.paths.readOnly],
+        workingDirectory: folders.workingDirectory,
+        aliases: folders.aliases,
+        gateway: gateway.socket,
+        signal: AbortSignal.any([turn.signal, ended]),
+      }),
   });
+}
+
+/** A harness that is ready opens its session within seconds: one that does not is given up. */
+const readyLimitMs = 30_000;
+
+/**
+ * Takes the turn with a harness that runs already: gives its sandbox the session's folders first.
+ * @returns null if it did not begin the turn, so that another harness can
+ */
+async function takeEarly(
+  { logger }: Pick<TurnAttempt, "logger">,
+  { harness: early, began }: NonNullable<AgentTurn["early"]>,
+  { paths, aliases }: TurnFolders,
+  request: Omit<TurnRequest, "launch" | "start">,
+): Promise<TurnResult | null> {
+  const { workspace, home, disk, readOnly } = paths;
+  // It has its home already, if it was started in the session's own.
+  const own = [workspace, home]
+    .filter((folder) => folder !== early.folders.home)
+    .map((folder) => ({ folder, place: folder, isReadOnly: false }));
+  const mirrors = readOnly.flatMap((folder) =>
+    [...new Set([folder, realpathSync(folder)])].map((place) => ({ folder, place, isReadOnly: true })),
+  );
+  // It sees its home where it was started, and needs no other name for that.
+  const others = aliases
+    .filter(({ path }) => path !== early.folders.home)
+    .map(({ path, folder }) => ({ folder, place: path, isReadOnly: false }));
+  try {
+    await early.attach({ mounts: [...own, ...mirrors, ...others], home, disk });
+    const result = await early.harness.takeTurn({ ...request, launch: early.launch.harness }, readyLimitMs);
+    began("begun");
+    return result;
+  } catch (error) {
+    await early.stop();
+    const hasBegun = early.harness.hasBegun();
+    began(hasBegun ? "begun" : "failed");
+    if (hasBegun || !isFailure(error, request.signal)) throw error;
+    logger.warn(
+      { err: error },
+      "the agent's program that was started early could not take the turn; another is started",
+    );
+    return null;
+  }
 }
 
 /** The agent's environment variables from the repositories' settings and secrets; the first repository's override others. */
 export function variablesOf(
   { secrets }: Pick<Attempt, "secrets">,
-  environments: readonly RepositoryEnvironment[],
+  environments: readonly {
+    readonly clone: { readonly repository: { readonly id: string } };
+    readonly variables: Readonly<Record<string, string>>;
+  }[],
 ): Record<string, string> {
   const ofRepositories = environments.toReversed().map(({ clone, variables }) => ({
     ...variables,
@@ -121,63 +178,19 @@ export async function turnFoldersOf(
   const { repositories, sessionId } = session;
   const paths = foldersOf(session, services);
   const seen = seenAt ?? (await services.folders.seenAt(sessionId));
-  const moved =
-    seen.workspace === paths.workspace
-      ? []
-      : [
-          { path: seen.workspace, folder: paths.workspace },
-          { path: seen.home, folder: paths.home },
-        ];
+  const moved = [
+    { path: seen.workspace, folder: paths.workspace },
+    { path: seen.home, folder: paths.home },
+  ].filter(({ path, folder }) => path !== folder);
   // With one repository the agent starts in its clone; with more, in the workspace that holds them.
   const [only, ...others] = repositories;
   const alone = only === undefined || others.length > 0 ? null : only.directory;
+  const setUps = await Promise.all(repositories.map(({ directory }) => services.folders.isSetUp(sessionId, directory)));
   return {
     paths,
+    wasSetUp: setUps.includes(true),
     seenAt: { workspace: seen.workspace, home: seen.home },
     aliases: [...(await services.folders.aliases(sessionId)), ...moved],
     workingDirectory: alone === null ? seen.workspace : join(seen.workspace, alone),
   };
-}
-
-function startHarness(
-  { sandbox, limits, author, committer }: Pick<AttemptServices, "sandbox" | "limits" | "author" | "committer">,
-  launch: HarnessLaunch,
-  {
-    gateway,
-    variables,
-    image,
-    folders,
-    installs,
-    signal,
-    ended,
-  }: AgentTurn & {
-    readonly folders: TurnFolders;
-    readonly installs: RegistrySettings;
-    readonly ended: AbortSignal;
-  },
-): SandboxedProcess {
-  const { paths, seenAt, aliases, workingDirectory } = folders;
-  return sandbox.start({
-    command: launch.command,
-    arguments: launch.arguments,
-    environment: {
-      HOME: seenAt.home,
-      LANG: "C.UTF-8",
-      TERM: "dumb",
-      ...authorVariables(author, committer),
-      ...installs.environment,
-      ...variables,
-      ...launch.environment,
-    },
-    workspace: paths.workspace,
-    workingDirectory,
-    home: paths.home,
-    disk: paths.disk,
-    readOnly: [...launch.readOnly, ...paths.readOnly, ...installs.readOnly],
-    aliases,
-    ...(image !== null && { image }),
-    gateway: gateway.socket,
-    limits,
-    signal: AbortSignal.any([signal, ended]),
-  });
 }

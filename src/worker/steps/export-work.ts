@@ -49,7 +49,7 @@ const namedSubmodules = 5;
 /** What exporting needs of the worker. */
 export type Exporting = Pick<
   AttemptServices,
-  "database" | "folders" | "mirrors" | "sandbox" | "limits" | "author" | "committer" | "signer"
+  "database" | "folders" | "mirrors" | "checkouts" | "sandbox" | "limits" | "author" | "committer" | "signer"
 >;
 
 /**

@@ -46,20 +46,25 @@ const namedFolders = 10;
 type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
 
 type Services = CheckpointedClones &
-  Pick<AttemptServices, "workerId" | "forgeOf" | "forks" | "repositoryKeyOf" | "devcontainerImages">;
+  Pick<AttemptServices, "workerId" | "checkouts" | "forgeOf" | "forks" | "repositoryKeyOf" | "devcontainerImages">;
 
 /**
  * Finds the session's clones on this disk as they were left; if they are not there, makes them from the remotes and fetches the
  * last checkpoint. Reads how each is set up.
+ * @param begin makes the session's folders, if they are not made from nothing
  * @throws SessionError repository_not_allowed, target_branch_not_found, branch_protected, pull_request_refused,
  * resources_exhausted, repository_*
  */
-export async function prepareWorkspace(attempt: Attempt, services: Services): Promise<Workspace> {
+export async function prepareWorkspace(
+  attempt: Attempt,
+  services: Services,
+  begin?: CloneRequest["begin"],
+): Promise<Workspace> {
   await requireAllowed(attempt, services);
   const access = await requireWritable(attempt, services);
   await forgetOutdated(attempt, services);
   const told = await readToldEvent(attempt, services);
-  const request = await cloneRequest(attempt, services, told);
+  const request = { ...(await cloneRequest(attempt, services, told)), begin };
   const existing = await openClones(services, request);
   const made: Made =
     existing === null

@@ -97,7 +97,11 @@ async function trustedSetup(
     const text = `Reused the result of an earlier setup of the same commit (${trusted.commit.sha.slice(0, 12)}) with the same settings.\n`;
     await emitOutput(attempt, repository, text, "completed");
     await reportLeftOut(attempt, repository, found.leftOut);
-    return { ...found, madeAt: found.madeAt.workspace === paths.workspace ? null : found.madeAt };
+    return {
+      ...found,
+      commit: trusted.commit.sha,
+      madeAt: found.madeAt.workspace === paths.workspace ? null : found.madeAt,
+    };
   }
   const secrets = secretsFor(attempt.secrets, "setup", repository.id);
   const { result, made } = await runSetupApart(attempt, services, { ...trusted, image, clone, secrets, base: null });

@@ -1,4 +1,5 @@
 import type { TurnResult } from "../../agents/harness.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
@@ -12,15 +13,19 @@ import {
   upcomingMessage,
 } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { isFailure } from "../attempt/end.ts";
 import type { SafePoints } from "../attempt/safe-points.ts";
 import { openSessionGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
 import type { Checkpointer } from "../checkpoints/checkpointer.ts";
 import type { RestoredFrom } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
+import type { EarlyStart } from "../harness/begin-early.ts";
+import type { EarlyHarness } from "../harness/early-harness.ts";
+import type { Launch } from "../harness/launch.ts";
 import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { offeredTools, toolServer } from "../tools/session-tools.ts";
-import { agentTurn, variablesOf, type TurnServices } from "./agent-turn.ts";
+import { agentTurn, variablesOf, type AgentTurn, type TurnServices } from "./agent-turn.ts";
 import { chooseAgent } from "./choose-agent.ts";
 import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
 import type { JoinServices } from "./bring-in.ts";
@@ -37,6 +42,8 @@ export interface Turns {
   readonly told?: ToldFacts | null;
   /** Where the work so far comes from, for the prompt after an interruption. */
   readonly origin: "disk" | RestoredFrom;
+  /** The harness of the first turn, started early; null or omitted: it is started when its turn comes. */
+  readonly early?: EarlyStart | null;
   readonly checkpointer: Pick<Checkpointer, "start" | "follow" | "observe" | "take" | "work">;
   readonly safePoints: SafePoints;
 }
@@ -206,7 +213,7 @@ interface Message {
 async function takeTurn(
   attempt: Attempt,
   services: AgentServices,
-  { clones, environments, told, checkpointer, safePoints }: Turns,
+  { clones, environments, told, early, checkpointer, safePoints }: Turns,
   message: Message,
 ): Promise<{ readonly result: TurnResult; readonly harness: Harness }> {
   const { database } = services;
@@ -215,23 +222,27 @@ async function takeTurn(
   const { provider, model, reasoning } = await chooseAgent(attempt, services);
   const over = new AbortController();
   const tools = offeredTools(attempt, services);
-  const gateway = await openSessionGateway(attempt, services, tools, (reason) => over.abort(reason));
+  const image = environments[0]?.image ?? null;
+  const launch = { provider, model, reasoning, variables: variablesOf(attempt, environments), image };
+  const { gateway, harness: ready } = await gatewayOf(attempt, {
+    early: early ?? null,
+    launch: { ...launch, registries: attempt.registries },
+    open: (waiting) => openSessionGateway(attempt, services, tools, (reason) => over.abort(reason), waiting),
+  });
   checkpointer.follow(provider);
   const emit = async (event: NewEvent): Promise<void> => {
     await attempt.emit(event);
+    if (event.type === "agent.started") early?.isThrough();
     checkpointer.observe(event);
     safePoints.observe(event);
   };
   let { harness } = message;
   try {
     const result = await agentTurn({ ...attempt, emit }, services, {
-      provider,
-      model,
-      reasoning,
+      ...launch,
       gateway,
+      early: ready,
       toolServers: tools.list.length === 0 ? [] : [toolServer(gateway)],
-      variables: variablesOf(attempt, environments),
-      image: environments[0]?.image ?? null,
       // The first message may have been cancelled before an agent got it.
       message: message.isFirst || harness === null ? firstPrompt(session, message.text, clones, told) : message.text,
       transcript: transcriptText(await transcript(database, session)),
@@ -249,5 +260,34 @@ async function takeTurn(
     // The harness may end normally after a refused request; the turn is not done all the same.
     attempt.signal.throwIfAborted();
     over.signal.throwIfAborted();
+  }
+}
+
+/**
+ * The gateway of a turn: that of the harness that was started early, if the turn can have that one.
+ * @param parts.open opens a gateway, or adopts one that waits
+ */
+async function gatewayOf(
+  { logger, signal }: Pick<Attempt, "logger" | "signal">,
+  {
+    early,
+    launch,
+    open,
+  }: {
+    readonly early: EarlyStart | null;
+    readonly launch: Launch;
+    readonly open: (waiting: EarlyHarness["gateway"] | null) => Promise<Gateway>;
+  },
+): Promise<{ readonly gateway: Gateway; readonly harness: NonNullable<AgentTurn["early"]> | null }> {
+  const harness = (await early?.use(launch)) ?? null;
+  if (early === null || harness === null) return { gateway: await open(null), harness: null };
+  try {
+    return { gateway: await open(harness.gateway), harness: { harness, began: early.began } };
+  } catch (error) {
+    if (!isFailure(error, signal)) throw error;
+    logger.warn({ err: error }, "the gateway that was opened early is gone; another is opened");
+    early.began("failed");
+    await harness.stop();
+    return { gateway: await open(null), harness: null };
   }
 }

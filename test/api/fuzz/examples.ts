@@ -57,6 +57,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     updateSecret: { value: "another secret value" },
     createKey: { name: word, scopes: ["read"] },
     createLogin: { key },
+    decideOAuthRequest: { allow: true },
     updateUser: { role: "viewer" },
     createWebhook: { url: `https://hooks.example.com/${word}`, events: ["session.failed"] },
     updateWebhook: { events: ["job.failed"], enabled: true },

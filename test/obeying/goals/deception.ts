@@ -1,4 +1,4 @@
-import { createEventLines } from "../../../src/cli/terminal/event-lines.ts";
+import { createEventLines } from "../../../src/event-lines.ts";
 import type { Goal, Seen } from "../goal.ts";
 
 const claims =

@@ -15,6 +15,7 @@ import { fileKeyring } from "../../../src/store/secrets/keyring.ts";
 import { createVault } from "../../../src/store/secrets/vault.ts";
 import { noTraces } from "../../../src/traces.ts";
 import { beginAttempt, type Attempt, type AttemptServices } from "../../../src/worker/attempt/attempt.ts";
+import { createSharedCheckouts } from "../../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../../src/worker/git/mirrors.ts";
 import { createTestDatabase } from "../../database.ts";
@@ -32,6 +33,7 @@ export type StepServices = Pick<
   | "traces"
   | "folders"
   | "mirrors"
+  | "checkouts"
   | "sandbox"
   | "limits"
   | "author"
@@ -86,6 +88,7 @@ export async function createStepWorld(secrets: readonly string[] = []): Promise<
     forge,
     worker(id) {
       const folder = join(data, id);
+      const sandbox = createUnsandboxed();
       return {
         workerId: id,
         database,
@@ -95,7 +98,8 @@ export async function createStepWorld(secrets: readonly string[] = []): Promise<
         traces: noTraces,
         folders: createSessionFolders(folder),
         mirrors: createMirrors({ dataDirectory: folder, allowLocalRepositories: false }),
-        sandbox: createUnsandboxed(),
+        checkouts: createSharedCheckouts({ dataDirectory: folder, asked: "auto", sandbox }),
+        sandbox,
         limits: readConfig({}).limits,
         author: { name: "Offstage", email: "offstage@localhost" },
         committer: { name: "Offstage", email: "offstage@localhost" },

@@ -1,16 +1,16 @@
-/** A lock on mirrors: many users at a time, or one removal. */
-export interface MirrorLock {
-  /** Runs `work`; the mirror is not removed meanwhile, whether or not it exists yet. Waits for a removal under way. */
+/** A lock on folders that sessions share, such as mirrors: many users of one at a time, or one removal. */
+export interface FolderLock {
+  /** Runs `work`; the folder is not removed meanwhile, whether or not it exists yet. Waits for a removal under way. */
   whileUsed<T>(path: string, work: () => Promise<T>): Promise<T>;
-  /** Runs `remove` if the mirror is not in use; new users wait until it has ended. @returns whether it ran */
+  /** Runs `remove` if the folder is not in use; new users wait until it has ended. @returns whether it ran */
   whileUnused(path: string, remove: () => Promise<void>): Promise<boolean>;
 }
 
 /**
- * Makes the lock between starting sessions, whose pins are not in the mirror yet, and the upkeep that removes unpinned mirrors.
+ * Makes the lock between starting sessions, which have left no sign yet of what they use, and the upkeep that removes what is unused.
  * It is in memory: a data folder has one worker, so both are in one process.
  */
-export function createMirrorLock(): MirrorLock {
+export function createFolderLock(): FolderLock {
   const users = new Map<string, number>();
   const removals = new Map<string, Promise<void>>();
   const add = (path: string, change: number): void => {

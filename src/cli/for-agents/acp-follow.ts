@@ -1,0 +1,57 @@
+import { methods, type AgentContext, type SessionUpdate } from "@agentclientprotocol/sdk";
+import type { Client } from "../../client.ts";
+import { createUpdates } from "./acp-updates.ts";
+
+/** An editor, and what it was told of a session. */
+export interface Told {
+  /** As the editor knows the session. */
+  readonly name: string;
+  /** The server's id of it. */
+  readonly id: string;
+  /** The checkout's folder; null: there is none. */
+  readonly root: string | null;
+  /** Number of the last event that the editor was told. */
+  last: number;
+}
+
+/** Tells an editor of a session. */
+export function tell(editor: AgentContext, name: string, update: SessionUpdate): Promise<void> {
+  return editor.notify(methods.client.session.update, { sessionId: name, update });
+}
+
+/**
+ * Tells an editor what happens until the session ends.
+ * @param options.withPrompts whether messages of the person are told, too
+ * @returns false if the signal aborted before
+ */
+export async function follow(
+  client: Client,
+  told: Told,
+  editor: AgentContext,
+  { signal, withPrompts }: { readonly signal: AbortSignal; readonly withPrompts: boolean },
+): Promise<boolean> {
+  const updatesOf = createUpdates({ root: told.root, withPrompts });
+  try {
+    for await (const event of client.streamEvents(told.id, { after: told.last, signal })) {
+      told.last = event.seq;
+      for (const update of updatesOf(event)) await tell(editor, told.name, update);
+    }
+    return !signal.aborted;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+/** Tells an editor all that has happened so far. */
+export async function replay(client: Client, told: Told, editor: AgentContext): Promise<void> {
+  const updatesOf = createUpdates({ root: told.root, withPrompts: true });
+  for (let more = true; more;) {
+    const page = await client.session.events(told.id, { after: String(told.last), limit: 1_000 });
+    for (const event of page.events) {
+      told.last = event.seq;
+      for (const update of updatesOf(event)) await tell(editor, told.name, update);
+    }
+    more = page.nextCursor !== null;
+  }
+}

@@ -1,0 +1,36 @@
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ContentBlock } from "@agentclientprotocol/sdk";
+
+/**
+ * The text of an editor's prompt, for an agent that has the repository and not this machine's files: what the editor names, it names by
+ * its path in the checkout, and what it sends stands in the text.
+ * @param root the checkout's folder; null: there is none
+ */
+export function promptText(blocks: readonly ContentBlock[], root: string | null): string {
+  return blocks
+    .map((block) => {
+      switch (block.type) {
+        case "text":
+          return block.text;
+        case "resource_link":
+          return `[${block.name}](${placeOf(block.uri, root)})`;
+        case "resource":
+          return "text" in block.resource
+            ? `\n${placeOf(block.resource.uri, root)}:\n\`\`\`\n${block.resource.text}\n\`\`\`\n`
+            : "";
+        default:
+          // Pictures and sound are not taken: the capabilities say so.
+          return "";
+      }
+    })
+    .join("")
+    .trim();
+}
+
+function placeOf(uri: string, root: string | null): string {
+  if (!uri.startsWith("file:")) return uri;
+  const path = fileURLToPath(uri);
+  const inside = root === null ? "" : relative(root, path);
+  return inside === "" || inside.startsWith("..") ? path : inside;
+}

@@ -1,0 +1,231 @@
+import { randomUUID } from "node:crypto";
+import {
+  RequestError,
+  type AgentContext,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type NewSessionResponse,
+  type PromptRequest,
+  type PromptResponse,
+  type SessionConfigOption,
+  type SetSessionConfigOptionRequest,
+} from "@agentclientprotocol/sdk";
+import { ClientError, type Client } from "../../client.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { isFinal } from "../../domain/sessions/status.ts";
+import { oneLine, printable } from "../../printable.ts";
+import { keyOf, readCheckout, sendChanges, type Checkout } from "../checkout/checkout.ts";
+import type { Connection } from "../remote/connect.ts";
+import { lastEvent } from "../remote/last-event.ts";
+import type { Terminal } from "../terminal/commands.ts";
+import { follow, replay, tell, type Told } from "./acp-follow.ts";
+import { chosen, defaultAgent, optionsOf, type Choices } from "./acp-options.ts";
+import { promptText } from "./acp-prompt.ts";
+import { keepName, sessionOfName } from "./acp-state.ts";
+
+interface OpenSession {
+  /** As the editor knows it. */
+  readonly name: string;
+  readonly cwd: string;
+  choices: Choices;
+  /** The server's session, and what the editor was told of it; null before the first prompt. */
+  told: Told | null;
+  /** Whether the editor gave up the turn under way. */
+  isCancelled: boolean;
+  /** Ends telling the editor, not the work. */
+  telling: AbortController;
+}
+
+/** The sessions of one editor on one server. */
+export interface AcpSessions extends Connection {
+  readonly terminal: Terminal;
+  /** Whether uncommitted changes are sent unless the editor says otherwise. */
+  readonly withChanges: boolean;
+  /** By the names by which the editor knows them. */
+  readonly open: Map<string, OpenSession>;
+}
+
+/** Opens a session for a folder; the server gets to know of it with the first prompt. */
+export async function createSession(sessions: AcpSessions, cwd: string): Promise<NewSessionResponse> {
+  const choices = { agent: defaultAgent, withChanges: sessions.withChanges };
+  const configOptions = await optionsOf(sessions.client, choices, false);
+  return { sessionId: remember(sessions, randomUUID(), cwd, choices, null).name, configOptions };
+}
+
+/**
+ * Goes on with a session of an earlier process, or one that was begun elsewhere.
+ * @param options.replay whether its history is told first
+ */
+export async function openSession(
+  sessions: AcpSessions,
+  name: string,
+  cwd: string,
+  editor: AgentContext,
+  options: { readonly replay: boolean },
+): Promise<{ configOptions: SessionConfigOption[] }> {
+  const id = await sessionOfName(name, sessions.server, sessions.terminal);
+  const detail = id === null ? null : await detailOf(sessions.client, id);
+  if (detail === null) throw RequestError.resourceNotFound(name);
+  const told = { name, id: detail.id, root: (await checkoutAt(sessions, cwd, false))?.root ?? null, last: 0 };
+  const choices = { agent: detail.agent ?? defaultAgent, withChanges: false };
+  const session = remember(sessions, name, cwd, choices, told);
+  if (options.replay) await replay(sessions.client, told, editor);
+  else told.last = await lastEvent(sessions.client, told.id);
+  // What goes on is told of beside the answer, until a prompt takes over.
+  if (!isFinal(detail.status)) {
+    takeOver(sessions, session, told, editor, true).catch((error: unknown) =>
+      sessions.terminal.warn(`offstage: ${printable(String(error))}\n`),
+    );
+  }
+  return { configOptions: await optionsOf(sessions.client, choices, true) };
+}
+
+/** Sessions that the person asked for: those on the folder's repository, if one is named. */
+export async function listSessions(
+  sessions: AcpSessions,
+  { cwd, cursor }: ListSessionsRequest,
+): Promise<ListSessionsResponse> {
+  const checkout = cwd == null ? null : await checkoutAt(sessions, cwd, false);
+  const page = await sessions.client.session.list({ limit: 50, requestedBy: "me", cursor: cursor ?? undefined });
+  return {
+    sessions: page.sessions
+      .filter((session) => checkout === null || isOf(session, checkout))
+      .map(({ id, title, updatedAt }) => ({
+        sessionId: id,
+        cwd: checkout?.root ?? cwd ?? sessions.terminal.workingDirectory,
+        title: oneLine(printable(title)),
+        updatedAt,
+      })),
+    nextCursor: page.nextCursor,
+  };
+}
+
+/** Sets an option. @throws RequestError if the session does not have it so */
+export async function configureSession(
+  sessions: AcpSessions,
+  request: SetSessionConfigOptionRequest,
+): Promise<SessionConfigOption[]> {
+  const session = found(sessions, request.sessionId);
+  const options = await optionsOf(sessions.client, session.choices, session.told !== null);
+  session.choices = chosen(session.choices, options, request);
+  return optionsOf(sessions.client, session.choices, session.told !== null);
+}
+
+/** Has the work done, and tells of it until it ends. */
+export async function promptSession(
+  sessions: AcpSessions,
+  request: PromptRequest,
+  editor: AgentContext,
+): Promise<PromptResponse> {
+  const session = found(sessions, request.sessionId);
+  session.isCancelled = false;
+  let { told } = session;
+  if (told === null) {
+    told = session.told = await begin(sessions, session, request, editor);
+    // While changes were sent, there was nothing to cancel yet.
+    if (isGivenUp(session)) await cancelSession(sessions, session.name);
+  } else {
+    await sessions.client.session.message(told.id, { message: promptText(request.prompt, told.root) });
+  }
+  await takeOver(sessions, session, told, editor, false);
+  return resultOf(await sessions.client.session.get(told.id));
+}
+
+/** Cancels the session's work. */
+export async function cancelSession({ client, open }: AcpSessions, name: string): Promise<void> {
+  const session = open.get(name);
+  if (session === undefined) return;
+  session.isCancelled = true;
+  if (session.told === null) return;
+  try {
+    await client.session.cancel(session.told.id);
+  } catch (error) {
+    // It has ended meanwhile.
+    if (!(error instanceof ClientError && error.status === 409)) throw error;
+  }
+}
+
+function remember({ open }: AcpSessions, name: string, cwd: string, choices: Choices, told: Told | null): OpenSession {
+  const session = { name, cwd, choices, told, isCancelled: false, telling: new AbortController() };
+  open.set(name, session);
+  return session;
+}
+
+function found({ open }: AcpSessions, name: string): OpenSession {
+  const session = open.get(name);
+  if (session === undefined) throw RequestError.resourceNotFound(name);
+  return session;
+}
+
+function checkoutAt({ terminal }: AcpSessions, cwd: string, isNeeded: boolean): Promise<Checkout | null> {
+  return readCheckout({ workingDirectory: cwd, signal: terminal.signal }, isNeeded);
+}
+
+/** Makes the server's session, on the checkout's repository and for its branch. */
+async function begin(
+  sessions: AcpSessions,
+  session: OpenSession,
+  request: PromptRequest,
+  editor: AgentContext,
+): Promise<Told> {
+  const { name, cwd, choices } = session;
+  const checkout = await checkoutAt(sessions, cwd, choices.withChanges);
+  const prompt = promptText(request.prompt, checkout?.root ?? null);
+  if (prompt === "") throw new InvalidInputError("the prompt has no text: say what is to be done");
+  const place = { workingDirectory: cwd, signal: sessions.terminal.signal };
+  const sent = checkout !== null && choices.withChanges ? await sendChanges(checkout, null, place) : null;
+  const created = await sessions.client.session.create(
+    {
+      prompt,
+      repositories: checkout === null ? [] : [checkout.url],
+      ...(choices.agent !== defaultAgent && { agent: choices.agent }),
+      ...(checkout?.remoteBranch != null && { targetBranch: checkout.remoteBranch }),
+      ...(sent !== null && { branchName: sent.branch }),
+    },
+    { idempotencyKey: `acp-${name}` },
+  );
+  await keepName(name, { server: sessions.server, sessionId: created.id }, sessions.terminal);
+  await tell(editor, name, { sessionUpdate: "session_info_update", title: oneLine(printable(created.title)) });
+  const where = `${created.htmlUrl}${checkout === null ? "" : ` on ${checkout.url}`}`;
+  const text = `> Working in the background: ${printable(where)}\n\n`;
+  await tell(editor, name, { sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+  return { name, id: created.id, root: checkout?.root ?? null, last: 0 };
+}
+
+/** Tells what happens until the session ends, in place of whatever told of it before. */
+async function takeOver(
+  { client, terminal }: AcpSessions,
+  session: OpenSession,
+  told: Told,
+  editor: AgentContext,
+  withPrompts: boolean,
+): Promise<void> {
+  session.telling.abort();
+  session.telling = new AbortController();
+  const signal = AbortSignal.any([session.telling.signal, terminal.signal]);
+  await follow(client, told, editor, { signal, withPrompts });
+}
+
+/** A function, because the compiler would otherwise take it that nothing changed meanwhile. */
+const isGivenUp = ({ isCancelled }: OpenSession): boolean => isCancelled;
+
+async function detailOf(client: Client, id: string): Promise<SessionDetail | null> {
+  try {
+    return await client.session.get(id);
+  } catch (error) {
+    if (error instanceof ClientError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** @throws RequestError if the session failed: the protocol has no reason of an end for that */
+function resultOf({ status, failure }: SessionDetail): PromptResponse {
+  if (status === "cancelled") return { stopReason: "cancelled" };
+  if (failure === null) return { stopReason: "end_turn" };
+  throw RequestError.internalError({ code: failure.code }, printable(`${failure.reason} ${failure.remedy}`.trim()));
+}
+
+function isOf({ repositories }: SessionDetail, { url }: Checkout): boolean {
+  return repositories.some((repository) => keyOf(repository.url) === keyOf(url));
+}

@@ -1,0 +1,28 @@
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import type { Client } from "../client.ts";
+import { createOffstageMcp } from "./server.ts";
+import { loadSkills } from "./skills.ts";
+
+/**
+ * Serves MCP on this process's stdin and stdout, in both current revisions of the protocol, until stdin ends or the signal aborts.
+ * Nothing else may write to stdout meanwhile.
+ */
+export async function serveMcpOnStdio(options: {
+  readonly client: Client;
+  readonly version: string;
+  readonly signal: AbortSignal;
+  readonly onError: (error: Error) => void;
+}): Promise<void> {
+  const { client, version, signal, onError } = options;
+  const skills = await loadSkills();
+  const over = new Promise<void>((resolve) => {
+    process.stdin.once("end", resolve);
+    process.stdin.once("close", resolve);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const handle = serveStdio(() => createOffstageMcp({ client, version, caller: null, skills, onError }), {
+    onerror: onError,
+  });
+  await over;
+  await handle.close();
+}

@@ -1,0 +1,233 @@
+import { lstat, mkdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { programText } from "../../programs/program-text.ts";
+import { runProgram } from "../../sandboxes/process/run-program.ts";
+import { withBase, type Base } from "../checkouts/choose-base.ts";
+import { copyIndex } from "../checkouts/copy-index.ts";
+import { changesSubmodules, refreshDifference, sizeOf, writeDifference } from "../checkouts/difference.ts";
+import { layWorkspace } from "../checkouts/layers.ts";
+import type { Way } from "../checkouts/ways.ts";
+import { addWritten, whileWithin } from "../disk/checkout-size.ts";
+import { changesIn } from "../disk/overlay.ts";
+import type { MadeAt } from "../disk/session-folders.ts";
+import { fetchForFolder } from "../git/lfs.ts";
+import type { Mirror } from "../git/mirror.ts";
+import type { CloneStart, RemoteRepository, Submodule } from "../git/remote-repository.ts";
+import { createClone, reportLines, type Progress, type Room } from "./create-clone.ts";
+import type { CloneServices } from "./clone.ts";
+import { giveIndex, refreshIndexes, refreshSubmodules } from "./refresh-index.ts";
+import { addSubmodules } from "./submodules.ts";
+
+/** A clone that is to be made. */
+export interface CloneOrder {
+  readonly mirror: Mirror;
+  readonly remote: RemoteRepository;
+  readonly start: CloneStart;
+  /** Path of the clone, below the workspace. */
+  readonly folder: string;
+  /** Puts more into the clone's repository before anybody gets it. @returns whether there is more */
+  readonly addMore?: () => Promise<boolean>;
+}
+
+/** A clone that was made. */
+export interface MadeClone {
+  readonly submodules: readonly Submodule[];
+  /** Why files in LFS are pointers there; null if they are not. */
+  readonly lfsProblem: string | null;
+}
+
+/** What making clones together needs. */
+interface Making {
+  readonly services: CloneServices;
+  /** The workspace is an empty folder. */
+  readonly place: MadeAt;
+  readonly room: Room;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
+/** What a clone begins on, if on anything: then only what differs is written. */
+interface Planned {
+  readonly order: CloneOrder;
+  readonly base: Base | null;
+  readonly lfsProblem: string | null;
+}
+
+/**
+ * Makes all clones of a workspace, and gives the workspace and the home to the sandbox's user.
+ * @returns them, in the order given
+ * @throws SessionError resources_exhausted, if possible before anything is written; repository_* that passes by itself
+ */
+export async function makeAllClones(making: Making, orders: readonly CloneOrder[]): Promise<MadeClone[]> {
+  const { checkouts } = making.services;
+  const { way } = await checkouts.way();
+  if (way !== "checkout") return withBases(making, orders, [], (planned) => makePlanned(making, way, planned));
+  const none = orders.map((order) => ({ order, base: null, lfsProblem: null }));
+  return makePlanned(making, way, none);
+}
+
+/** Chooses what each clone begins on, and keeps all of that while `work` runs. */
+async function withBases<T>(
+  making: Making,
+  orders: readonly CloneOrder[],
+  planned: readonly Planned[],
+  work: (planned: readonly Planned[]) => Promise<T>,
+): Promise<T> {
+  const [order, ...others] = orders;
+  if (order === undefined) return work(planned);
+  const { services, room, signal } = making;
+  const { mirror, remote, start } = order;
+  const { headSha: sha, sparse = [] } = start;
+  const source = { mirror: basename(mirror.path), url: mirror.url, sha, directory: remote.directory, sparse };
+  const contents = (usesLfs: boolean | null) => fetchContents(making, order, usesLfs);
+  const checkoutMaking = { checkouts: services.checkouts, mirror: mirror.path, bounds: room.bounds, signal };
+  return withBase(checkoutMaking, source, contents, (base, lfsProblem) =>
+    withBases(making, others, [...planned, { order, base, lfsProblem }], work),
+  );
+}
+
+/**
+ * Fetches the contents of files in LFS that a clone needs.
+ * @param usesLfs whether the commit has such files; null if that is not known
+ * @returns as `fetchForFolder`
+ */
+async function fetchContents(
+  { progress, signal }: Making,
+  { mirror, start: { headSha, baseSha, sparse = [] } }: CloneOrder,
+  usesLfs: boolean | null,
+): Promise<string | null> {
+  const more = { sparse, onProgress: reportLines(progress) };
+  const problem = usesLfs === false ? null : await fetchForFolder(mirror, headSha, signal, more);
+  // The agent may go back to what the base has; what the server lacks of that is no problem of this checkout.
+  if (baseSha !== headSha && problem === null) await fetchForFolder(mirror, baseSha, signal, more);
+  return problem;
+}
+
+async function makePlanned(making: Making, way: Way, planned: readonly Planned[]): Promise<MadeClone[]> {
+  const { services, place } = making;
+  const based = planned.filter((each): each is Based => each.base !== null);
+  for (const { base, order } of based) await requireRoom(making, order, base);
+  const isLaid = way === "overlay" && based.length > 0;
+  if (isLaid) await layClones(making, based);
+  const made: (MadeClone & { readonly hasMore: boolean })[] = [];
+  for (const each of planned) {
+    const { order, base } = each;
+    if (base !== null && !isLaid) await copyClone(making, { order, base });
+    services.checkouts.count(base === null ? "checkout" : way);
+    made.push(await fillClone(making, each));
+  }
+  if (isLaid) await giveLaid(making, planned, made);
+  else {
+    await services.sandbox.makeWritable(place.workspace);
+    for (const [index, { order, base }] of planned.entries()) {
+      const { submodules = [] } = made[index] ?? {};
+      const isCopied = base !== null;
+      await refreshIndexes({ folder: order.folder, submodules }, { isCopied, signal: making.signal });
+    }
+  }
+  await services.sandbox.makeWritable(place.home);
+  return made.map(({ submodules, lfsProblem }) => ({ submodules, lfsProblem }));
+}
+
+type Based = Planned & { readonly base: Base };
+
+/** Counts a clone as if all of it were written: its agent may do that. @throws SessionError resources_exhausted */
+async function requireRoom({ room, signal }: Making, { mirror, start }: CloneOrder, { checkout, difference }: Base) {
+  addWritten(room.written, checkout, room.bounds);
+  addWritten(room.written, await sizeOf(mirror.path, difference, start.sparse ?? [], signal), room.bounds);
+}
+
+/** Lays the workspace on the checkouts of all clones that begin on one: only what is each session's own is written. */
+async function layClones({ services, place }: Making, based: readonly Based[]): Promise<void> {
+  const { checkouts, sandbox } = services;
+  const folder = dirname(place.workspace);
+  const changes = changesIn(folder);
+  for (const { order } of based) await writeOwn(join(changes, order.remote.directory, ".git"), order);
+  await sandbox.makeWritable(changes);
+  const owner = await lstat(changes);
+  for (const { order, base } of based) {
+    const { directory } = order.remote;
+    const from = join(checkouts.layerOf(base.checkout.name), directory, ".git/index");
+    if (owner.uid === process.getuid?.()) continue;
+    await copyIndex(from, join(changes, directory, ".git/index"), owner, base.checkout.sha);
+  }
+  await layWorkspace(
+    checkouts,
+    folder,
+    based.map(({ base }) => base.checkout),
+  );
+}
+
+async function copyClone({ services, place }: Making, { order, base }: Pick<Based, "order" | "base">): Promise<void> {
+  const { directory } = order.remote;
+  const from = join(services.checkouts.layerOf(base.checkout.name), directory);
+  await runProgram("cp", ["-a", "--reflink=always", "--", from, place.workspace]);
+  await writeOwn(join(order.folder, ".git"), order);
+}
+
+/** Writes what of a clone's repository is its session's own: the branch that it is on, and what it knows of its remote. */
+async function writeOwn(repository: string, { remote, start }: CloneOrder): Promise<void> {
+  const refs = [
+    { path: "HEAD", content: `ref: refs/heads/${remote.branch}` },
+    { path: `refs/heads/${remote.branch}`, content: start.headSha },
+    { path: `refs/remotes/origin/${start.targetBranch}`, content: start.baseSha },
+  ];
+  for (const { path, content } of refs) {
+    await mkdir(dirname(join(repository, path)), { recursive: true });
+    await writeFile(join(repository, path), `${content}\n`);
+  }
+}
+
+/** Writes into a clone's folder what its commit has, beyond what it begins on. */
+async function fillClone(
+  making: Making,
+  { order, base, lfsProblem }: Planned,
+): Promise<MadeClone & { readonly hasMore: boolean }> {
+  const { services, room, progress, signal } = making;
+  const { mirror, remote, start, folder, addMore } = order;
+  let problem = lfsProblem;
+  if (base === null) {
+    const contents = () => (lfsProblem === null ? fetchContents(making, order, null) : Promise.resolve(lfsProblem));
+    problem = await createClone(mirror, folder, remote, start, room, contents, signal);
+  } else if (base.difference.files.length > 0) {
+    const { disk, bounds } = room;
+    await whileWithin(disk, bounds, signal, (watched) =>
+      writeDifference(folder, base.difference, { signal: watched, fileBytes: bounds.diskBytes }),
+    );
+  }
+  const hasMore = (await addMore?.()) === true;
+  const mayHaveSubmodules = base === null || base.checkout.hasSubmodules || changesSubmodules(base.difference);
+  const { mirrors } = services;
+  const submodules = mayHaveSubmodules
+    ? await addSubmodules({ folder, headSha: start.headSha, remote, mirrors, room, progress, signal })
+    : [];
+  return { submodules, lfsProblem: problem, hasMore };
+}
+
+/** Gives what was written into a laid workspace to its owner: to all else it belongs already. */
+async function giveLaid(
+  { place, signal }: Making,
+  planned: readonly Planned[],
+  made: readonly (MadeClone & { readonly hasMore: boolean })[],
+): Promise<void> {
+  const { uid, gid } = await lstat(place.workspace);
+  const isUntouched = planned.every(
+    ({ base }, index) =>
+      base?.difference.files.length === 0 && made[index]?.submodules.length === 0 && !made[index].hasMore,
+  );
+  if (isUntouched || uid === process.getuid?.()) return;
+  const program = programText(import.meta.url, "give-changes.sh");
+  const changes = changesIn(dirname(place.workspace));
+  await runProgram("sh", ["-c", program, "sh", changes, place.workspace, `${uid}:${gid}`]);
+  for (const [index, { order, base }] of planned.entries()) {
+    const { folder, start } = order;
+    const { submodules = [] } = made[index] ?? {};
+    if (base === null) await refreshIndexes({ folder, submodules }, { isCopied: false, signal });
+    else {
+      await refreshSubmodules({ folder, submodules }, signal);
+      if (base.difference.files.length === 0) continue;
+      await refreshDifference(folder, base.difference, start.sparse ?? [], signal);
+      await giveIndex(folder);
+    }
+  }
+}
