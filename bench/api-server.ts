@@ -63,6 +63,13 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
+    pushPublicKey: () => Promise.resolve(""),
+    sendsMail: false,
+    choices: {
+      repositories: () => Promise.resolve({ repositories: [], complete: true, problems: [] }),
+      branches: () => Promise.resolve({ branches: [], complete: true }),
+      files: () => Promise.resolve({ paths: [], complete: true }),
+    },
     accounts: {
       placeOf: () => Promise.resolve("there is no forge"),
       check: () => Promise.resolve({ account: null, problems: [] }),

@@ -15,6 +15,15 @@ export const largestOrganization = "00000000-0000-4000-8000-000000000000";
 export const smallOrganization = "00000000-0000-4000-8000-000000000020";
 /** Has five sessions, however many there are. */
 export const rareAutomation = "00000000-0000-4000-9000-000000000009";
+/** A label of five sessions of the largest organization, of one in a hundred, and of half of them. */
+export const labels = { rare: "rare", some: "some", half: "half" } as const;
+/** Users of the largest organization: the first asked for half of its sessions, the second for five. */
+export const people = ["00000000-0000-4000-a000-000000000000", "00000000-0000-4000-a000-000000000001"] as const;
+/** Of the largest organization: has one in a hundred of its sessions, and five. */
+export const repositories = {
+  usual: `md5('repository 0 0')::uuid`,
+  rare: "00000000-0000-4000-b000-000000000000",
+} as const;
 /** Sessions that are not over, however many there are. */
 const unfinished = 200;
 const organizations = 20;
@@ -22,7 +31,7 @@ const organizations = 20;
 /** Id of the session with this number, from 1. Every tenth has five events. */
 export const sessionIdSql = (number: string): string => `md5('session ' || ${number})::uuid`;
 
-const filled = ["session", "event", "message", "session_repository", "pull_request"];
+const filled = ["session", "event", "message", "session_repository", "session_label", "pull_request"];
 const chunk = 500_000;
 
 interface Definition {
@@ -94,7 +103,12 @@ async function addSurroundings(client: pg.Client): Promise<void> {
     select md5('repository ' || o || ' ' || n)::uuid,
       ('00000000-0000-4000-8000-' || lpad(o::text, 12, '0'))::uuid, 'acme/repository-' || n,
       'https://forge.example/acme/repository-' || o || '-' || n, 'forge.example/acme/repository-' || o || '-' || n
-    from generate_series(0, ${organizations - 1}) o, generate_series(0, 49) n;
+    from generate_series(0, ${organizations}) o, generate_series(0, 49) n;
+    insert into repository (id, organization_id, name, url, address_key)
+    values ('${repositories.rare}', '${largestOrganization}', 'acme/rare', 'https://forge.example/acme/rare', 'forge.example/acme/rare');
+    insert into user_account (id, organization_id, issuer, subject, name, role)
+    select ('00000000-0000-4000-a000-' || lpad(n::text, 12, '0'))::uuid, '${largestOrganization}', 'https://id.example', n::text, 'user ' || n, 'member'
+    from generate_series(0, 199) n;
     create temporary table sentence as
     select n as place, string_agg(translate(left(md5('word ' || floor(5000 * random() ^ 3)), 7), '0123456789', 'ghijklmnop'), ' ') as text
     from generate_series(0, 19999) n, generate_series(1, 10) word group by n;
@@ -108,7 +122,7 @@ async function addSessions(client: pg.Client, first: number, last: number, rows:
   const hasRare = `n % greatest(${rows} / 5, 1) = 1`;
   const ofSmall = `n % greatest(${rows} / 1000, 1) = 2`;
   await client.query(`
-    insert into session (id, organization_id, title, description, prompt, status, branch_name, automation_id, summary,
+    insert into session (id, organization_id, title, description, prompt, status, branch_name, automation_id, summary, requested_by, archived_at,
       last_event, queued_at, started_at, finished_at, created_at, updated_at)
     select ${sessionIdSql("n")}, case when ${hasRare} then '${largestOrganization}'::uuid
         when ${ofSmall} then '${smallOrganization}'::uuid else ${organizationOf("h")} end,
@@ -124,7 +138,10 @@ async function addSessions(client: pg.Client, first: number, last: number, rows:
       'offstage/session-' || n,
       case when ${hasRare} then '${rareAutomation}'::uuid
         when h % 100 < 15 then ('00000000-0000-4000-9000-' || lpad((h % 9)::text, 12, '0'))::uuid end,
-      c.text, 5, at, at, case when n <= ${rows - unfinished} then at + interval '5 minutes' end, at, at
+      c.text, case when ${hasRare} then '${people[1]}'::uuid when h2 % 2 = 0 then '${people[0]}'::uuid
+        else ('00000000-0000-4000-a000-' || lpad((2 + h3 % 198)::text, 12, '0'))::uuid end,
+      case when n < ${rows} * 0.7 and h4 % 10 < 9 then at end,
+      5, at, at, case when n <= ${rows - unfinished} then at + interval '5 minutes' end, at, at
     from (select n, abs(hashint8(n)) as h, abs(hashint8(n + 1000000007)) as h2, abs(hashint8(n + 2000000011)) as h3,
         abs(hashint8(n + 3000000019)) as h4,
         now() - interval '2 years' + n * (interval '2 years' / ${rows}) as at
@@ -132,9 +149,23 @@ async function addSessions(client: pg.Client, first: number, last: number, rows:
     join sentence a on a.place = h % 20000 join sentence b on b.place = h2 % 20000 join sentence c on c.place = h3 % 20000
     order by one.n`);
   await client.query(`
-    insert into session_repository (session_id, repository_id, position, directory)
-    select ${sessionIdSql("n")}, md5('repository ' || n % ${organizations} || ' ' || n % 50)::uuid, 1, 'repository'
-    from generate_series(${first}::bigint, ${last}::bigint, 2) n;
+    insert into session_repository (session_id, repository_id, position, directory, session_created_at)
+    select session.id, case when ${hasRare} then '${repositories.rare}'::uuid
+        else md5('repository ' || right(organization_id::text, 2)::integer || ' ' || n / 2 % 50)::uuid end, 1, 'repository', created_at
+    from generate_series(${first}::bigint, ${last}::bigint) n join session on session.id = ${sessionIdSql("n")}
+    where n % 2 = 0 or ${hasRare};
+    insert into session_label (session_id, label, organization_id, session_created_at)
+    select session.id, label, organization_id, created_at
+    from generate_series(${first}::bigint, ${last}::bigint) n join session on session.id = ${sessionIdSql("n")},
+      unnest(array[case when n % 2 = 0 then '${labels.half}' end, case when n % 100 = 1 then '${labels.some}' end,
+        case when ${hasRare} then '${labels.rare}' end]) as label
+    where label is not null;
+    insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state, mergeable, created_at)
+    select md5('pull request ' || n)::uuid, session.organization_id, session.id, repository_id, branch_name, 'main', n % 100000,
+      'https://forge.example/pull/' || n, case when n > ${rows} - 2000 then 'open' else 'merged' end,
+      case when n % 10 = 0 then false else true end, created_at
+    from generate_series(${first}::bigint, ${last}::bigint) n join session on session.id = ${sessionIdSql("n")}
+    join session_repository part on part.session_id = session.id where n % 4 = 0 and status = 'completed';
     insert into message (id, session_id, position, text, status)
     select md5('message ' || n)::uuid, ${sessionIdSql("n")}, 1, 'Fix the test', 'done'
     from generate_series(${first - 1 + 10}::bigint, ${last}::bigint, 10) n;

@@ -299,6 +299,11 @@ export const functionCases: readonly FunctionCase[] = [
     after: endArrivals,
   },
   {
+    definition: "enqueue_notice",
+    usual: "nobody of the organization wants to be told of anything",
+    call: `select enqueue_notice('${largestOrganization}', 'session.completed', '{"id": "1", "status": "completed"}')`,
+  },
+  {
     definition: "enqueue_webhooks",
     usual: "the organization has one webhook",
     call: `select enqueue_webhooks('${withWebhook}', 'session.completed', '{"id": "1", "status": "completed"}')`,

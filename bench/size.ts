@@ -8,11 +8,24 @@ import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { newSession } from "../src/domain/sessions/new-session.ts";
 import { createLogger } from "../src/observability.ts";
 import type { SessionListQuery } from "../src/store/sessions/conditions.ts";
+import { attentionReasons } from "../src/domain/sessions/attention.ts";
+import { listLabels } from "../src/store/sessions/labels.ts";
 import { listEvents } from "../src/store/sessions/events.ts";
 import { createSession } from "../src/store/sessions/new-session.ts";
 import { searchSessions } from "../src/store/sessions/search.ts";
-import { getSession, listSessions } from "../src/store/sessions/sessions.ts";
-import { fill, largestOrganization, rareAutomation, rareWord, sessionIdSql, smallOrganization } from "./fill.ts";
+import { listSessions } from "../src/store/sessions/list.ts";
+import { getSession } from "../src/store/sessions/sessions.ts";
+import {
+  fill,
+  labels,
+  largestOrganization,
+  people,
+  rareAutomation,
+  rareWord,
+  repositories,
+  sessionIdSql,
+  smallOrganization,
+} from "./fill.ts";
 import { machine, quantile, table } from "./measure.ts";
 
 /**
@@ -42,6 +55,8 @@ interface Store {
   readonly known: readonly string[];
   readonly middle: readonly string[];
   readonly recent: readonly string[];
+  /** A repository of one in a hundred of its sessions. */
+  readonly repository: string;
 }
 
 type Question = (store: Store) => Promise<unknown>;
@@ -54,6 +69,11 @@ const search =
   (words: string, query: Partial<SessionListQuery> = {}, of: string = organization): Question =>
   ({ database }) =>
     searchSessions(database, of, words, { limit: 20, ...query });
+
+const list =
+  (query: Partial<SessionListQuery>): Question =>
+  ({ database }) =>
+    listSessions(database, organization, { limit: 20, archived: false, ...query });
 
 async function cursorOf(store: Store, session: string): Promise<string> {
   const { rows } = await store.database.pool.query<{ cursor: string }>(
@@ -82,15 +102,35 @@ const questions: Readonly<Record<string, Question>> = {
   },
   "event page of any session": (store) => readEvents(store, one(store)),
   "event page of a recent session": (store) => readEvents(store, anyOf(store.recent)),
-  list: ({ database }) => listSessions(database, organization, { limit: 20 }),
+  list: ({ database }) => listSessions(database, organization, { limit: 20, archived: false }),
+  "list with the archived ones": list({}),
+  "list of the archived ones": list({ archived: true }),
+  "list of a label, half": list({ label: [labels.half] }),
+  "list of a label, 1 %": list({ label: [labels.some] }),
+  "list of a label, 5 in all": list({ label: [labels.rare], archived: undefined }),
+  "list of two labels, half and 5 in all": list({ label: [labels.half, labels.rare], archived: undefined }),
+  "list of a person, half": list({ requestedBy: people[0] }),
+  "list of a person, 5 in all": list({ requestedBy: people[1], archived: undefined }),
+  "list of a repository, 1 %": async (store) => list({ repositoryId: store.repository })(store),
+  "list of a repository, 5 in all": list({ repositoryId: repositories.rare, archived: undefined }),
+  "list of the failed (20 %)": list({ status: ["failed"] }),
+  "list of what needs a person": list({ attention: attentionReasons }),
+  "list of a person, a label and a status that few have": list({
+    requestedBy: people[0],
+    label: [labels.some],
+    status: ["cancelled"],
+  }),
+  "list of a person and a status that none has": list({ requestedBy: people[0], status: ["waiting"] }),
+  "list of a person with a label that none of theirs has": list({ requestedBy: people[1], label: [labels.half] }),
+  "labels in use": ({ database }) => listLabels(database, organization, { limit: 20 }),
   "list, from the middle": async (store) =>
     listSessions(store.database, organization, { limit: 20, cursor: await cursorOf(store, anyOf(store.middle)) }),
   "list, from any place": async (store) =>
     listSessions(store.database, organization, { limit: 20, cursor: await cursorOf(store, one(store)) }),
   "list of one status, running": ({ database }) =>
-    listSessions(database, organization, { limit: 20, status: "running" }),
+    listSessions(database, organization, { limit: 20, status: ["running"] }),
   "list of one status, draft (none)": ({ database }) =>
-    listSessions(database, organization, { limit: 20, status: "draft" }),
+    listSessions(database, organization, { limit: 20, status: ["draft"] }),
   "list of one automation, 1 of 6": ({ database }) =>
     listSessions(database, organization, { limit: 20, automationId: rareAutomation.replace(/9$/u, "1") }),
   "list of one automation, 5 in all": ({ database }) =>
@@ -107,8 +147,8 @@ const questions: Readonly<Record<string, Question>> = {
     search("medium", { cursor: await cursorOf(store, anyOf(store.middle)) })(store),
   "search, in 1 %, from any place": async (store) =>
     search("medium", { cursor: await cursorOf(store, one(store)) })(store),
-  "search, in 30 %, of the failed (20 %)": search("common", { status: "failed" }),
-  "search, in 0.1 %, of the failed (20 %)": search("seldom", { status: "failed" }),
+  "search, in 30 %, of the failed (20 %)": search("common", { status: ["failed"] }),
+  "search, in 0.1 %, of the failed (20 %)": search("seldom", { status: ["failed"] }),
   "search, in 1 %, of an automation (1 of 6)": search("medium", { automationId: rareAutomation.replace(/9$/u, "1") }),
   "search, in 1 % of an organization of 1,000": search("medium", {}, smallOrganization),
   "search, in 30 % of an organization of 1,000": search("common", {}, smallOrganization),
@@ -144,9 +184,11 @@ async function openStore(server: string, rows: number): Promise<Store> {
     );
     return known.map(({ id }) => id);
   };
+  const repository = await database.pool.query<{ id: string }>(`select ${repositories.usual} as id`);
   return {
     rows,
     database,
+    repository: repository.rows[0]?.id ?? "",
     known: await sessionsOf(rows, 10 * Math.max(1, Math.floor(rows / 10_000)), 1_000),
     middle: await sessionsOf(rows / 2, 10, 30),
     recent: await sessionsOf(rows, 10, 50),

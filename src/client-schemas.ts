@@ -6,6 +6,7 @@ import { ledgerEntrySchema } from "./domain/automations/ledger.ts";
 import { registrySchema } from "./domain/environments/registry.ts";
 import { secretSchema } from "./domain/environments/secret.ts";
 import { pageOf } from "./domain/fields/list.ts";
+import { subscriptionSchema } from "./domain/notices/notice.ts";
 import { accountSchema } from "./domain/people/account.ts";
 import { auditEntrySchema } from "./domain/people/audit.ts";
 import { keySchema } from "./domain/people/key.ts";
@@ -14,6 +15,7 @@ import { loginSchema } from "./domain/people/login.ts";
 import { userSchema } from "./domain/people/user.ts";
 import { connectionSchema } from "./domain/repositories/connection.ts";
 import { repositorySchema } from "./domain/repositories/repository.ts";
+import { messageSchema } from "./domain/sessions/message.ts";
 import { sessionDetailSchema } from "./domain/sessions/session.ts";
 import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
@@ -28,6 +30,7 @@ export { previewSchema } from "./domain/automations/preview.ts";
 export { ledgerEntrySchema } from "./domain/automations/ledger.ts";
 export { registrySchema } from "./domain/environments/registry.ts";
 export { secretSchema } from "./domain/environments/secret.ts";
+export { noticeSettingsSchema, subscriptionSchema } from "./domain/notices/notice.ts";
 export { accountSchema } from "./domain/people/account.ts";
 export { createdKeySchema, keySchema } from "./domain/people/key.ts";
 export { consentSchema, grantSchema } from "./domain/people/grant.ts";
@@ -37,15 +40,21 @@ export { organizationSchema } from "./domain/people/organization.ts";
 export { stateSchema } from "./domain/automations/state.ts";
 export { triggerSchema } from "./domain/automations/trigger.ts";
 export { userSchema } from "./domain/people/user.ts";
+export { offeredBranchesSchema, offeredFilesSchema, offeredRepositoriesSchema } from "./domain/repositories/choice.ts";
 export {
   connectionSchema,
   connectionWithSecretSchema,
   deletedConnectionSchema,
 } from "./domain/repositories/connection.ts";
 export { eventPageSchema, sessionEventSchema } from "./domain/sessions/event.ts";
+export { labelPageSchema } from "./domain/sessions/labels.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
+export const subscriptionsPage = pageOf("subscriptions", subscriptionSchema);
+export const testedNoticesSchema = z.object({ deliveries: z.number().int() });
+export const unreadSchema = z.object({ count: z.number().int(), more: z.boolean() });
+export const messagesPage = pageOf("messages", messageSchema);
 export const sessionsPage = pageOf("sessions", sessionDetailSchema);
 export const repositoriesPage = pageOf("codeRepositories", repositorySchema);
 export const connectionsPage = pageOf("connections", connectionSchema);

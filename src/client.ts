@@ -9,12 +9,15 @@ import type { LedgerOutcome } from "./domain/automations/ledger-outcome.ts";
 import type { createRegistrySchema } from "./domain/environments/registry.ts";
 import type { createSecretSchema } from "./domain/environments/secret.ts";
 import type { createAccountSchema, updateAccountSchema } from "./domain/people/account.ts";
+import type { createSubscriptionSchema, updateNoticeSettingsSchema } from "./domain/notices/notice.ts";
 import type { createKeySchema } from "./domain/people/key.ts";
 import type { UpdateOrganization } from "./domain/people/organization.ts";
 import type { updateStateSchema } from "./domain/automations/state.ts";
 import type { updateUserSchema } from "./domain/people/user.ts";
 import type { createConnectionSchema, updateConnectionSchema } from "./domain/repositories/connection.ts";
+import type { AttentionReason } from "./domain/sessions/attention.ts";
 import type { SessionEvent } from "./domain/sessions/event.ts";
+import type { changeLabelsSchema } from "./domain/sessions/labels.ts";
 import type { createSessionSchema } from "./domain/sessions/session.ts";
 import type { SessionStatus } from "./domain/sessions/status.ts";
 import type { createWebhookSchema, Delivery, updateWebhookSchema } from "./domain/webhooks/webhook.ts";
@@ -53,10 +56,18 @@ export interface PageOf {
 
 /** Parameters of a list of sessions. */
 export interface SessionPageOf extends PageOf {
-  readonly status?: SessionStatus | undefined;
+  /** Any of these. */
+  readonly status?: SessionStatus | readonly SessionStatus[] | undefined;
   readonly automationId?: string | undefined;
+  readonly repositoryId?: string | undefined;
   /** Id of a user or key; `me`: the caller. */
   readonly requestedBy?: string | undefined;
+  /** All of these. */
+  readonly label?: string | readonly string[] | undefined;
+  /** Default false in a list, and all in a search. */
+  readonly archived?: "true" | "false" | "all" | undefined;
+  /** Why they need a person: any of these. */
+  readonly attention?: AttentionReason | "any" | readonly AttentionReason[] | undefined;
 }
 
 /** Options of a call that creates something. */
@@ -126,6 +137,13 @@ export function createClient({
     );
   }
 
+  /** An answer that is a file. */
+  async function text(path: string): Promise<string> {
+    const response = await fetch(`${baseUrl}${path}`, { headers });
+    if (!response.ok) throw await refusal(response);
+    return response.text();
+  }
+
   return {
     session: {
       create: (body: z.input<typeof createSessionSchema>, options?: CreateOptions) =>
@@ -143,9 +161,29 @@ export function createClient({
       resolveConflicts: (id: string) => call("sessionDetailSchema", `/session/${id}/resolve-conflicts`, {}),
       message: (id: string, body: { message: string }, options?: CreateOptions) =>
         call("sessionDetailSchema", `/session/${id}/message`, body, options),
+      messages: (id: string, page: PageOf = {}) =>
+        call("messagesPage", `/session/${id}/message/list${query({ ...page })}`),
+      withdraw: (id: string, messageId: string) =>
+        call("sessionDetailSchema", `/session/${id}/message/${messageId}/withdraw`, {}),
+      labels: (id: string, body: z.input<typeof changeLabelsSchema>) =>
+        call("sessionDetailSchema", `/session/${id}/labels`, body),
+      /** Counts the caller's own sessions that are over and were not looked at. */
+      unread: () => call("unreadSchema", "/session/unread"),
+      markRead: (id: string) => call("emptySchema", `/session/${id}/read`, {}),
+      markAllRead: () => call("emptySchema", "/session/read-all", {}),
+      archive: (id: string) => call("sessionDetailSchema", `/session/${id}/archive`, {}),
+      unarchive: (id: string) => call("sessionDetailSchema", `/session/${id}/unarchive`, {}),
+      /** A text for `git apply`. @param repositoryId omitted: of all repositories, each in its folder */
+      patch: (id: string, repositoryId?: string) => text(`/session/${id}/patch${query({ repositoryId })}`),
+      transcript: (id: string, format: "markdown" | "json" = "markdown") =>
+        text(`/session/${id}/transcript${query({ format })}`),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call("eventPageSchema", `/session/${id}/events${query(page)}`),
       diff: (id: string) => call("sessionDiffSchema", `/session/${id}/diff`),
+    },
+    label: {
+      list: (page: PageOf & { readonly prefix?: string | undefined } = {}) =>
+        call("labelPageSchema", `/label/list${query({ ...page })}`),
     },
     automation: {
       create: (body: z.input<typeof createAutomationSchema>) => call("automationSchema", "/automation/create", body),
@@ -215,6 +253,16 @@ export function createClient({
       check: (id: string) => call("accountSchema", `/account/${id}/check`, {}),
       delete: (id: string) => call("accountSchema", `/account/${id}/delete`, {}),
     },
+    notices: {
+      settings: () => call("noticeSettingsSchema", "/notice/settings"),
+      update: (body: z.input<typeof updateNoticeSettingsSchema>) =>
+        call("noticeSettingsSchema", "/notice/settings/update", body),
+      test: () => call("testedNoticesSchema", "/notice/test", {}),
+      subscribe: (body: z.input<typeof createSubscriptionSchema>) =>
+        call("subscriptionSchema", "/subscription/create", body),
+      subscriptions: (page: PageOf = {}) => call("subscriptionsPage", `/subscription/list${query({ ...page })}`),
+      unsubscribe: (id: string) => call("subscriptionSchema", `/subscription/${id}/delete`, {}),
+    },
     audit: {
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>
         call("auditPage", `/audit/list${query({ ...page })}`),
@@ -231,6 +279,13 @@ export function createClient({
       /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
       allow: (id: string, host: string) => call("egressSchema", `/repository/${id}/allow`, { host }),
       list: (page: PageOf = {}) => call("repositoriesPage", `/repository/list${query({ ...page })}`),
+      /** Repositories that the organization's forges show, connected or not. */
+      search: (q: string) => call("offeredRepositoriesSchema", `/repository/search${query({ q })}`),
+      branches: (url: string, q = "") => call("offeredBranchesSchema", `/repository/branches${query({ url, q })}`),
+      files: (url: string, branch: string, q = "") =>
+        call("offeredFilesSchema", `/repository/files${query({ url, branch, q })}`),
+      trySetup: (id: string, body: { branch?: string } = {}) =>
+        call("sessionSchema", `/repository/${id}/try-setup`, body),
     },
     user: {
       list: (page: PageOf = {}) => call("usersPage", `/user/list${query({ ...page })}`),
@@ -287,11 +342,11 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-function query(parameters: Record<string, string | number | undefined>): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return given.length === 0
-    ? ""
-    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
+function query(parameters: Record<string, string | number | readonly string[] | undefined>): string {
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    [value ?? []].flat().map((each): [string, string] => [name, String(each)]),
+  );
+  return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
 }
 
 async function refusal(response: Response): Promise<ClientError> {

@@ -88,6 +88,8 @@ function lineOf(event: SessionEvent, color: boolean): string {
       return event.data.to === "queued" ? shade("dim", "queued\n", color) : "";
     case "notice":
       return `${shade(event.data.level === "warning" ? "yellow" : "dim", indented(event.data.text), color)}\n`;
+    case "message.withdrawn":
+      return `${shade("dim", "a message was withdrawn", color)}\n`;
     case "step.started":
       return `${shade("bold", `▸ ${event.data.step}`, color)}\n`;
     case "setup.output":

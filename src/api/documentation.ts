@@ -107,11 +107,11 @@ function besideSchema(schema: ReturnType<Transform>["schema"], operation: Operat
         description: "Repeating a request with the same key within 24 hours returns the first response.",
       },
     }),
-    ...(operation.streams === true && {
+    ...(operation.streams !== undefined && {
       "Last-Event-ID": {
         type: "string",
         description:
-          "Number of the last event seen; the stream continues after it. A stream that ends without the event `end` was cut off: ask again.",
+          "`id` of the last event seen; the stream continues after it. A stream that ends without the event `end` was cut off: ask again.",
       },
     }),
   };

@@ -19,11 +19,13 @@ import { addRepositoriesCommand } from "./repositories/repositories.ts";
 import { addSecretsCommands } from "./repositories/secrets.ts";
 import { addChangeCommands } from "./sessions/change.ts";
 import { addFollowCommand } from "./sessions/follow.ts";
+import { addLabelCommands } from "./sessions/labels.ts";
 import { addListCommand } from "./sessions/list.ts";
 import { addOpenCommand } from "./sessions/open.ts";
 import { addPatchCommands } from "./sessions/patches.ts";
 import { addRunCommand } from "./sessions/run.ts";
 import { addShowCommand } from "./sessions/show.ts";
+import { addTranscriptCommand } from "./sessions/transcript.ts";
 import { addRotateCommand } from "./machine/rotate.ts";
 import { addStartCommands } from "./machine/start.ts";
 
@@ -81,6 +83,8 @@ function createProgram(context: CommandContext, version: string): Command {
   addFollowCommand(program, context);
   addChangeCommands(program, context);
   addPatchCommands(program, context);
+  addTranscriptCommand(program, context);
+  addLabelCommands(program, context);
   addOpenCommand(program, context);
   program.commandsGroup("Automations, repositories, secrets:");
   addAutomationCommands(program, context);

@@ -4,7 +4,7 @@ import { registryHosts } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import { problemOf } from "../domain/errors/problem.ts";
 import { chooseDataFolder, type DataFolder } from "./data-folder.ts";
-import { forgesOf, modelsOf, objectsOf, outboundOf, signInOf, sshOf } from "./groups.ts";
+import { forgesOf, mailOf, modelsOf, objectsOf, outboundOf, signInOf, sshOf } from "./groups.ts";
 import { variablesSchema, type Variables } from "./variables.ts";
 
 /** Flags of the command line. Each overrides its variable. */
@@ -106,6 +106,8 @@ function configOf(variables: Variables) {
     forgeHosts: variables.OFFSTAGE_FORGE_HOSTS.map((name) => name.toLowerCase()),
     programHosts: variables.OFFSTAGE_PROGRAM_HOSTS.map((name) => name.toLowerCase()),
     webhookHosts: variables.OFFSTAGE_WEBHOOK_HOSTS.map((name) => name.toLowerCase()),
+    /** The operator's mail server; null: no mail is sent. */
+    mail: mailOf(variables),
     /** The APIs of the services that take answers back. */
     replyUrls: { slack: `${variables.OFFSTAGE_SLACK_API_URL}/`, linear: variables.OFFSTAGE_LINEAR_API_URL },
     pullRequestMinutes: variables.OFFSTAGE_PULL_REQUEST_MINUTES,

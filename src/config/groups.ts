@@ -47,6 +47,25 @@ export function objectsOf(variables: Variables) {
 }
 
 /**
+ * The operator's mail server, and who writes; null: no mail is sent.
+ * @throws InvalidInputError if only one of both is set
+ */
+export function mailOf(variables: Variables) {
+  if (!together(variables, ["OFFSTAGE_SMTP_URL", "OFFSTAGE_MAIL_FROM"])) return null;
+  const { protocol, hostname, port, username, password, searchParams } = new URL(variables.OFFSTAGE_SMTP_URL ?? "");
+  const isSecure = protocol === "smtps:";
+  const tls = isSecure ? "always" : searchParams.get("tls") === "none" ? "none" : "startTls";
+  return {
+    host: hostname.replace(/^\[|\]$/gu, ""),
+    port: port === "" ? (isSecure ? 465 : 587) : Number(port),
+    tls: tls as "always" | "startTls" | "none",
+    user: username === "" ? null : decodeURIComponent(username),
+    password: password === "" ? null : decodeURIComponent(password),
+    from: variables.OFFSTAGE_MAIL_FROM ?? "",
+  };
+}
+
+/**
  * Settings of the sign-in by identity providers; `oidc` and `githubSignIn` are null if not configured.
  * @throws InvalidInputError if a variable is missing
  */

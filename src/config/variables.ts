@@ -130,6 +130,15 @@ export const variablesSchema = z.object({
   OFFSTAGE_CHECK_SECONDS: integer(0, 3_600, 20),
   OFFSTAGE_RESOLVE_THREADS: flag,
   OFFSTAGE_CONFLICT_ROUNDS: integer(0, 100, 3),
+  OFFSTAGE_SMTP_URL: z.url({ protocol: /^smtps?$/u, error: "must be smtp://… or smtps://…" }).optional(),
+  OFFSTAGE_MAIL_FROM: z
+    .string()
+    .max(320)
+    .refine(
+      (from) => /^(?:[^<>\r\n"]*<)?[^\s<>"@]+@[^\s<>"@]+>?$/u.test(from),
+      "must be an address, or a name with an address: Offstage <offstage@company.example>",
+    )
+    .optional(),
   OFFSTAGE_AUDIT_DAYS: integer(1, 36_500, 365),
   OFFSTAGE_EVENT_DAYS: integer(0, 36_500, 365),
   OFFSTAGE_DIFF_DAYS: integer(0, 36_500, 365),

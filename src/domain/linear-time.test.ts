@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { newConversation } from "./conversations/conversation.ts";
+import type { readTranscript } from "./sessions/transcript.ts";
 import { SessionError } from "./errors/errors.ts";
 import { createMask, type Mask } from "./masking/mask.ts";
 import type { createNeedleSearch } from "./masking/needle-search.ts";
@@ -361,7 +362,57 @@ const calls: Readonly<Record<string, Call>> = {
     for (const url of [text, `/${text}`, `https://host.example/${text}`, `file:///${text}`, `git@host:${text}`])
       first(exported, url);
   },
+  "choice.bestFirst": (exported, text) =>
+    withArguments([text, text], (item: string) => item, text.slice(0, 200))(exported, text),
+  "words.noticeWords": (exported, text) =>
+    ["session.failed", "pullRequest.opened", "automation.paused"].map((kind) =>
+      withArguments(
+        kind,
+        { id: text, title: text, name: text, reason: text, failure: { reason: text } },
+        {
+          publicUrl: "",
+          sessionTitle: text,
+        },
+      )(exported, text),
+    ),
+  "words.mailBodies": (exported, text) =>
+    withArguments({ title: text, text, url: text, tag: "" }, text)(exported, text),
+  "patch.inDirectory": (exported, text) => {
+    const act = exported as unknown as (patch: string, directory: string) => unknown;
+    return [text, `diff --git a/x b/x\n--- a/${text}`, `@@ -1,${text.length} +1 @@\n${text}`].map((each) =>
+      act(each, "d"),
+    );
+  },
+  "patch.lacksContent": first,
   "session.titleOf": first,
+  "transcript.readTranscript": (exported, text) => {
+    const { add, end } = (exported as unknown as typeof readTranscript)();
+    const data = { part: "p", text };
+    for (const type of ["agent.message", "agent.thought", "agent.message"] as const)
+      add({ type, seq: 1, createdAt: "", data });
+    return end();
+  },
+  "transcript.markdownHead": (exported, text) =>
+    withArguments({
+      title: text,
+      branchName: text,
+      repositories: [{ name: text }],
+      pullRequests: [{ url: text, state: "open" }],
+      eventsRemovedThrough: 0,
+    })(exported, text),
+  "transcript.markdownOf": (exported, text) =>
+    [
+      { type: "agent", at: "", text },
+      {
+        type: "tool",
+        at: "",
+        title: text,
+        kind: text,
+        status: "completed",
+        input: text,
+        content: [{ type: "text", text }],
+      },
+    ].map((entry) => withArguments(entry)(exported, text)),
   "session.defaultBranchName": withArguments(given, "0198c2f4"),
   "session.firstMessage": (exported, text) => withArguments({ prompt: text, description: text })(exported, text),
   "text-views.viewsOf": (exported, text) => {
@@ -431,6 +482,9 @@ const withoutText: Readonly<Record<string, string>> = {
   "backoff.backoffMs": "numbers and chance",
   "backoff.shortened": "numbers and chance",
   "errors.messageOf": "something thrown, whose message it hands on as it is",
+  "list.oneOrMore": "schemas",
+  "notice.scopeOf": "names of ours",
+  "notice.isTold": "names of ours, and ids",
   "list.pageOf": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",
   "retry.planRetry": "a failure, whose reason it hands on as it is",

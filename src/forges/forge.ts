@@ -1,6 +1,7 @@
 import type { ApprovalRules } from "../domain/repositories/approval.ts";
 import type { PullRequestMark } from "../domain/repositories/pull-request-mark.ts";
 import type { ForgeKind, RepositoryAddress } from "../domain/repositories/repository.ts";
+import type { ForgeBrowser } from "./browse.ts";
 import type { Feedback } from "./feedback.ts";
 import type { ForgeAnswer, ForgeRequest } from "./http.ts";
 
@@ -203,6 +204,10 @@ export interface Forge {
   fork(address: RepositoryAddress, signal: AbortSignal): Promise<RepositoryAddress>;
   /** Null for plain git, which has nowhere to answer. */
   readonly feedback: Feedback | null;
+  /** Null for plain git, which has no list of repositories. */
+  readonly browse: ForgeBrowser | null;
+  /** The path of its one owner below its server; "" or omitted: it serves all of the server. */
+  readonly within?: string;
 }
 
 /** Configuration of one forge, as `config.ts` parses it. */

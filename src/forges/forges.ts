@@ -24,6 +24,8 @@ import { pathOn, serverUrl, servesAddress } from "./serves.ts";
 export interface Forges {
   /** The configured forge that serves the address, else plain git. */
   forgeOf(address: RepositoryAddress): Forge;
+  /** All that can be looked through, the organization's own first. */
+  readonly browsable: readonly Forge[];
   /** The forge of an address as the API shows it, without secrets. */
   integrationOf(url: string): Repository["integration"];
   /** A key that is equal for all addresses of one repository. */
@@ -59,8 +61,10 @@ export function forgesOf(named: readonly NamedForge[]): Forges {
   const anyGit = createPlainGit(null);
   const forgeOf = (address: RepositoryAddress): Forge =>
     sorted.find(({ forge }) => forge.serves(address))?.forge ?? anyGit;
+  const ownFirst = named.toSorted((a, b) => Number(b.isOwn ?? false) - Number(a.isOwn ?? false));
   return {
     forgeOf,
+    browsable: ownFirst.flatMap(({ forge }) => (forge.browse === null ? [] : [forge])),
     integrationOf(url) {
       const address = parseRepositoryUrl(url);
       if (isAddressProblem(address)) return undefined;
@@ -87,6 +91,7 @@ export function createForge(
   return {
     ...adapter,
     webUrl,
+    within: webUrl.length > server.length ? webUrl.slice(server.length).replace(/^\/+/u, "") : "",
     serves: (address) => servesAddress(webUrl, address, kind !== "git"),
     as: (account) => Promise.resolve(callOf(settings, server, account, fetchAs)),
   };

@@ -39,5 +39,6 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     readAccess: () => Promise.resolve(null),
     fork: unsupported,
     feedback: null,
+    browse: null,
   };
 }

@@ -36,6 +36,7 @@ export function serverSecrets(config: Config): string[] {
     config.adminKey,
     config.metricsToken,
     config.objects?.secretAccessKey,
+    config.mail?.password,
     ...Object.values(config.traces?.headers ?? {}),
   ].filter((secret) => typeof secret === "string");
 }

@@ -6,12 +6,14 @@ import { hasFreeSpace } from "../database/free-space.ts";
 import { listWorkers } from "../store/queue/worker-nodes.ts";
 import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
+import { createForgeChoices } from "./browse-forges.ts";
 import { addressFile } from "./data-folder.ts";
 import { clientDocumentReader } from "./client-documents.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { forgeAccounts } from "./forge-accounts.ts";
 import { forgeConnections, settleKeys } from "./forge-connections.ts";
 import { listenError } from "./listen-error.ts";
+import { pushKeysOf } from "./push-keys.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
 import { createSignInMethods } from "./sign-in-methods.ts";
@@ -32,6 +34,7 @@ export async function startApiNode(
   let listening = config.publicUrl ?? "";
   const own = () => chooseDefaultAgent(config, providers);
   const defaultAgent = options.alone ? own : () => fleetDefaultAgent(config, database);
+  const pushKeys = pushKeysOf(dependencies);
   const connections = forgeConnections(dependencies);
   const settled = await settleKeys(dependencies);
   if (settled > 0) logger.info({ repositories: settled }, "merged repositories whose addresses name the same one");
@@ -68,6 +71,9 @@ export async function startApiNode(
     integrationOf: async (url, organizationId) => (await forges.of(organizationId)).integrationOf(url),
     repositoryKeyOf: async (address, organizationId) => (await forges.of(organizationId)).keyOf(address),
     connections,
+    choices: createForgeChoices({ forges }),
+    pushPublicKey: async () => (await pushKeys()).publicKey,
+    sendsMail: config.mail !== null,
     accounts: forgeAccounts(dependencies),
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),

@@ -7,6 +7,7 @@ import { hasFreeSpace } from "../database/free-space.ts";
 import { checkConnection } from "../forges/check-connection.ts";
 import type { ForgeConnection } from "../forges/organization-forges.ts";
 import { createReplies } from "../replies/replies.ts";
+import { unsubscribeToken } from "../store/notices/unsubscribe.ts";
 import { openReplyToken } from "../store/automations/trigger-secrets.ts";
 import { createAccountChecks } from "../worker/background/account-checks.ts";
 import { createAnswerSender } from "../worker/answers/answer-sender.ts";
@@ -20,6 +21,7 @@ import { createErasures } from "../worker/background/erasures.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHeldJobs } from "../worker/background/held-jobs.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
+import { createNotices } from "../worker/background/notices.ts";
 import { createPullRequestPolling } from "../worker/background/pull-request-polling.ts";
 import { createScheduleTicks } from "../worker/background/schedule-ticks.ts";
 import { createSessionReplies } from "../worker/answers/session-replies.ts";
@@ -42,6 +44,7 @@ import type { Dependencies } from "./dependencies.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { forgeAccounts } from "./forge-accounts.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
+import { pushKeysOf } from "./push-keys.ts";
 import { readWorkerId } from "./worker-id.ts";
 import { recordingsDirectory } from "./open-stores.ts";
 
@@ -149,6 +152,20 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
       logger,
       metrics,
       publicUrl,
+      privateHosts: config.webhookHosts,
+      proxies: config.outbound.proxies,
+    }),
+  );
+  await shutdown.start(
+    createNotices({
+      database,
+      vault,
+      logger,
+      publicUrl,
+      mail: config.mail,
+      pushKeys: pushKeysOf(dependencies),
+      unsubscribeUrl: async (userId, kind) =>
+        `${url}/notice/unsubscribe?${new URLSearchParams({ token: await unsubscribeToken(vault, userId, kind) }).toString()}`,
       privateHosts: config.webhookHosts,
       proxies: config.outbound.proxies,
     }),

@@ -40,8 +40,11 @@ function isTime(text: string): boolean {
  * SQL for `cursor_time`, in microseconds. A JavaScript Date has only milliseconds, so rows of the same millisecond
  * could be skipped.
  */
-export const cursorColumn = (table: string): string =>
-  `to_char(${table}.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as cursor_time`;
+export const cursorColumn = (table: string): string => `${timeOfCursor(`${table}.created_at`)} as cursor_time`;
+
+/** SQL of a time as a cursor has it. @param column of type timestamptz */
+export const timeOfCursor = (column: string): string =>
+  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 /**
  * SQL for a time in the form of the API, as `Date.toISOString` writes it: UTC, with milliseconds.

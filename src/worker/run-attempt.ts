@@ -144,6 +144,7 @@ async function runSteps(
   const { clones, missingSetups, checkpoint } = workspace;
   try {
     if (missingSetups.length > 0) await step("setup", () => setUp(attempt, services, missingSetups));
+    if (attempt.session.setupTrial === true) return trialWords(workspace.environments.length, missingSetups.length);
     const origin =
       checkpoint === null
         ? workspace.origin
@@ -167,6 +168,15 @@ async function runSteps(
     await early?.end();
     await checkpointer.stop();
   }
+}
+
+/** The summary of a trial whose setups ran. @param made how many ran, of so many repositories */
+function trialWords(repositories: number, made: number): string {
+  if (made === 0)
+    return "There is no setup to run: the repository's environment has no script, and its files name none.";
+  return made === repositories
+    ? "The setup works."
+    : `${made} of ${repositories} repositories have a setup, which works.`;
 }
 
 /**

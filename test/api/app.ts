@@ -5,6 +5,7 @@ import { createForges } from "../../src/forges/forges.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { bootstrap } from "../../src/store/people/organizations.ts";
+import { createForgeChoices } from "../../src/server/browse-forges.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
 import { createBatchedInserts } from "../../src/store/sessions/batched-inserts.ts";
@@ -45,6 +46,8 @@ export interface Answer {
   readonly body: any;
 }
 
+const isJson = (type: string): boolean => type.startsWith("application/json");
+
 /** The API on a database of its own, without a worker: what is queued stays so. */
 export async function createTestApp(options: Options = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
@@ -59,6 +62,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     reasoningLevels: ["low", "medium", "high"],
     isDefault: true,
   };
+  const ownForges = { ...createForges([]), secrets: () => [] };
   const apps: TestApp["app"][] = [];
   const templates = createTemplates();
   const settings: Parameters<typeof createApp>[0] = {
@@ -78,6 +82,9 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     maxRunningPerOrganization: 20,
     queueLimit: 1_000_000,
     hasRoom: () => Promise.resolve(true),
+    choices: createForgeChoices({ forges: { of: () => Promise.resolve(ownForges) } }),
+    pushPublicKey: () => Promise.resolve("a-public-key"),
+    sendsMail: true,
     hosts: [],
     trustedProxies: [],
     signInDays: 30,
@@ -122,11 +129,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
       ...(method === "POST" && { payload: call.raw ?? JSON.stringify(call.body ?? {}) }),
     });
     const body: unknown =
-      response.body === ""
-        ? null
-        : response.headers["content-type"] === "application/x-tar"
-          ? response.body
-          : response.json();
+      response.body === "" ? null : isJson(String(response.headers["content-type"])) ? response.json() : response.body;
     return { status: response.statusCode, headers: response.headers, body };
   }
   return {

@@ -16,6 +16,16 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /agent/list": "read",
   "POST /agent/:keyOrId/trigger": "trigger",
   "GET /audit/list": "admin",
+  "GET /notice/settings": "read",
+  "POST /notice/settings/update": "read",
+  "POST /notice/test": "read",
+  "POST /notice/unsubscribe": "nothing",
+  "POST /subscription/create": "read",
+  "GET /subscription/list": "read",
+  "POST /subscription/:id/delete": "read",
+  "GET /session/unread": "read",
+  "POST /session/:id/read": "read",
+  "POST /session/read-all": "read",
   "POST /automation/create": "write",
   "GET /automation/list": "read",
   "GET /automation/:keyOrId": "read",
@@ -70,6 +80,10 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /repository/create": "write",
   "GET /repository/list": "read",
   "POST /repository/:id/update": "write",
+  "GET /repository/search": "write",
+  "GET /repository/branches": "write",
+  "GET /repository/files": "write",
+  "POST /repository/:id/try-setup": "write",
   "POST /repository/:id/delete": "admin",
   "GET /repository/:id/egress": "read",
   "POST /repository/:id/egress": "admin",
@@ -119,6 +133,15 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /session/:id/resolve-conflicts": "write",
   "POST /session/:id/budget": "admin",
   "GET /session/:id/events": "read",
+  "GET /session/:id/patch": "read",
+  "GET /session/:id/transcript": "read",
+  "GET /session/:id/message/list": "read",
+  "POST /session/:id/message/:messageId/withdraw": "write",
+  "POST /session/:id/labels": "write",
+  "POST /session/:id/archive": "write",
+  "POST /session/:id/unarchive": "write",
+  "GET /session/changes": "read",
+  "GET /label/list": "read",
   "GET /session/:id/diff": "read",
   "GET /session/:id/answer/list": "read",
   "POST /task/create": "write",
@@ -304,7 +327,8 @@ async function addCredentials(): Promise<void> {
 }
 
 /** Each id of the path is the same: that of an automation's trigger of the API is the automation's. */
-const pathOf = (url: string, id: string = crypto.randomUUID()): string => url.replace(/:(?:id|keyOrId|method)/gu, id);
+const pathOf = (url: string, id: string = crypto.randomUUID()): string =>
+  url.replace(/:(?:id|messageId|keyOrId|method)/gu, id);
 const isHeld = (scopes: readonly Scope[], scope: Scope): boolean => scopes.some((each) => holds[each].includes(scope));
 
 function outcomeOf(status: number, { error = "" }: { readonly error?: string }): string {
@@ -312,12 +336,18 @@ function outcomeOf(status: number, { error = "" }: { readonly error?: string }):
   return `${status} ${/lacks the scope \w+|limited to other automations/u.exec(error)?.[0] ?? ""}`.trim();
 }
 
+/** What is a person's own, but for what is refused for its body before that. */
+function isPersonal(url: string): boolean {
+  if (/^\/(?:account|subscription)\/(?:create|:id\/update)$/u.test(url) || url === "/notice/settings/update")
+    return false;
+  return /^\/(?:account|notice|subscription)\//u.test(url) || /^\/session\/(?::id\/read|read-all)$/u.test(url);
+}
+
 function wantedOf({ name, scopes }: Credential, scope: Scope, { url, missingKey }: Route): string {
   if (scopes === null) return name === "nothing" ? `${missingKey}` : "401";
   if (!isHeld(scopes, scope)) return `403 lacks the scope ${scope}`;
   // They are a person's: nobody is known by the others.
-  const isAboutBody = url === "/account/create" || url === "/account/:id/update";
-  if (url.startsWith("/account/") && !isAboutBody && !/^a \w+'s browser$/u.test(name)) return "403";
+  if (isPersonal(url) && !/^a \w+'s browser$/u.test(name)) return "403";
   // A person decides, at our page.
   if (url === "/oauth/request/:id" && !name.includes("browser")) return "403";
   return name === "a key to trigger one automation" ? "403 limited to other automations" : "let in";
@@ -403,6 +433,8 @@ describe("another organization's admin", () => {
       userId: own.get("user"),
     });
     const account = { webUrl: "https://own.example", token: "a-secret-token" };
+    const subscription = { endpoint: "https://push.example/own", keys: { p256dh: "BAAA", auth: "AAAA" } };
+    own.set("subscription", (await api.post("/subscription/create", subscription, { key })).body.id);
     own.set("account", (await api.post("/account/create", account, { key })).body.id);
     own.set("repository", await made("/repository/create", { url: "https://git.example/acme/own" }));
     const codeRepoIds = [own.get("repository")];

@@ -100,6 +100,41 @@ describe("a repository's setup script", () => {
     expect((await untilOver(client, session.id)).status).toBe("completed");
   });
 
+  test("is tried without an agent: it runs again although its result is kept, and nothing is asked of a model", async () => {
+    const made = await repository({}, { setupScript: "echo trial $GREETING", variables: { GREETING: "hi" } });
+    await run("say hello", made);
+    const asked = world.model.requests.length;
+    const { id } = await client.repository.trySetup(made.id);
+    const { session, setup, events } = await look(await untilOver(client, id));
+    expect(session).toMatchObject({
+      status: "completed",
+      setupTrial: true,
+      summary: "The setup works.",
+      pullRequests: [],
+      spentUsd: 0,
+    });
+    expect(setup).toBe("trial hi\n");
+    expect(events.filter(({ type }) => type === "step.started").map(({ data }) => data)).toMatchObject([
+      { step: "prepare" },
+      { step: "setup" },
+    ]);
+    expect(world.model.requests.length).toBe(asked);
+    await expect(client.session.message(id, { message: "Go on" })).rejects.toMatchObject({ status: 409 });
+    await callApi(offstage.url, `/repository/${made.id}/environment`, { setupScript: "echo broken; false" });
+    await client.session.queue(id);
+    expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code: "setup_failed" } });
+  });
+
+  test("of which there is none is told by its trial", async () => {
+    const made = await repository();
+    const { id } = await client.repository.trySetup(made.id);
+    const session = await untilOver(client, id);
+    expect([session.status, session.summary]).toEqual([
+      "completed",
+      "There is no setup to run: the repository's environment has no script, and its files name none.",
+    ]);
+  });
+
   test("that never ends is ended by a cancel", async () => {
     const made = await repository({}, { setupScript: "echo begun; sleep 1000" });
     const { id } = await client.session.create({ prompt: "say x", repositories: [made.url] });

@@ -8,6 +8,7 @@ import { refusedByBitbucket } from "./bitbucket-answers.ts";
 import { answerAboutBitbucketUser, answerAsBitbucket, bitbucketRepositoryIn } from "./bitbucket-api.ts";
 import { refusedByDataCenter } from "./data-center-answers.ts";
 import { answerAsDataCenter, answerOfDataCenter, dataCenterRepositoryIn } from "./data-center-api.ts";
+import { answerLookOfAzure, answersToLooks } from "./browsing.ts";
 import { answerAsGitea, refusedByGitea } from "./gitea-api.ts";
 import { idOf } from "./feedback.ts";
 import { answerGraphQL, type GraphQLRequest } from "./github-graphql.ts";
@@ -184,6 +185,8 @@ function answerAzure(state: ForgeState, pathname: string, request: ApiRequest, i
   if (!request.query.has("api-version")) return refusedByAzure(400, "No api-version was supplied.");
   const pulls = state.pulls.get(`${request.place.owner}/${request.place.name}`);
   const unknown = refusedByAzure(404, unknownToAzure, "GitRepositoryNotFoundException");
+  const shown = pulls === undefined && isInRepository ? null : answerLookOfAzure(state, pathname, request);
+  if (shown !== null) return shown;
   const answer = isInRepository
     ? pulls === undefined
       ? unknown
@@ -211,10 +214,14 @@ function answerOf(state: ForgeState, dialect: Dialect | undefined, request: ApiR
   if (limited !== null) return limited;
   const conversion = /^app-manifests\/([^/]+)\/conversions$/u.exec(path);
   if (conversion !== null) return convertManifest(state, conversion[1] ?? "");
-  const aboutCredential = answerAboutCredential(state, dialect.kind, request);
+  const isList = path === "user/repos" && request.query.has("page");
+  const aboutCredential = isList ? null : answerAboutCredential(state, dialect.kind, request);
   if (aboutCredential !== null) return aboutCredential;
   if (path.endsWith("/access_tokens") || path === "/installation") return answerApp(state, request);
   if (!state.tokens.has(request.token)) return dialect.refused(state, 401, dialect.badToken);
+  const isThere = !path.startsWith("/") || state.pulls.has(`${place.owner}/${place.name}`);
+  const shown = method === "GET" && isThere ? answersToLooks[dialect.kind]({ state, request }) : null;
+  if (shown !== null) return shown;
   const beside = { bitbucket: answerAboutBitbucketUser, bitbucketDataCenter: answerOfDataCenter } as const;
   const ofServer = dialect.kind in beside ? beside[dialect.kind as keyof typeof beside](state, request) : null;
   if (ofServer !== null) return ofServer;

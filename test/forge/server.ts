@@ -108,6 +108,8 @@ export interface TestForge {
   /** The forge's LFS server, and the path of a repository's content there. */
   readonly lfs: LfsState & { pathOf(owner: string, name: string, oid: string): string };
   /** From here on the forge also takes tokens that it gave to this App. */
+  /** How many files of a tree are listed at once from here on. */
+  limitTrees(files: number): void;
   registerApp(app: RegisteredApp): void;
   /** From here on the forge takes none of the tokens that it gave to an App so far. */
   forgetAppTokens(): void;
@@ -144,6 +146,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     azureScopes: null,
     bitbucketScopes: null,
     dataCenterWrites: true,
+    treeLimit: 100_000,
     gitLabToken: { scopes: ["api"], expiresOn: null },
     maxResponseItems: 50,
     lag: { shortestMs: 0, longestMs: 0 },
@@ -218,6 +221,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     describe: (owner, name, facts) => void state.facts.set(`${owner}/${name}`, facts),
     setScopes: (scopes) => void (state.scopes = scopes),
     setGranted: (granted) => void (state.granted = granted),
+    limitTrees: (files) => void (state.treeLimit = files),
     setGitLabToken: (told) => void (state.gitLabToken = told),
     setAzureScopes: (scopes) => void (state.azureScopes = scopes),
     setGiteaScopes: (scopes) => void (state.giteaScopes = scopes),

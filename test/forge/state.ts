@@ -213,6 +213,8 @@ interface Ci {
 }
 
 export interface ForgeState {
+  /** Most files that the forge lists of a tree at once. */
+  treeLimit: number;
   readonly root: string;
   readonly token: string;
   /** Every token that is good: the one above, and those given to the App. */

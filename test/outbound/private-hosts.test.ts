@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openGateway } from "../../src/gateway/gateway.ts";
 import type { Proxies } from "../../src/outbound/proxies.ts";
-import { postJson } from "../../src/worker/background/http-post.ts";
+import { postTo } from "../../src/worker/background/http-post.ts";
 import { pinPublicHost } from "../../src/worker/git/remote-address.ts";
 import { startCompany, type Company } from "./company.ts";
 
@@ -65,7 +65,7 @@ it("asks the proxy for no private repository or webhook that a user named", asyn
   for (const host of ["10.0.0.1", "169.254.169.254", "[fd00::1]"]) {
     await expect(pinPublicHost(`https://${host}/acme/app`, true)).rejects.toThrow("in a private network");
     const call = { body: "{}", headers: {}, privateHosts: [], proxies, signal: AbortSignal.timeout(20_000) };
-    expect((await postJson(`https://${host}/hook`, call)).error).toContain("in a private network");
+    expect((await postTo(`https://${host}/hook`, call)).error).toContain("in a private network");
   }
   expect(await pinPublicHost("https://elsewhere.company.test/acme/app", true)).toMatchObject({ address: null });
   await expect(pinPublicHost("https://elsewhere.company.test/acme/app")).rejects.toThrow("could not be resolved");

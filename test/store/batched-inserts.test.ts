@@ -4,7 +4,8 @@ import type { ReceivedEvent } from "../../src/store/automations/inbound-events.t
 import { newSession } from "../../src/domain/sessions/new-session.ts";
 import { createBatchedInserts, type BatchedInserts } from "../../src/store/sessions/batched-inserts.ts";
 import { listEvents } from "../../src/store/sessions/events.ts";
-import { getSession, listSessions } from "../../src/store/sessions/sessions.ts";
+import { listSessions } from "../../src/store/sessions/list.ts";
+import { getSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, atOnce } from "./fixtures.ts";
 

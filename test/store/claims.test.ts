@@ -13,13 +13,8 @@ import {
 import { savePullRequest } from "../../src/store/queue/recorded-pull-requests.ts";
 import { saveRepository } from "../../src/store/queue/recorded-work.ts";
 import { createRepository } from "../../src/store/repositories/repositories.ts";
-import {
-  addMessage,
-  cancelSession,
-  getSession,
-  listSessions,
-  queueSession,
-} from "../../src/store/sessions/sessions.ts";
+import { addMessage, cancelSession, getSession, queueSession } from "../../src/store/sessions/sessions.ts";
+import { listSessions } from "../../src/store/sessions/list.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { waitFor } from "../wait-for.ts";
 import { addOrganization, addSession, atOnce, claim, expireLease, longLeaseMs, requireClaim } from "./fixtures.ts";
@@ -155,7 +150,7 @@ describe("claiming", () => {
     await atOnce(20, () => addSession(database, organizationId));
     const claims = await atOnce(20, () => claim(database, { maximum: 4 }));
     expect(claims.filter((held) => held !== null)).toHaveLength(4);
-    expect((await listSessions(database, organizationId, { limit: 100, status: "running" })).items).toHaveLength(4);
+    expect((await listSessions(database, organizationId, { limit: 100, status: ["running"] })).items).toHaveLength(4);
   });
 
   test("an organization at its limit does not hold up another one", async () => {

@@ -94,7 +94,12 @@ async function fill(word: string, events = 1_200): Promise<Filled> {
   await post(`/automation/${automationId}/trigger`, { word });
   const sessions: string[] = [];
   for (const queueRightAway of [false, false, true]) {
-    const { id } = await post("/session/create", { prompt: word, codeRepoIds: [repositoryId], queueRightAway });
+    const { id } = await post("/session/create", {
+      prompt: word,
+      codeRepoIds: [repositoryId],
+      labels: [word],
+      queueRightAway,
+    });
     sessions.push(id);
   }
   const [ended = ""] = sessions;
@@ -344,8 +349,8 @@ test("every table that belongs to an organization is erased with it", async () =
     `select table_name as table from information_schema.columns
      where table_schema = current_schema() and column_name = 'organization_id' and table_name <> 'erasure'`,
   );
-  // Held budgets go with their session.
-  const expected = [...rows.map(({ table }) => table).filter((table) => table !== "model_hold"), "organization"];
+  const withSession = new Set(["model_hold", "session_label"]);
+  const expected = [...rows.map(({ table }) => table).filter((table) => !withSession.has(table)), "organization"];
   expect([...erasedTables].toSorted()).toEqual(expected.toSorted());
 });
 

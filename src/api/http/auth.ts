@@ -108,6 +108,24 @@ export async function personOf(database: Database, { userId, keyId }: Principal)
   return userId ?? (keyId === null ? null : await ownerOfKey(database, keyId));
 }
 
+/**
+ * The person who asks: signed in, or by a key of their own.
+ * @param what belongs to a person, for the message
+ * @throws ForbiddenError if the caller is nobody in particular
+ */
+export async function requirePerson(
+  database: Database,
+  request: FastifyRequest,
+  what = "this",
+): Promise<{ readonly organizationId: string; readonly userId: string }> {
+  const principal = principalOfRequest(request);
+  const userId = await personOf(database, principal);
+  if (userId !== null) return { organizationId: principal.organizationId, userId };
+  throw new ForbiddenError(
+    `${what} belongs to a person, and nobody is known by this key or sign-in: sign in with your identity provider, or use a key that you made while signed in`,
+  );
+}
+
 /** The organization on whose behalf the caller asks. @throws UnauthenticatedError without a key */
 export function organizationOf(request: FastifyRequest): string {
   return principalOfRequest(request).organizationId;

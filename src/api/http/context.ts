@@ -13,6 +13,7 @@ import type { Resource } from "../../domain/people/grant.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
 import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
+import type { OfferedBranches, OfferedFiles, OfferedRepositories } from "../../domain/repositories/choice.ts";
 import type { Repository, RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
@@ -63,6 +64,20 @@ export interface ForgeAccounts {
   ): Promise<ConnectionCheck>;
 }
 
+/** What people choose from while they write a session, which the server answers: it has the forges. */
+export interface ForgeChoices {
+  /** Repositories of the organization's forges whose names have the query. */
+  repositories(organizationId: string, query: string): Promise<OfferedRepositories>;
+  /** @throws NotFoundError, InvalidInputError, UnavailableError as the forge refuses */
+  branches(organizationId: string, address: RepositoryAddress, query: string): Promise<OfferedBranches>;
+  /** @throws NotFoundError, InvalidInputError, UnavailableError as the forge refuses */
+  files(
+    organizationId: string,
+    address: RepositoryAddress,
+    wanted: { readonly branch: string; readonly query: string },
+  ): Promise<OfferedFiles>;
+}
+
 /** The dependencies of all operations. They are passed in, so that no operation uses globals. */
 export interface ApiOptions {
   readonly database: Database;
@@ -83,6 +98,12 @@ export interface ApiOptions {
   readonly connections: ForgeConnections;
   /** What people's own accounts at forges need that only the server can do. */
   readonly accounts: ForgeAccounts;
+  /** What people choose from, as the forges show it. */
+  readonly choices: ForgeChoices;
+  /** The key by which browsers know this installation's web push. */
+  readonly pushPublicKey: () => Promise<string>;
+  /** Whether the operator named a mail server. */
+  readonly sendsMail: boolean;
   readonly allowLocalRepositories: boolean;
   /** The word that calls Offstage in comments, without `@`. */
   readonly mention: string;
@@ -121,6 +142,8 @@ export interface ApiOptions {
   readonly recordingsDirectory?: string | null;
   /** Milliseconds between two comments on a quiet event stream; default 15,000. */
   readonly heartbeatMs?: number;
+  /** Milliseconds between two looks at the sessions under way that somebody watches; default 30,000. */
+  readonly lookAgainMs?: number;
 }
 
 /** The HTTP server, with schemas in Zod. */
@@ -150,8 +173,8 @@ export interface OperationConfig {
   readonly optionalBody?: boolean;
   /** The body is secret: only a keyed hash of it may be stored, which can't be found by guessing. */
   readonly secretBody?: boolean;
-  /** It answers with Server-Sent Events if the client accepts them. */
-  readonly streams?: boolean;
+  /** It answers with Server-Sent Events: if the client accepts them, or `alone`, with nothing else. */
+  readonly streams?: true | "alone";
   /** It only passes on to other operations, which are in the audit log themselves: of it only what is refused is there. */
   readonly passesOn?: boolean;
   /** For the audit log: a GET that nevertheless changes something. */

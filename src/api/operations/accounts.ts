@@ -14,7 +14,7 @@ import {
   type AccountOwner,
 } from "../../store/secrets/accounts.ts";
 import { openAccount, saveAccountHealth } from "../../store/secrets/opened-accounts.ts";
-import { personOf, principalOfRequest } from "../http/auth.ts";
+import { principalOfRequest, requirePerson } from "../http/auth.ts";
 import type { AccountPlace, ApiOptions, App } from "../http/context.ts";
 import { idOfCreated } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
@@ -151,18 +151,9 @@ export function addAccountOperations(
   );
 }
 
-/**
- * The person who asks: signed in, or by a key of their own.
- * @throws ForbiddenError if the caller is nobody in particular
- */
-async function ownerOf(database: Database, request: FastifyRequest): Promise<AccountOwner> {
-  const principal = principalOfRequest(request);
-  const userId = await personOf(database, principal);
-  if (userId !== null) return { organizationId: principal.organizationId, userId };
-  throw new ForbiddenError(
-    "an account belongs to a person, and nobody is known by this key or sign-in: sign in with your identity provider, or use a key that you made while signed in",
-  );
-}
+/** @throws ForbiddenError if the caller is nobody in particular */
+const ownerOf = (database: Database, request: FastifyRequest): Promise<AccountOwner> =>
+  requirePerson(database, request, "an account");
 
 /** @throws InvalidInputError if the kind of forge takes a token alone */
 function requireNoUsername({ kind }: Pick<AccountPlace, "kind">, username: string | undefined): void {

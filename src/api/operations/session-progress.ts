@@ -6,6 +6,7 @@ import { listEvents } from "../../store/sessions/events.ts";
 import { getDiff, requireSession } from "../../store/sessions/sessions.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
+import { wantsStream } from "../http/server-sent-events.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 import type { EventStreams } from "./event-stream.ts";
 
@@ -31,8 +32,7 @@ export function addSessionProgress(app: App, options: ApiOptions, streams: Event
     async (request, reply) => {
       const { organizationId } = principalOfRequest(request);
       const { id } = await requireSession(database, organizationId, idOf(request, "session"));
-      const wantsStream = request.headers.accept?.includes("text/event-stream") === true;
-      if (wantsStream && request.method !== "HEAD") {
+      if (wantsStream(request)) {
         const last = Number(request.headers["last-event-id"]);
         await streams.stream(
           request,

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { oneOrMore, pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import type { Principal } from "../../domain/people/key.ts";
+import { attentionReasons } from "../../domain/sessions/attention.ts";
+import { labelLimit, labelSchema } from "../../domain/sessions/labels.ts";
 import { newSession } from "../../domain/sessions/new-session.ts";
 import {
   createSessionFields,
@@ -14,16 +16,17 @@ import {
   type Session,
   type SessionDetail,
 } from "../../domain/sessions/session.ts";
-import { sessionStatuses } from "../../domain/sessions/status.ts";
+import { isFinal, sessionStatuses } from "../../domain/sessions/status.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
 import { deleteSession } from "../../store/sessions/delete-session.ts";
 import type { SessionListQuery } from "../../store/sessions/conditions.ts";
+import { listSessions } from "../../store/sessions/list.ts";
+import { unreadAmong } from "../../store/notices/read-marks.ts";
 import { searchSessions } from "../../store/sessions/search.ts";
 import {
   addMessage,
   cancelSession,
-  listSessions,
   queueSession,
   requireSession,
   resolveConflicts,
@@ -39,30 +42,62 @@ import { checkAgent, resolveRepositories } from "./resolve.ts";
 import { addSessionProgress } from "./session-progress.ts";
 
 const tags = ["Sessions"];
-/** Filters a list by status or automation. */
+/** Filters of a list: what is given must all be so. */
 const sessionQuerySchema = pageQuerySchema.extend({
-  status: z.enum(sessionStatuses).optional(),
+  status: oneOrMore(z.enum(sessionStatuses), sessionStatuses.length)
+    .optional()
+    .meta({ description: "May be given several times: any of them." }),
   automationId: z.uuid().optional(),
+  repositoryId: z.uuid().optional(),
   requestedBy: z
     .union([z.uuid(), z.literal("me")])
     .optional()
     .meta({ description: "Id of the user or key that asked; me: the caller." }),
+  label: oneOrMore(labelSchema, labelLimit)
+    .optional()
+    .meta({ description: "May be given several times: all of them." }),
+  archived: z
+    .enum(["true", "false", "all"])
+    .optional()
+    .meta({ description: "Default false in a list, and all in a search." }),
+  attention: oneOrMore(z.enum([...attentionReasons, "any"]), attentionReasons.length)
+    .optional()
+    .meta({ description: "Why they need a person, any of these; any: for whatever reason." }),
 });
 const sessionPageSchema = pageOf("sessions", sessionDetailSchema);
 
 /** The filter of a list, with `me` resolved: who signed in by a link of the server's is nobody by name, and asked for nothing. */
 function filterOf(
   { userId, keyId, organizationId }: Principal,
-  query: z.infer<typeof sessionQuerySchema>,
+  { attention, archived, ...query }: z.infer<typeof sessionQuerySchema>,
+  archivedByDefault: "false" | "all",
 ): SessionListQuery {
   // The organization's id is that of no user and of no key.
   const own = userId ?? keyId ?? organizationId;
-  return { ...query, requestedBy: query.requestedBy === "me" ? own : query.requestedBy };
+  const wanted = archived ?? archivedByDefault;
+  return {
+    ...query,
+    requestedBy: query.requestedBy === "me" ? own : query.requestedBy,
+    archived: wanted === "all" ? undefined : wanted === "true",
+    attention:
+      attention && attentionReasons.filter((reason) => attention.some((each) => each === reason || each === "any")),
+  };
 }
 
-/** A session as the API shows it: the record with its address in the web app. */
-export function toSession(options: ApiOptions, record: SessionRecord): SessionDetail {
-  return { ...record, htmlUrl: htmlUrl(options, record.id) };
+/** A session as the API shows it: the record with its address in the web app. @param unread whether who asks has not looked at its end */
+export function toSession(options: ApiOptions, record: SessionRecord, unread = false): SessionDetail {
+  return { ...record, htmlUrl: htmlUrl(options, record.id), unread };
+}
+
+/** Sessions as the API shows them to somebody. */
+async function toSessions(
+  options: ApiOptions,
+  principal: Principal,
+  records: readonly SessionRecord[],
+): Promise<SessionDetail[]> {
+  const over = records.filter(({ status }) => isFinal(status)).map(({ id }) => id);
+  const unread = await unreadAmong(options.database, principal, over);
+  return records.map((record) => toSession(options, record, unread.has(record.id)));
 }
 
 function htmlUrl(options: ApiOptions, id: string): string {
@@ -85,7 +120,7 @@ export async function createFromRequest(
   const notices =
     unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
-  const { pullRequest, pullRequestsTogether } = body;
+  const { pullRequest, pullRequestsTogether, labels } = body;
   // Applies to every target branch, because work pushed directly to the configured branch would not be reviewed. The
   // default branch is not checked here: only the remote knows it.
   const configured = repositories.find(({ branch }) => branch !== null && branch === branchName);
@@ -105,6 +140,7 @@ export async function createFromRequest(
     queueRightAway,
     pullRequest,
     pullRequestsTogether,
+    labels,
     id,
     repositories,
     createdBy: principal.keyId,
@@ -147,14 +183,16 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
         tags,
         operationId: "listSessions",
         summary: "List sessions, newest first",
+        description:
+          "A page can be shorter than its limit although `nextCursor` is not null: then many sessions were looked at that not all filters leave.",
         querystring: sessionQuerySchema,
         response: answers(sessionPageSchema),
       },
     },
     async (request) => {
       const principal = principalOfRequest(request);
-      const page = await listSessions(database, principal.organizationId, filterOf(principal, request.query));
-      return { sessions: page.items.map(show), nextCursor: page.nextCursor };
+      const page = await listSessions(database, principal.organizationId, filterOf(principal, request.query, "false"));
+      return { sessions: await toSessions(options, principal, page.items), nextCursor: page.nextCursor };
     },
   );
   app.get(
@@ -172,9 +210,9 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     async (request) => {
       const principal = principalOfRequest(request);
       const { organizationId } = principal;
-      const filter = filterOf(principal, request.query);
+      const filter = filterOf(principal, request.query, "all");
       const page = await searchSessions(database, organizationId, request.query.q.replaceAll("\0", ""), filter);
-      return { sessions: page.items.map(show), nextCursor: page.nextCursor };
+      return { sessions: await toSessions(options, principal, page.items), nextCursor: page.nextCursor };
     },
   );
   app.get(
@@ -190,8 +228,9 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       },
     },
     async (request) => {
-      const session = await readSession(options, principalOfRequest(request), request.params.id);
-      if (session.queuePosition === null) return show(session);
+      const principal = principalOfRequest(request);
+      const session = await readSession(options, principal, request.params.id);
+      if (session.queuePosition === null) return (await toSessions(options, principal, [session]))[0] ?? show(session);
       const { organizationId, queuePosition } = session;
       const maximum = options.maxRunningPerOrganization;
       const estimatedWaitSeconds = await estimateWait(database, organizationId, queuePosition, maximum);

@@ -22,7 +22,7 @@ export async function findSession(client: Client, given: string): Promise<string
   const found: string[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < mostPages; page += 1) {
-    const { sessions, nextCursor } = await client.session.list({ limit: 100, cursor });
+    const { sessions, nextCursor } = await client.session.list({ limit: 100, cursor, archived: "all" });
     found.push(...sessions.map(({ id }) => id).filter((id) => id.startsWith(text)));
     if (nextCursor === null) break;
     cursor = nextCursor;

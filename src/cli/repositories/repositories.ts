@@ -1,10 +1,11 @@
 import type { Command } from "commander";
-import type { Client } from "../../client.ts";
-import { InvalidInputError } from "../../domain/errors/errors.ts";
+import type { OfferedRepository } from "../../domain/repositories/choice.ts";
 import type { Repository } from "../../domain/repositories/repository.ts";
-import { keyOf } from "../checkout/checkout.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
+import { allRepositories, findRepository } from "../remote/repository-id.ts";
+import { followTo } from "../sessions/follow.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
+import { printable } from "../../printable.ts";
 import { json } from "../terminal/json.ts";
 import { table } from "../terminal/table.ts";
 
@@ -13,7 +14,7 @@ interface Options extends ConnectionFlags {
 }
 
 /** Adds the command `repositories`. */
-export function addRepositoriesCommand(program: Command, { terminal }: CommandContext): void {
+export function addRepositoriesCommand(program: Command, { terminal, finish }: CommandContext): void {
   const repositories = program.command("repositories").description("list repositories, and what their sessions reach");
   const list = repositories.command("list", { isDefault: true }).description("list repositories");
   withJsonFlag(withConnectionFlags(list)).action((options: Options) =>
@@ -21,6 +22,32 @@ export function addRepositoriesCommand(program: Command, { terminal }: CommandCo
       const found = await allRepositories(client);
       terminal.write(options.json === true ? json({ codeRepositories: found }) : repositoriesTable(found, terminal));
     }),
+  );
+  const search = repositories
+    .command("search [words]")
+    .description("list what your forges have, connected or not, by a part of the name");
+  withJsonFlag(withConnectionFlags(search)).action((words: string | undefined, options: Options) =>
+    onServer(options, terminal, async ({ client }) => {
+      const found = await client.repository.search(words ?? "");
+      terminal.write(options.json === true ? json(found) : offeredTable(found.repositories, terminal));
+      for (const { forge, text } of found.problems) terminal.warn(`${printable(forge)}: ${printable(text)}\n`);
+    }),
+  );
+  const trySetup = repositories
+    .command("try-setup <repository>")
+    .description("run a repository's setup in a sandbox, without an agent, and print what it prints")
+    .option("--branch <branch>", "whose files it works on");
+  withJsonFlag(withConnectionFlags(trySetup)).action(
+    (repository: string, options: Options & { readonly branch?: string }) =>
+      onServer(options, terminal, async ({ client }) => {
+        const { id } = await findRepository(client, repository);
+        const session = await client.repository.trySetup(
+          id,
+          options.branch === undefined ? {} : { branch: options.branch },
+        );
+        if (options.json === true) terminal.write(json(session));
+        else finish(await followTo(client, session.id, terminal));
+      }),
   );
   const allow = repositories
     .command("allow <repository> <host>")
@@ -34,32 +61,18 @@ export function addRepositoriesCommand(program: Command, { terminal }: CommandCo
   );
 }
 
-/**
- * Finds a repository by its id, name or address.
- * @throws InvalidInputError if there is none, or several have the name
- */
-export async function findRepository(client: Client, given: string): Promise<Repository> {
-  const all = await allRepositories(client);
-  const found = all.filter(({ id, name, url }) => id === given || name === given || keyOf(url) === keyOf(given));
-  const [repository] = found;
-  if (found.length === 1 && repository !== undefined) return repository;
-  const names = found.map(({ url }) => url).join(", ");
-  throw new InvalidInputError(
-    found.length === 0
-      ? `there is no repository "${given}": \`offstage repositories list\` shows them`
-      : `"${given}" stands for ${found.length} repositories: ${names}`,
+function offeredTable(repositories: readonly OfferedRepository[], { color, columns }: Terminal): string {
+  if (repositories.length === 0) return "no repositories\n";
+  return table(
+    repositories,
+    [
+      { heading: "NAME", of: ({ name }) => name },
+      { heading: "FORGE", of: ({ forge }) => forge },
+      { heading: "BRANCH", of: ({ defaultBranch }) => defaultBranch ?? "" },
+      { heading: "URL", of: ({ url }) => url, shrinks: true },
+    ],
+    { width: columns, color },
   );
-}
-
-async function allRepositories(client: Client): Promise<readonly Repository[]> {
-  const found: Repository[] = [];
-  let cursor: string | undefined;
-  for (;;) {
-    const { codeRepositories, nextCursor } = await client.repository.list({ limit: 100, cursor });
-    found.push(...codeRepositories);
-    if (nextCursor === null) return found;
-    cursor = nextCursor;
-  }
 }
 
 function repositoriesTable(repositories: readonly Repository[], { color, columns }: Terminal): string {

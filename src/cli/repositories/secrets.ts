@@ -6,7 +6,7 @@ import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { parseId } from "../terminal/id.ts";
 import { json } from "../terminal/json.ts";
 import { table } from "../terminal/table.ts";
-import { findRepository } from "./repositories.ts";
+import { findRepository } from "../remote/repository-id.ts";
 
 interface Options extends ConnectionFlags {
   readonly json?: true;

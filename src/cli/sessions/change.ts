@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { Client } from "../../client.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import { lastEvent } from "../remote/last-event.ts";
 import { findSession } from "../remote/session-id.ts";
@@ -12,7 +13,7 @@ interface ChangeOptions extends ConnectionFlags {
   readonly follow?: true;
 }
 
-/** Adds the commands that change a session: `send`, `cancel`, `retry`, `budget` and `delete`. */
+/** Adds the commands that change a session: `send`, `withdraw`, `cancel`, `retry`, `budget` and `delete`. */
 export function addChangeCommands(program: Command, context: CommandContext): void {
   const send = program
     .command("send <session> <message>")
@@ -26,6 +27,14 @@ export function addChangeCommands(program: Command, context: CommandContext): vo
     program.command("retry <session>").description("queue a session that failed or was cancelled, or a draft"),
   ).action((session: string, options: ChangeOptions) =>
     change(session, options, context, (client, id) => client.session.queue(id)),
+  );
+  const withdraw = program
+    .command("withdraw <session> [message]")
+    .description("take back a message that the agent has not begun with: the last one, or that of an id");
+  withFlags(withdraw).action((session: string, message: string | undefined, options: ChangeOptions) =>
+    change(session, options, context, async (client, id) =>
+      client.session.withdraw(id, message ?? (await lastPending(client, id))),
+    ),
   );
   withFlags(program.command("cancel <session>").description("stop a session; its work so far is kept")).action(
     (session: string, options: ChangeOptions) =>
@@ -73,6 +82,14 @@ function change(
 /** With `--json` stdout has the session alone. */
 function followed(options: ChangeOptions, terminal: Terminal): Terminal {
   return options.json === true ? { ...terminal, write: terminal.warn, color: false } : terminal;
+}
+
+/** Id of the newest message that no turn has taken. */
+async function lastPending(client: Client, id: string): Promise<string> {
+  const { messages } = await client.session.messages(id, { limit: 100 });
+  const message = messages.find(({ status }) => status === "pending");
+  if (message === undefined) throw new InvalidInputError("no message of the session waits for the agent");
+  return message.id;
 }
 
 function parseDollars(value: string): number | null {

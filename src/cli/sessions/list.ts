@@ -4,6 +4,8 @@ import type { Client, SessionPageOf } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { sessionStatuses, type SessionStatus } from "../../domain/sessions/status.ts";
+import { findRepository } from "../remote/repository-id.ts";
+import { collect } from "../terminal/collect.ts";
 import { isUnreachable, onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { shade } from "../../event-lines.ts";
@@ -15,6 +17,10 @@ interface ListOptions extends ConnectionFlags {
   readonly status?: SessionStatus;
   readonly automation?: string;
   readonly mine?: true;
+  readonly repository?: string;
+  readonly label?: string[];
+  readonly archived?: true;
+  readonly attention?: true;
   readonly search?: string;
   readonly limit: number;
   readonly watch?: true;
@@ -34,6 +40,10 @@ export function addListCommand(program: Command, { terminal }: CommandContext): 
     .addOption(new Option("--status <status>", "those in this status").choices(sessionStatuses))
     .option("--automation <id>", "those that this automation started")
     .option("--mine", "those that you asked for")
+    .option("--repository <name>", "those that work on this one, by its name, address or id")
+    .option("--label <label>", "those that have it; may be repeated: all of them", collect)
+    .option("--attention", "those that need a person: for a budget, a failure, a conflict or a review")
+    .option("--archived", "those that are archived, which the list leaves out otherwise")
     .option("--search <words>", "those in which these words are found")
     .option("--limit <number>", "how many, 1 to 100", parseLimit, 20)
     .option("--watch", "show them until Ctrl-C, as they change");
@@ -69,8 +79,13 @@ async function screen(client: Client, options: ListOptions, terminal: Terminal):
   }
 }
 
-function ask(client: Client, { status, automation, mine, search, limit }: ListOptions) {
+async function ask(client: Client, options: ListOptions) {
+  const { status, automation, mine, search, limit, repository, label, archived, attention } = options;
   const page: SessionPageOf = {
+    label,
+    ...(repository !== undefined && { repositoryId: (await findRepository(client, repository)).id }),
+    ...(archived === true && { archived: "true" }),
+    ...(attention === true && { attention: "any" }),
     status,
     limit,
     automationId: automation,
@@ -90,6 +105,9 @@ export function sessionsTable(
     { heading: "ID", of: ({ id }) => id.slice(0, 8) },
     { heading: "STATUS", of: ({ status }) => status },
     { heading: "AGE", of: ({ createdAt }) => age(createdAt, now) },
+    ...(sessions.some(({ labels }) => labels.length > 0)
+      ? [{ heading: "LABELS", of: ({ labels }: SessionDetail) => labels.join(", ") }]
+      : []),
     { heading: "TITLE", of: ({ title }) => title, shrinks: true },
     { heading: "REPOSITORY", of: ({ repositories }) => repositories.map(({ name }) => name).join(", ") },
     { heading: "PULL REQUEST", of: pullRequestsOf },

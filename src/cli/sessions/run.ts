@@ -5,6 +5,7 @@ import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { readCheckout, sendChanges, type Checkout } from "../checkout/checkout.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
+import { collect } from "../terminal/collect.ts";
 import { exitCodes } from "../terminal/exit-code.ts";
 import { json } from "../terminal/json.ts";
 import { followTo } from "./follow.ts";
@@ -17,6 +18,7 @@ interface RunOptions extends ConnectionFlags {
   readonly branch?: string;
   readonly withChanges?: true;
   readonly together?: true;
+  readonly label?: string[];
   readonly follow?: true;
   readonly json?: true;
 }
@@ -40,6 +42,7 @@ export function addRunCommand(program: Command, { terminal, finish }: CommandCon
     .option("--branch <branch>", "branch to work on (default: one named after the prompt)")
     .option("--with-changes", "send this checkout's commits and uncommitted changes along, as a branch")
     .option("--together", "open pull requests only if every repository took the work")
+    .option("--label <label>", "what it is found by; may be repeated", collect)
     .option("--follow", "print what happens until the session ends");
   withJsonFlag(withConnectionFlags(command)).action(async (prompt: string, options: RunOptions) => {
     finish(await run(prompt, options, terminal));
@@ -60,6 +63,7 @@ function run(given: string, options: RunOptions, terminal: Terminal): Promise<nu
       ...(options.agent !== undefined && { agent: options.agent }),
       ...(work.targetBranch !== undefined && { targetBranch: work.targetBranch }),
       ...(work.branchName !== undefined && { branchName: work.branchName }),
+      ...(options.label !== undefined && { labels: options.label }),
       ...(options.together === true && { pullRequestsTogether: true }),
     });
     terminal.write(options.json === true ? json(session) : `${session.htmlUrl}\n`);
@@ -115,10 +119,6 @@ async function changesOf(checkout: Checkout, options: RunOptions, terminal: Term
   const sent = await sendChanges(checkout, options.branch ?? null, terminal);
   terminal.warn(`${sent.commits === 1 ? "1 commit is" : `${sent.commits} commits are`} sent as ${sent.branch}\n`);
   return { branchName: sent.branch };
-}
-
-function collect(value: string, before: string[] | false = []): string[] {
-  return [...(before === false ? [] : before), value];
 }
 
 /** Makes a local path absolute, because the server has another working directory. A URL stays as it is. */

@@ -8,6 +8,15 @@ export const pageQuerySchema = z.object({
 /** See `pageQuerySchema`. */
 export type PageQuery = z.infer<typeof pageQuerySchema>;
 
+/**
+ * Schema of a query parameter that may be given several times.
+ * @param most how often
+ */
+export function oneOrMore<Item extends z.ZodType>(item: Item, most: number) {
+  const several = z.array(item).max(most, `may be given ${most} times`);
+  return z.union([item, several]).transform((given) => (Array.isArray(given) ? given : [given]) as z.output<Item>[]);
+}
+
 /** One page of a list as the database returns it; the API renames `items` to the noun of the list. */
 export interface Page<T> {
   readonly items: T[];

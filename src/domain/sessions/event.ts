@@ -47,6 +47,8 @@ const payloads = {
   }),
   notice: z.object({ level: z.enum(["info", "warning"]), text: z.string() }),
   "message.user": z.object({ messageId: z.string(), text: z.string(), from: z.string().nullable() }),
+  /** It was taken back before a turn took it. */
+  "message.withdrawn": z.object({ messageId: z.string() }),
   "step.started": z.object({ step, attempt: z.number().int() }),
   "step.progress": z.object({
     step,

@@ -15,6 +15,9 @@ export interface NewSession {
   readonly repositories: readonly { readonly id: string; readonly directory: string }[];
   /** Whether no pull request is opened until the work on all repositories is pushed. */
   readonly pullRequestsTogether: boolean;
+  readonly labels: readonly string[];
+  /** Whether it only runs the setups of its repositories. */
+  readonly setupTrial: boolean;
   readonly automationId: string | null;
   readonly jobId: string | null;
   /** Its place among the sessions of its job, from 0. */
@@ -50,6 +53,10 @@ export interface SessionRequest {
   readonly repositories: readonly { readonly id: string; readonly name: string }[];
   /** Default: false. */
   readonly pullRequestsTogether?: boolean | null | undefined;
+  /** Default: false. */
+  readonly setupTrial?: boolean | undefined;
+  /** Default: none. */
+  readonly labels?: readonly string[] | undefined;
   readonly priority?: number | undefined;
   readonly automationId?: string | undefined;
   readonly jobId?: string | undefined;
@@ -85,6 +92,8 @@ export function newSession(request: SessionRequest): NewSession {
     priority: request.priority ?? 5,
     repositories: withDirectories(request.repositories),
     pullRequestsTogether: request.pullRequestsTogether ?? false,
+    labels: request.labels ?? [],
+    setupTrial: request.setupTrial ?? false,
     automationId: request.automationId ?? null,
     jobId: request.jobId ?? null,
     jobPart: request.jobPart ?? 0,

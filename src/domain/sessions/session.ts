@@ -4,7 +4,9 @@ import { isBranchName } from "../fields/git-ref.ts";
 import { cutAtWord, text } from "../fields/text.ts";
 import { pullRequestSchema } from "../repositories/pull-request.ts";
 import { pullRequestSettingsSchema } from "../repositories/pull-request-settings.ts";
+import { attentionSchema } from "./attention.ts";
 import { failureSchema, retrySchema } from "./event.ts";
+import { labelsSchema } from "./labels.ts";
 import { sessionStatuses } from "./status.ts";
 
 /** Maximum characters of a prompt, a description or a message. */
@@ -33,6 +35,7 @@ export const createSessionSchema = z
     pullRequest: pullRequestSettingsSchema.nullish().meta({
       description: "How its pull requests are opened: as drafts, with labels, reviewers, assignees.",
     }),
+    labels: labelsSchema.optional().meta({ description: "What it is found by, beside its words." }),
     queueRightAway: z.boolean().nullish().meta({ description: "Default true: queue the session at once." }),
     pullRequestsTogether: z
       .boolean()
@@ -112,6 +115,17 @@ export const sessionDetailSchema = sessionSchema.extend({
     .nullable()
     .default(null)
     .meta({ description: "How its pull requests are opened." }),
+  setupTrial: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Whether it only runs the setups of its repositories: no agent, no pull request." }),
+  unread: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Whether it is over, you asked for it, and you have not looked at it since." }),
+  labels: z.array(z.string()).default([]).meta({ description: "In the order of their letters." }),
+  archivedAt: z.iso.datetime().nullable().default(null).meta({ description: "null: it is in the usual list." }),
+  attention: z.array(attentionSchema).default([]).meta({ description: "Why it needs a person; empty: it does not." }),
   /** `seq` of the last event that was deleted because of its age; 0: all events exist. */
   eventsRemovedThrough: z.number().int(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),

@@ -1,3 +1,4 @@
+import { browseAzure } from "./browse.ts";
 import { cutAtWord } from "../../domain/fields/text.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
@@ -65,6 +66,7 @@ export function createAzure(settings: AzureSettings): Forge {
     pullRequestRef: null,
     filePages: null,
     feedback: createAzureFeedback(api, settings, call),
+    browse: browseAzure(api),
     serves: (address) => servesAddress(webUrl, address, true),
     credentials: () => Promise.resolve(token === undefined ? null : { username: "offstage", password: token }),
     ...createPullRequestCalls({

@@ -1,3 +1,5 @@
+import { whileChoosing } from "../browse.ts";
+import { browseBitbucketDataCenter } from "./browse.ts";
 import { cutAtWord } from "../../domain/fields/text.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
@@ -167,6 +169,10 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
       call,
       reactions,
       users: (query, signal) => send(`${apiUrl}/users?${new URLSearchParams(query).toString()}`, "GET", signal),
+    }),
+    browse: browseBitbucketDataCenter(host, {
+      ask: (path, signal) => callForge(`${apiUrl}${path}`, { method: "GET", headers, signal, ...whileChoosing }),
+      call: (address, method, path, signal) => call(address, method, path, signal, whileChoosing),
     }),
     serves: (address) => servesAddress(webUrl, address, true),
     // A token of a person goes with the person's name, others with the fixed one.

@@ -1,3 +1,5 @@
+import { whileChoosing } from "../browse.ts";
+import { browseBitbucket } from "./browse.ts";
 import { cutAtWord } from "../../domain/fields/text.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
@@ -246,6 +248,10 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     pullRequestRef: null,
     filePages: "src",
     feedback: createBitbucketFeedback({ host, call, readLog, permissions }),
+    browse: browseBitbucket(host, {
+      ask: (path, signal) => callForge(`${apiUrl}${path}`, { method: "GET", headers, signal, ...whileChoosing }),
+      call: (address, method, path, signal) => call(address, method, path, signal, whileChoosing),
+    }),
     serves: (address) => servesAddress(webUrl, address),
     credentials: () => Promise.resolve(gitCredentialsOf(settings)),
     call,

@@ -1,3 +1,5 @@
+import { whileChoosing } from "../browse.ts";
+import { browseGitea } from "./browse.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess, RepositoryCall } from "../forge.ts";
@@ -196,6 +198,11 @@ export function createGitea(settings: GiteaSettings): Forge {
     pullRequestRef: (number) => `refs/pull/${number}/head`,
     filePages: "src/commit",
     feedback: createGiteaFeedback({ host, call, readLog }),
+    browse: browseGitea(host, {
+      ask: (path, signal) =>
+        callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal, ...whileChoosing }),
+      call: (address, method, path, signal) => call(address, method, path, signal, whileChoosing),
+    }),
     serves: (address) => servesAddress(settings.webUrl, address),
     credentials: () =>
       Promise.resolve(settings.token === undefined ? null : { username: "offstage", password: settings.token }),

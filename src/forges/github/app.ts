@@ -1,6 +1,7 @@
 import { createSign } from "node:crypto";
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import { whileChoosing } from "../browse.ts";
 import { callForge, type ForgeAnswer, type ForgeRequest } from "../http.ts";
 import { refusedBy } from "../refusal.ts";
 import { pathOn } from "../serves.ts";
@@ -15,7 +16,7 @@ export interface GitHubApp {
 /** Sends a request as the App itself. */
 export type AppCall = (
   path: string,
-  request: Pick<ForgeRequest, "method" | "body" | "signal" | "takesPage">,
+  request: Pick<ForgeRequest, "method" | "body" | "signal" | "takesPage" | "onceWithinMs">,
 ) => Promise<ForgeAnswer>;
 
 /** The App's private key can't sign. */
@@ -76,6 +77,12 @@ function appToken({ id, privateKey }: GitHubApp, now: number): string {
   }
 }
 
+/** An installation of the App, for the repositories of one owner. */
+export interface AppInstallation {
+  readonly id: number;
+  readonly owner: string;
+}
+
 /** A token for one installation of the App. */
 export interface InstallationToken {
   readonly token: string;
@@ -87,6 +94,10 @@ export interface InstallationToken {
 /** The tokens of an App's installations, made when they are needed. */
 export interface Installations {
   tokenFor(address: RepositoryAddress, signal: AbortSignal): Promise<InstallationToken>;
+  /** That of an installation whose number is known. */
+  tokenOf(installation: AppInstallation, signal: AbortSignal): Promise<InstallationToken>;
+  /** The App's installations, the first `most` of them, for people who choose: asked for once. */
+  list(most: number, signal: AbortSignal): Promise<AppInstallation[]>;
   /** The next token for the repository's owner is a new one. */
   forget(address: RepositoryAddress): void;
   /** Tokens that GitHub takes still. */
@@ -110,10 +121,13 @@ export function createInstallations(
   /** When each token was made. */
   const issued = new Map<string, number>();
 
-  async function make(address: RepositoryAddress, signal: AbortSignal) {
+  async function numberOf(address: RepositoryAddress, signal: AbortSignal): Promise<number> {
     const installation = await call(`/repos/${pathOn(webUrl, address)}/installation`, { method: "GET", signal });
     if (installation.status !== 200) throw refusedBy(host, installation);
-    const { id } = installation.body as { id: number };
+    return (installation.body as { id: number }).id;
+  }
+
+  async function make(id: number, signal: AbortSignal) {
     const made = await call(`/app/installations/${id}/access_tokens`, { method: "POST", body: {}, signal });
     if (made.status !== 201) throw refusedBy(host, made);
     const { token, permissions = {} } = made.body as { token: string; permissions?: InstallationPermissions };
@@ -123,14 +137,22 @@ export function createInstallations(
     return { token, permissions, madeAt, isFresh: () => performance.now() - madeAt < freshMs };
   }
 
+  async function kept(owner: string, signal: AbortSignal, number: () => Promise<number>): Promise<InstallationToken> {
+    const last = known.get(owner);
+    if (last !== undefined && performance.now() - last.madeAt < renewAfterMs) return last;
+    const made = await make(await number(), signal);
+    known.set(owner, made);
+    return made;
+  }
+
   return {
-    async tokenFor(address, signal) {
-      const owner = ownerOf(address);
-      const last = known.get(owner);
-      if (last !== undefined && performance.now() - last.madeAt < renewAfterMs) return last;
-      const made = await make(address, signal);
-      known.set(owner, made);
-      return made;
+    tokenFor: (address, signal) => kept(ownerOf(address), signal, () => numberOf(address, signal)),
+    tokenOf: ({ id, owner }, signal) => kept(owner, signal, () => Promise.resolve(id)),
+    async list(most, signal) {
+      const answer = await call(`/app/installations?per_page=${most}`, { method: "GET", signal, ...whileChoosing });
+      if (answer.status !== 200) throw refusedBy(host, answer);
+      const all = answer.body as { id: number; account: { login: string } | null }[];
+      return all.flatMap(({ id, account }) => (account === null ? [] : [{ id, owner: account.login }]));
     },
     forget: (address) => void known.delete(ownerOf(address)),
     issued: () => [...issued.keys()],

@@ -4,6 +4,8 @@ import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings, RepositoryCall } from "../forge.ts";
 import { createInstallations } from "./app.ts";
+import { whileChoosing, type Ask } from "../browse.ts";
+import { browseGitHub } from "./browse.ts";
 import { createGitHubFeedback } from "./feedback.ts";
 import { gitHubApprovals } from "./approvals.ts";
 import { graphqlUrlOf, type GraphQLApi } from "./graphql.ts";
@@ -39,6 +41,8 @@ type PullRequest = Pick<
 const apiVersion = "2022-11-28";
 /** Pause before a request with a token that was just made is sent again, in ms. */
 const freshPauseMs = 1_000;
+/** Installations of an App whose repositories are listed. */
+const installationsAtMost = 20;
 /** Pages of 100 pull requests of one branch and target that are read. */
 const pageLimit = 10;
 
@@ -80,9 +84,9 @@ export function createGitHub(settings: GitHubSettings): Forge {
     }
   }
 
+  const common = { Accept: "application/vnd.github+json", "X-GitHub-Api-Version": apiVersion };
   const call: RepositoryCall = (address, method, path, signal, options = {}) => {
     const url = `${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`;
-    const common = { Accept: "application/vnd.github+json", "X-GitHub-Api-Version": apiVersion };
     return send(address, signal, (headers) =>
       callForge(url, { method, signal, headers: { ...common, ...headers }, ...options }),
     );
@@ -97,6 +101,25 @@ export function createGitHub(settings: GitHubSettings): Forge {
     host,
     ask: (query, variables, signal) => askGraphQL(address, { query, variables }, signal),
   });
+
+  /** Asks once, for people who choose. */
+  const askOnce = (path: string, secret: string | null, signal: AbortSignal): Promise<ForgeAnswer> => {
+    const headers = { ...common, ...(secret !== null && { Authorization: `Bearer ${secret}` }) };
+    return callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal, ...whileChoosing });
+  };
+
+  /** The lists of what the credential sees: a user's, or that of each installation of the App. */
+  async function repositoryLists(signal: AbortSignal): Promise<Ask[]> {
+    if (installations === null) {
+      const own = "/user/repos?affiliation=owner,collaborator,organization_member&sort=pushed&";
+      return [(query, asked) => askOnce(own + query, settings.token ?? null, asked)];
+    }
+    const all = await installations.list(installationsAtMost, signal);
+    return all.map((installation) => async (query, asked) => {
+      const { token: secret } = await installations.tokenOf(installation, asked);
+      return askOnce(`/installation/repositories?${query}`, secret, asked);
+    });
+  }
 
   const readLog: LogReader = async (address, path, bytes, signal) => {
     const secret = await token(address, signal);
@@ -147,6 +170,11 @@ export function createGitHub(settings: GitHubSettings): Forge {
         resolveReviewThread(graphqlAt(address), pathOn(settings.webUrl, address), thread, signal),
       reactToReview: (address, review, reaction, signal) =>
         reactToReview(graphqlAt(address), pathOn(settings.webUrl, address), review, reaction, signal),
+    }),
+    browse: browseGitHub(host, {
+      ask: (path, signal) => askOnce(path, settings.token ?? null, signal),
+      call: (address, method, path, signal) => call(address, method, path, signal, whileChoosing),
+      lists: repositoryLists,
     }),
     issuedTokens: () => installations?.issued() ?? [],
     serves: (address) => servesAddress(settings.webUrl, address),

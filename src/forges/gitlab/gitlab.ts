@@ -1,3 +1,5 @@
+import { whileChoosing } from "../browse.ts";
+import { browseGitLab } from "./browse.ts";
 import { cutAtWord } from "../../domain/fields/text.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
@@ -157,6 +159,10 @@ export function createGitLab(settings: GitLabSettings): Forge {
           headers,
           signal,
         }),
+    }),
+    browse: browseGitLab(host, {
+      ask: (path, signal) => callForge(`${apiUrl}${path}`, { method: "GET", headers, signal, ...whileChoosing }),
+      call: (address, method, path, signal) => call(address, method, path, signal, whileChoosing),
     }),
     serves: (address) => servesAddress(webUrl, address),
     credentials: () => Promise.resolve(token === undefined ? null : { username: "oauth2", password: token }),

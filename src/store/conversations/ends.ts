@@ -8,6 +8,7 @@ interface EndRow {
   readonly id: string;
   readonly status: string;
   readonly messageStatus: string | null;
+  readonly isWithdrawn: boolean;
   readonly isSettled: boolean;
   readonly answer: string | null;
   readonly changed: boolean | null;
@@ -32,7 +33,7 @@ export async function readEnds(
 ): Promise<Map<string, RunEnd>> {
   const { rows } = await queryable.query<EndRow>(
     `select run.id, coalesce(session.status, case job.status when 'completed' then 'cancelled' else job.status end, 'cancelled') as status,
-       message.status as "messageStatus", coalesce(message.position <= session.settled_messages, false) as "isSettled",
+       message.status as "messageStatus", message.withdrawn_at is not null as "isWithdrawn", coalesce(message.position <= session.settled_messages, false) as "isSettled",
        message.answer, message.changed, message.pushed ->> part.position::text as "pushedWithIt",
        exists (select from pull_request where session_id = session.id and repository_id = $2
          and head_sha = message.pushed ->> part.position::text) as "isDelivered",
@@ -61,6 +62,7 @@ export async function readEnds(
 function endOf(row: EndRow): Pick<RunEnd, "status" | "pushedSha" | "summary"> | null {
   const { messageStatus, isSettled, answer, changed, pushedSha, pushedWithIt, isDelivered, summary } = row;
   const status = runStatuses[row.status as keyof typeof runStatuses];
+  if (row.isWithdrawn) return { status: "cancelled", pushedSha: null, summary: null };
   const own = { pushedSha: changed === false ? null : pushedWithIt, summary: answer };
   if (messageStatus === "done" && answer !== null) {
     // Its work was delivered, whatever becomes of the turns after it.

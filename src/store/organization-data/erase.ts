@@ -20,6 +20,8 @@ const stillReferredTo = "23503";
 
 /** What goes before the sessions: deleting a session looks through its organization's deliveries. */
 const beforeSessions = [
+  "notice",
+  "notice_delivery",
   "conversation_item",
   "conversation",
   "answer",
@@ -31,6 +33,8 @@ const beforeSessions = [
 ] as const;
 /** What sessions refer to, each after what refers to it. */
 const afterSessions = [
+  "push_subscription",
+  "notice_preference",
   "webhook",
   "pull_request",
   "job",

@@ -94,6 +94,15 @@ export async function findUser(database: Database, organizationId: string, named
   return user;
 }
 
+/** The organization of a user who is not disabled; null: there is none. */
+export async function organizationOfUser(database: Database, id: string): Promise<string | null> {
+  const { rows } = await database.pool.query<{ organizationId: string }>(
+    `select organization_id as "organizationId" from user_account where id = $1 and disabled_at is null`,
+    [id],
+  );
+  return rows[0]?.organizationId ?? null;
+}
+
 /**
  * Changes the given fields only. A user who gets disabled is signed out everywhere.
  * @throws NotFoundError
@@ -125,7 +134,7 @@ export function updateUser(
 const erasedName = "deleted user";
 
 /**
- * Erases a person: name, address, what their provider knows them by, and their accounts at forges. They are signed out, their keys are
+ * Erases a person: name, address, what their provider knows them by, their accounts at forges, and what they are told by which browser. They are signed out, their keys are
  * revoked, and what they
  * asked for is a deleted user's from then on. If their provider signs them in again, they are somebody new.
  * @throws NotFoundError
@@ -143,6 +152,11 @@ export function eraseUser(database: Database, organizationId: string, id: string
     const user = one(rows, "user", id);
     await signOut(transaction, id);
     await transaction.query("delete from forge_account where user_id = $1", [id]);
+    // What they wanted to be told of, by which browsers, and what they looked at.
+    await transaction.query("delete from notice_preference where user_id = $1", [id]);
+    await transaction.query("delete from push_subscription where user_id = $1", [id]);
+    await transaction.query("delete from notice_delivery where user_id = $1", [id]);
+    await transaction.query("delete from session_read where user_id = $1", [id]);
     // People name keys after themselves.
     await transaction.query(
       "update api_key set name = $2, revoked_at = coalesce(revoked_at, now()) where user_id = $1",

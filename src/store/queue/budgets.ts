@@ -121,6 +121,7 @@ export async function setSessionBudget(
     [id, organizationId, dollars],
   );
   if (rowCount !== 1) throw new NotFoundError(`session ${id} was not found`);
+  database.notify("offstage_event", id);
   await wakeWaiting(database, organizationId);
 }
 

@@ -24,6 +24,8 @@ export interface ClaimedSession extends Claim {
   readonly branchName: string;
   /** Whether no pull request is opened until the work on all repositories is pushed. */
   readonly pullRequestsTogether: boolean;
+  /** Whether it only runs the setups of its repositories; false if omitted. */
+  readonly setupTrial?: boolean;
   readonly payload: unknown;
   /** The automation that started it; null: none did. */
   readonly automationId: string | null;

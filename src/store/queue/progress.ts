@@ -108,7 +108,7 @@ export function reopenMessages(database: Database, claim: Claim, lost: "not kept
     const { rowCount } = await transaction.query(
       `update message set status = 'running' from session
        where session.id = message.session_id and session_id = $1 and message.status = 'done'
-         and position > settled_messages and (not kept or $2)`,
+         and position > settled_messages and (not kept or $2) and withdrawn_at is null`,
       [claim.sessionId, lost === "all"],
     );
     return rowCount ?? 0;
@@ -153,7 +153,7 @@ export async function transcript(database: Database, { sessionId }: Claim): Prom
     `with turn as (
        select position, text, answer,
          sum(length(text) + coalesce(length(answer), 0)) over (order by position desc) as newer_and_this
-       from message where session_id = $1 and status = 'done')
+       from message where session_id = $1 and status = 'done' and withdrawn_at is null)
      select text, answer from turn where newer_and_this <= $2 order by position`,
     [sessionId, transcriptLimit],
   );

@@ -1,6 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import { ConflictError } from "../../domain/errors/errors.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
+import { listedChannel } from "./changed-sessions.ts";
 import { lockSession } from "./transition.ts";
 
 /** Channel on which workers learn that a session was deleted, to remove what they have of it on disk. */
@@ -52,6 +53,7 @@ export async function deleteSession(database: Database, organizationId: string, 
     await transaction.query("delete from session where id = $1", [id]);
   });
   database.notify(deletedChannel, id);
+  database.notify(listedChannel, `${organizationId} ${id}`);
 }
 
 /** Which of these sessions exist. */

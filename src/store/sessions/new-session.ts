@@ -53,14 +53,15 @@ export async function insertSessions(
         select distinct on (id) * from jsonb_to_recordset($1::jsonb) as item (
           id uuid, organization uuid, title text, description text, prompt text, status text, agent text, target_branch text,
           branch_name text, priority integer, automation uuid, job uuid, job_part integer, payload jsonb, created_by uuid, requested_by uuid, sandboxed boolean,
-          trace_parent text, message text, events jsonb, repositories jsonb, gate text, pull_request jsonb, together boolean)),
+          trace_parent text, message text, events jsonb, repositories jsonb, gate text, pull_request jsonb, together boolean,
+          labels text[], setup_trial boolean)),
       created as (
         insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
           priority, automation_id, job_id, job_part, payload, created_by, requested_by, sandboxed, last_event, queued_at, trace_parent,
-          pull_request, pull_requests_together)
+          pull_request, pull_requests_together, setup_trial)
         select id, organization, title, description, prompt, status, agent, target_branch, branch_name, priority, automation,
           job, coalesce(job_part, 0), payload, created_by, coalesce(requested_by, (select user_id from api_key where api_key.id = created_by)), sandboxed,
-          jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent, nullif(pull_request, 'null'), together
+          jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent, nullif(pull_request, 'null'), together, setup_trial
         from input
         on conflict do nothing
         returning id, created_at, session as changed),
@@ -69,13 +70,18 @@ export async function insertSessions(
         select id, item.position, item.value ->> 'type', item.value -> 'data'
         from created join input using (id), jsonb_array_elements(events) with ordinality as item (value, position)),
       first_messages as (
-        insert into message (id, session_id, position, text) select id, id, 1, message from created join input using (id)),
+        insert into message (id, session_id, position, text, status)
+        select id, id, 1, message, case when setup_trial then 'done' else 'pending' end from created join input using (id)),
       gates as (
         insert into session_gate (session_id, script) select id, gate from created join input using (id) where gate is not null),
       repositories as (
         insert into session_repository (session_id, repository_id, position, directory)
         select created.id, (item.value ->> 'id')::uuid, item.position, item.value ->> 'directory'
-        from created join input using (id), jsonb_array_elements(repositories) with ordinality as item (value, position))
+        from created join input using (id), jsonb_array_elements(repositories) with ordinality as item (value, position)),
+      labels as (
+        insert into session_label (session_id, label, organization_id, session_created_at)
+        select created.id, item.label, (changed).organization_id, created_at
+        from created join input using (id), unnest(labels) as item (label))
       select id, created_at, case when exists (
           select from webhook where webhook.organization_id = (changed).organization_id and enabled)
         then enqueue_session_webhooks(changed) end from created`,
@@ -114,6 +120,8 @@ function toInput({ organizationId, session }: SessionToCreate): Record<string, u
     gate: session.gate,
     pull_request: session.pullRequest,
     together: session.pullRequestsTogether,
+    labels: session.labels,
+    setup_trial: session.setupTrial,
     events,
     repositories: session.repositories,
   };

@@ -3,7 +3,7 @@ import type { Page } from "../../domain/fields/list.ts";
 import { storable } from "../../domain/fields/text.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { cursorColumn, cursorOf, pageOf } from "../cursor.ts";
-import { conditionsOf, type SessionListQuery } from "./conditions.ts";
+import { conditionsOf, isFiltered, type SessionListQuery } from "./conditions.ts";
 import {
   searchTermsOf,
   beginOf,
@@ -104,7 +104,7 @@ async function findIds(database: Database, search: Search): Promise<readonly str
   let { next } = first;
   if (ids.length >= needed || next === null) return ids;
   const { terms, oldest } = await readIndex(database, search);
-  const filtered = [query.status, query.automationId, query.requestedBy].some((filter) => filter !== undefined);
+  const filtered = isFiltered(query);
   let scansNext = ids.length * scanAdvantage >= needed;
   let grow: number = filtered ? growth.filtered : growth.all;
   let tooMany = 0;

@@ -1,9 +1,10 @@
 import type { PullRequest } from "../../domain/repositories/pull-request.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isoTime } from "../cursor.ts";
+import { attentionOf } from "./attention.ts";
 
-/** A session as the database has it, without the address in the web app, which the API adds. */
-export type SessionRecord = Omit<SessionDetail, "htmlUrl">;
+/** A session as the database has it, without the address in the web app and what depends on who asks, which the API adds. */
+export type SessionRecord = Omit<SessionDetail, "htmlUrl" | "unread">;
 
 /** The row that `sessionColumns` selects. */
 export interface SessionRow {
@@ -32,6 +33,10 @@ export interface SessionRow {
   waiting: SessionDetail["waiting"];
   retry: SessionDetail["retry"];
   pull_request: SessionDetail["pullRequest"];
+  labels: string[];
+  setup_trial: boolean;
+  archived_at: Date | null;
+  attention: SessionDetail["attention"];
   events_removed_through: string;
   created_at: Date;
   updated_at: Date;
@@ -57,7 +62,9 @@ export const sessionColumns = `
   session.waiting, session.events_removed_through, session.pull_request, session.pull_requests_together,
   case when session.retry_at is not null then jsonb_build_object('at', ${isoTime("session.retry_at")},
     'reason', session.retry -> 'reason', 'code', session.retry -> 'code', 'attempt', session.retry -> 'attempt') end as retry,
-  session.created_at, session.updated_at,
+  session.created_at, session.updated_at, session.archived_at, session.setup_trial,
+  array(select label from session_label where session_id = session.id order by label collate "C") as labels,
+  ${attentionOf("session")} as attention,
   case when session.status = 'queued' and session.retry_at is null then (
     select count(*)::integer from (
       select 1 from session ahead
@@ -109,6 +116,10 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     waiting: row.waiting,
     retry: row.retry,
     pullRequest: row.pull_request,
+    labels: row.labels,
+    setupTrial: row.setup_trial,
+    archivedAt: row.archived_at?.toISOString() ?? null,
+    attention: row.attention,
     eventsRemovedThrough: Number(row.events_removed_through),
     repositories: row.repositories,
     pullRequestsTogether: row.pull_requests_together,

@@ -1,10 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
-import type { Page } from "../../domain/fields/list.ts";
 import type { SessionDiff } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
-import { cursorColumn, pageOf } from "../cursor.ts";
-import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import { appendEvents } from "./events.ts";
 import { countWithWords } from "./search.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
@@ -34,32 +31,6 @@ export async function getSession(
     values: [id, organizationId],
   });
   return rows[0] === undefined ? null : toSessionRecord(rows[0]);
-}
-
-/**
- * Lists sessions, newest first.
- * @throws InvalidInputError if the cursor is malformed
- */
-export function listSessions(
-  database: Database,
-  organizationId: string,
-  query: SessionListQuery,
-): Promise<Page<SessionRecord>> {
-  return selectPage(database, organizationId, query);
-}
-
-async function selectPage(
-  database: Database,
-  organizationId: string,
-  query: SessionListQuery,
-): Promise<Page<SessionRecord>> {
-  const { conditions, values, bind } = conditionsOf(organizationId, query);
-  const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
-    `select ${sessionColumns}, ${cursorColumn("session")} from session where ${conditions}
-     order by session.created_at desc, session.id desc limit ${bind(query.limit + 1)}`,
-    values,
-  );
-  return pageOf(rows, query.limit, toSessionRecord);
 }
 
 /** A numbered page of sessions with the total count, for the older `/task` endpoints. */
@@ -178,6 +149,7 @@ export async function addMessageIn(
   const session = await lockSession(transaction, organizationId, id);
   const sent = await transaction.query("select 1 from message where id = $1 and session_id = $2", [messageId, id]);
   if (sent.rowCount === 1) return;
+  if (session.isSetupTrial) throw new ConflictError(`session ${id} is a trial of a setup, which has no agent`);
   if (session.cancelRequested) {
     throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
   }

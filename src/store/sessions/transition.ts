@@ -16,6 +16,8 @@ export interface LockedSession {
   readonly worker: string | null;
   /** Whether it is queued for a retry whose time has not come. */
   readonly isRetried: boolean;
+  /** Whether it only runs the setups of its repositories. */
+  readonly isSetupTrial: boolean;
   /** Whether a worker's lease on it has not expired, by the database's clock, once the row was locked. */
   readonly isLeased: boolean;
 }
@@ -27,7 +29,7 @@ export interface LockedSession {
 export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<LockedSession> {
   const { rows } = await queryable.query<LockedSession>(
     `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
-       retry_at is not null as "isRetried", coalesce(lease_until > clock_timestamp(), false) as "isLeased"
+       retry_at is not null as "isRetried", setup_trial as "isSetupTrial", coalesce(lease_until > clock_timestamp(), false) as "isLeased"
      from session where id = $1 and organization_id = $2 for no key update`,
     [id, organizationId],
   );

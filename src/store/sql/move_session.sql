@@ -43,6 +43,8 @@ begin
     raise exception 'session % is % and can''t become %', moved, from_status, to_status using errcode = 'OS001';
   end if;
   update session set status = to_status,
+    -- What is given work is in the usual list again.
+    archived_at = case when to_status <> 'queued' then archived_at end,
     -- The fence: the worker that had the session can write nothing more once it waits, or once another claims it.
     attempt = attempt + (is_claim or to_status = 'waiting')::integer,
     queued_at = case when to_status = 'queued' and not keeps_place then now() else queued_at end,
@@ -73,7 +75,9 @@ begin
       || case when retried_at is null then '{}' else jsonb_build_object('retry', jsonb_build_object(
         'at', to_char(retried_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'reason', retried -> 'reason', 'code', retried -> 'code', 'attempt', retried -> 'attempt')) end);
-  if exists (select from webhook where organization_id = changed.organization_id and enabled) then
+  if exists (select from webhook where organization_id = changed.organization_id and enabled)
+    or (to_status in ('completed', 'failed', 'waiting')
+      and exists (select from notice_preference where organization_id = changed.organization_id)) then
     perform enqueue_session_webhooks(changed);
   end if;
   if to_status in ('completed', 'failed', 'waiting') then

@@ -9,7 +9,7 @@ create or replace function read_claimed(asked session) returns jsonb language pl
 begin
   return jsonb_build_object(
     'title', asked.title, 'agent', asked.agent, 'targetBranch', asked.target_branch, 'branchName', asked.branch_name,
-    'payload', asked.payload, 'pullRequestsTogether', asked.pull_requests_together, 'automationId', asked.automation_id,
+    'payload', asked.payload, 'pullRequestsTogether', asked.pull_requests_together, 'setupTrial', asked.setup_trial, 'automationId', asked.automation_id,
     'gate', (select jsonb_build_object('script', script, 'outcome', outcome, 'output', output) from session_gate where session_id = asked.id),
     'harness', asked.harness, 'summary', asked.summary,
     'workspaceWorker', asked.workspace_worker, 'traceParent', asked.trace_parent,

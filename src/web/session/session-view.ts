@@ -96,6 +96,8 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
       return note(view, event, event.data.level === "warning" ? "warning" : "plain", event.data.text);
     case "message.user":
       return add(view, { kind: "user", text: event.data.text, from: event.data.from, ...place(event) });
+    case "message.withdrawn":
+      return note(view, event, "plain", "A message was withdrawn before the agent took it");
     case "step.started":
     case "step.progress":
     case "step.completed":

@@ -38,6 +38,8 @@ const members: Readonly<Record<keyof Forge, "said" | "asked">> = {
   opensPullRequests: "said",
   pullRequestRef: "said",
   filePages: "said",
+  within: "said",
+  browse: "asked",
   credentials: "asked",
   call: "asked",
   as: "asked",

@@ -10,6 +10,8 @@ import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { pruneClients } from "../../store/oauth/clients.ts";
 import { pruneGrants } from "../../store/oauth/grants.ts";
 import { pruneRequests as pruneOAuthRequests } from "../../store/oauth/requests.ts";
+import { pruneNotices } from "../../store/notices/deliveries.ts";
+import { pruneReadMarks } from "../../store/notices/read-marks.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
@@ -19,6 +21,7 @@ import { pruneWarmSandboxes } from "../../store/queue/warm-sandboxes.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
+import { fillRepositoryOrder } from "../../store/sessions/repository-order.ts";
 import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
 import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
@@ -73,10 +76,13 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     largestArrivals: () => boundArrivals(database, retention.jobsBytes, signal),
     receivedKeys: () => pruneReceivedKeys(database, signal),
+    repositoryOrder: () => fillRepositoryOrder(database, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
     // After the checkpoints, which refer to objects.
     ...(objects !== null && { objects: () => sweepObjects(database, objects, signal) }),
     deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
+    notices: () => pruneNotices(database, retention.deliveryDays, signal),
+    readMarks: () => pruneReadMarks(database, signal),
     answers: () => pruneAnswers(database, retention.deliveryDays, signal),
     workspaces: () => pruneWorkspaces({ database, logger, folders, mirrors }, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),

@@ -19,7 +19,7 @@ export interface PostResult {
 const excerptLimit = 500;
 
 /**
- * Posts JSON to a URL that a user gave. It connects only to public addresses, unless the operator listed the host, and exactly
+ * Posts to a URL that a user gave. It connects only to public addresses, unless the operator listed the host, and exactly
  * to the address that was checked, so a second DNS answer can't redirect it. Through a proxy of the operator, that one resolves
  * the name, and only hosts that this machine knows as private are refused here. A redirect is not followed and counts as a
  * failure.
@@ -27,10 +27,11 @@ const excerptLimit = 500;
  * @param call.privateHosts hosts that may be in a private network
  * @param call.signal ends the request; a TimeoutError as its reason is reported as a timeout
  */
-export async function postJson(
+export async function postTo(
   url: string,
   call: {
-    readonly body: string;
+    /** With its content type in the headers. */
+    readonly body: string | Buffer;
     readonly headers: Readonly<Record<string, string>>;
     readonly privateHosts: readonly string[];
     /** The operator's proxies, which this process uses; none if omitted. */
@@ -67,7 +68,7 @@ function post(
   url: string,
   request: typeof requestHttp,
   address: string | null,
-  { body, headers, signal }: Parameters<typeof postJson>[1],
+  { body, headers, signal }: Parameters<typeof postTo>[1],
 ): Promise<PostResult> {
   return new Promise((resolve, reject) => {
     const sent = request(url, {
@@ -75,7 +76,6 @@ function post(
       signal,
       headers: {
         ...headers,
-        "content-type": "application/json",
         "content-length": Buffer.byteLength(body),
         "user-agent": "Offstage",
       },

@@ -14,7 +14,7 @@ import {
   type AttemptResult,
   type ClaimedDelivery,
 } from "../../store/webhooks/deliveries.ts";
-import { postJson, type PostResult } from "./http-post.ts";
+import { postTo, type PostResult } from "./http-post.ts";
 
 /** What sending webhooks needs. */
 export interface WebhookSenderOptions {
@@ -70,9 +70,12 @@ async function send(options: WebhookSenderOptions, delivery: ClaimedDelivery, st
   if (secret === null) return;
   const body = bodyOf(delivery, options.publicUrl());
   const startedAt = performance.now();
-  const posted = await postJson(delivery.url, {
+  const posted = await postTo(delivery.url, {
     body,
-    headers: signedHeaders(delivery.id, Math.floor(Date.now() / 1_000), body, secret),
+    headers: {
+      "content-type": "application/json",
+      ...signedHeaders(delivery.id, Math.floor(Date.now() / 1_000), body, secret),
+    },
     privateHosts: options.privateHosts,
     ...(options.proxies !== undefined && { proxies: options.proxies }),
     signal: AbortSignal.any([stopping, AbortSignal.timeout(timeLimitMs)]),

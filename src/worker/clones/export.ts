@@ -81,8 +81,14 @@ export async function exportClone(
     signal,
   });
   const options = { cwd: mirror.path, signal };
-  const diffCommand = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", `${baseSha}...${headSha}`];
-  const diff = await git(diffCommand, { ...options, maximumOutput: patchLimit });
+  const diffWith = (...more: readonly string[]) =>
+    git(["diff", "--no-ext-diff", "--no-textconv", "--no-color", ...more, `${baseSha}...${headSha}`], {
+      ...options,
+      maximumOutput: patchLimit,
+    });
+  // So that the patch can be applied. Without what is no text, perhaps all of it is short enough.
+  let diff = await diffWith("--binary");
+  if (diff.truncated) diff = await diffWith();
   const ahead = await mustGit(["rev-list", "--max-count=1", headSha, "--not", baseSha], options);
   return {
     headSha,

@@ -61,7 +61,8 @@ export async function prepareWorkspace(
   begin?: CloneRequest["begin"],
 ): Promise<Workspace> {
   await requireAllowed(attempt, services);
-  const access = await requireWritable(attempt, services);
+  // A trial pushes nothing.
+  const access = attempt.session.setupTrial === true ? new Map() : await requireWritable(attempt, services);
   await forgetOutdated(attempt, services);
   const told = await readToldEvent(attempt, services);
   const request = { ...(await cloneRequest(attempt, services, told)), begin };

@@ -92,7 +92,9 @@ async function trustedSetup(
   const paths = commandFoldersOf(session, services, repository.directory);
   const image = await pinnedImage(services, trusted.image);
   const key = setupKey(attempt, services, clone, { ...trusted, image });
-  const found = await environmentCache.find(key, () => folders.resultFolder(session.sessionId));
+  // A trial is there to see it run.
+  const isTrial = session.setupTrial === true;
+  const found = isTrial ? null : await environmentCache.find(key, () => folders.resultFolder(session.sessionId));
   if (found !== null) {
     const text = `Reused the result of an earlier setup of the same commit (${trusted.commit.sha.slice(0, 12)}) with the same settings.\n`;
     await emitOutput(attempt, repository, text, "completed");
@@ -128,7 +130,8 @@ async function headSetup(
   const commit = { sha: clone.headSha, branch: attempt.session.branchName };
   const { result, made } = await runSetupApart(attempt, services, { ...environment, commit, secrets: {}, base });
   if (made !== null) return made;
-  if (base === null) throw setupFailed(services, repository, result, isWithheld);
+  const isTrial = attempt.session.setupTrial === true;
+  if (base === null || isTrial) throw setupFailed(services, repository, result, isWithheld);
   const text = `The setup of ${repository.name} failed there. The agent works with what the setup of ${environment.trusted?.commit.branch} made.`;
   await attempt.emit({ type: "notice", data: { level: "warning", text } });
   return base;

@@ -10,6 +10,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     createTask: { description: `Fix ${word}`, repositories: [`https://git.example.com/acme/${word}`] },
     sendMessage: { message: "And the tests" },
     sendMessages: { message: "And the documentation" },
+    changeLabels: { add: [`label ${word}`], remove: ["other"] },
     setSessionBudget: { budgetUsd: 5 },
     createAutomation: {
       name: word,
@@ -25,6 +26,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     triggerAgent: { x: 1 },
     createRepository: { url: `https://git.example.com/new/${word}`, branch: "main", description: "a repository" },
     updateRepository: { name: word, branch: "dev", description: null },
+    trySetup: { branch: "main" },
     setEgress: { egress: ["api.example.com", "*.example.org"] },
     allowEgress: { host: "files.example.com" },
     updateEnvironment: { setupScript: "npm ci", variables: { CI: "true" } },
@@ -50,6 +52,11 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
       credential: { type: "token", token: "a-secret-token" },
     },
     createAccount: { webUrl: `https://${word}.example`, token: "a-secret-token" },
+    createSubscription: {
+      endpoint: `https://push.example.com/${word}`,
+      keys: { p256dh: "BAAA", auth: "AAAA" },
+    },
+    updateNoticeSettings: { settings: [{ kind: "session.failed", push: "off", email: "mine" }] },
     updateAccount: { token: "another-secret-token" },
     startGitHubApp: { webUrl: `https://app-${word}.example`, account: "acme" },
     rotateConnectionSecret: { webhookSecret: "the-secret-of-the-forge" },

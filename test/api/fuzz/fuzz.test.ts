@@ -139,6 +139,8 @@ async function fill(
     [owner, organizationId, word, owner],
   );
   await pool.query("update api_key set user_id = $2 where hash = sha256(convert_to($1, 'UTF8'))", [key, owner]);
+  const endpoint = `https://push.example.com/${word}-${name}`;
+  await create("subscription", "/subscription/create", { endpoint, keys: { p256dh: "BAAA", auth: "AAAA" } });
   await create("account", "/account/create", { webUrl: `https://${word}-${name}.example`, token: word });
 }
 

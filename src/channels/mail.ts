@@ -1,0 +1,95 @@
+import { createTransport } from "nodemailer";
+
+/** The operator's mail server, and who writes. */
+export interface MailSettings {
+  readonly host: string;
+  readonly port: number;
+  /** `always`: TLS from the first byte; `startTls`: before anything is said; `none`: the operator allows it in the clear. */
+  readonly tls: "always" | "startTls" | "none";
+  readonly user: string | null;
+  readonly password: string | null;
+  /** `Name <address>`, or an address. */
+  readonly from: string;
+}
+
+/** A mail to one person. */
+export interface Mail {
+  /** The same each time that the same mail is sent, by which a receiver knows it again. */
+  readonly id: string;
+  readonly to: { readonly name: string; readonly address: string };
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+  /** Takes a POST of `List-Unsubscribe=One-Click` (RFC 8058). */
+  readonly unsubscribeUrl: string;
+}
+
+/** What a mail server said. */
+export type MailResult =
+  | { readonly status: "sent" }
+  /** @property passing whether it may take the mail later: no answer, or a code from 400 to 499 (RFC 5321, 4.2.1) */
+  | { readonly status: "refused"; readonly passing: boolean; readonly words: string };
+
+/** Sends mail by one server, over a few connections that are kept. */
+export interface Mailer {
+  /** Never throws: errors are in the result. */
+  send(mail: Mail): Promise<MailResult>;
+  close(): void;
+}
+
+/** What nodemailer adds to an error: what it was doing, and the server's answer. */
+interface Refusal {
+  readonly code: string;
+  readonly responseCode: number;
+}
+
+const timeLimitMs = 20_000;
+
+/** Makes a mailer. It connects when there is something to send. */
+export function createMailer({ host, port, tls, user, password, from }: MailSettings): Mailer {
+  const transport = createTransport({
+    host,
+    port,
+    secure: tls === "always",
+    requireTLS: tls === "startTls",
+    ignoreTLS: tls === "none",
+    tls: { minVersion: "TLSv1.2" },
+    ...(user !== null && { auth: { user, pass: password ?? "" } }),
+    pool: true,
+    maxConnections: 2,
+    connectionTimeout: timeLimitMs,
+    greetingTimeout: timeLimitMs,
+    socketTimeout: timeLimitMs,
+    // A text of a mail is never read as the name of a file or an address to load.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send({ id, to, subject, text, html, unsubscribeUrl }) {
+      try {
+        await transport.sendMail({
+          messageId: `<${id}@offstage>`,
+          from,
+          to,
+          subject,
+          text,
+          html,
+          headers: {
+            // No answer of a machine to a machine (RFC 3834).
+            "Auto-Submitted": "auto-generated",
+            "List-Unsubscribe": `<${unsubscribeUrl}>`,
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+          },
+        });
+        return { status: "sent" };
+      } catch (error) {
+        const { code, responseCode, message } = error as Partial<Refusal> & { readonly message: string };
+        // What the server says of the connection or the login is not about this mail.
+        const isFinal =
+          (code === "EENVELOPE" || code === "EMESSAGE") && responseCode !== undefined && responseCode >= 500;
+        return { status: "refused", passing: !isFinal, words: message.slice(0, 500) };
+      }
+    },
+    close: () => transport.close(),
+  };
+}

@@ -1,0 +1,4 @@
+/** For an option that may be repeated: all of its values. */
+export function collect(value: string, before: readonly string[] | false = []): string[] {
+  return [...(before === false ? [] : before), value];
+}

@@ -1,0 +1,5 @@
+/** Whom something concerns: a user of an organization. */
+export interface Person {
+  readonly organizationId: string;
+  readonly userId: string;
+}

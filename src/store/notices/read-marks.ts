@@ -1,0 +1,79 @@
+import type { Database } from "../../database/database.ts";
+import { removeRows } from "../prune.ts";
+import { requireSession } from "../sessions/sessions.ts";
+import type { Person } from "./person.ts";
+
+/** Most that are counted. */
+const countedAtMost = 100;
+
+/** SQL: a session ($person asked for it) has an outcome that the person has not looked at. */
+const isUnread = (
+  person: string,
+): string => `session.finished_at > (select read_until from user_account where id = ${person})
+  and not exists (select from session_read mark
+    where mark.user_id = ${person} and mark.session_id = session.id and mark.read_at >= session.finished_at)`;
+
+/**
+ * Which of these sessions have an outcome that the person has not looked at. Only what a person asked for themself is unread.
+ * @param caller the signed-in user, or the key whose owner counts; nobody has read anything if both are null
+ */
+export async function unreadAmong(
+  database: Database,
+  { userId, keyId }: { readonly userId: string | null; readonly keyId: string | null },
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0 || (userId === null && keyId === null)) return new Set();
+  const { rows } = await database.pool.query<{ id: string }>({
+    name: "unread_among",
+    text: `select session.id from session, (select coalesce($1, (select user_id from api_key where id = $2)) as id) as person
+           where session.id = any($3::uuid[]) and session.requested_by = person.id and session.archived_at is null
+             and ${isUnread("person.id")}`,
+    values: [userId, keyId, ids],
+  });
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** How many sessions of a person have an outcome that they have not looked at, up to a hundred. */
+export async function countUnread(database: Database, { userId }: Person): Promise<{ count: number; more: boolean }> {
+  const { rows } = await database.pool.query<{ count: number }>({
+    name: "count_unread",
+    text: `select count(*)::integer as count from (
+             select from session where requested_by = $1 and archived_at is null and finished_at is not null and ${isUnread("$1")}
+             limit ${countedAtMost + 1}) as unread`,
+    values: [userId],
+  });
+  const count = rows[0]?.count ?? 0;
+  return { count: Math.min(count, countedAtMost), more: count > countedAtMost };
+}
+
+/** Notes that a person looked at a session. @throws NotFoundError */
+export async function markRead(database: Database, person: Person, sessionId: string): Promise<void> {
+  await requireSession(database, person.organizationId, sessionId);
+  await database.pool.query(
+    `insert into session_read (user_id, session_id) values ($1, $2)
+     on conflict (user_id, session_id) do update set read_at = excluded.read_at`,
+    [person.userId, sessionId],
+  );
+}
+
+/** Notes that a person looked at everything that is over. */
+export async function markAllRead(database: Database, { userId }: Person): Promise<void> {
+  await database.pool.query("update user_account set read_until = now() where id = $1", [userId]);
+  await database.pool.query("delete from session_read where user_id = $1 and read_at <= now()", [userId]);
+}
+
+/** Outcomes of this age, in days, count as looked at. */
+const unreadDays = 90;
+
+/**
+ * Forgets what people looked at long ago, which then counts as looked at by its age.
+ * @returns how many marks
+ */
+export async function pruneReadMarks(database: Database, signal: AbortSignal): Promise<number> {
+  await database.pool.query(
+    "update user_account set read_until = now() - $1 * interval '1 day' where read_until < now() - ($1 + 1) * interval '1 day'",
+    [unreadDays],
+  );
+  const condition = "read_at < now() - $1 * interval '1 day'";
+  return removeRows(database, "session_read", { condition, values: [unreadDays] }, signal);
+}

@@ -1,0 +1,26 @@
+import { timingSafeEqual } from "node:crypto";
+import { isUuid } from "../../domain/fields/uuid.ts";
+import { noticeKinds, type NoticeKind } from "../../domain/notices/notice.ts";
+import type { Vault } from "../secrets/vault.ts";
+
+/** What a mail's link to end mails of its kind is about. */
+export interface Unsubscribing {
+  readonly userId: string;
+  readonly kind: NoticeKind;
+}
+
+const contentOf = (userId: string, kind: string): string => `unsubscribe ${userId} ${kind}`;
+
+/** A text that ends mails of one kind to one person, and nothing else: whoever has the mail may do that, also without signing in. */
+export async function unsubscribeToken(vault: Vault, userId: string, kind: string): Promise<string> {
+  return `${userId}.${kind}.${(await vault.hash(contentOf(userId, kind))).toString("base64url")}`;
+}
+
+/** What a token is about; null if it is none of ours, or of another master key. */
+export async function readUnsubscribeToken(vault: Vault, token: string): Promise<Unsubscribing | null> {
+  const [, userId = "", kind = "", hash = ""] = /^([^.]+)\.(.+)\.([\w-]{43})$/u.exec(token) ?? [];
+  const known = noticeKinds.find((each) => each === kind);
+  if (!isUuid(userId) || known === undefined) return null;
+  const own = await vault.hash(contentOf(userId, kind));
+  return timingSafeEqual(own, Buffer.from(hash, "base64url")) ? { userId, kind: known } : null;
+}

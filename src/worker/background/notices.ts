@@ -1,0 +1,169 @@
+import { createMailer, type Mailer, type MailSettings } from "../../channels/mail.ts";
+import { createPushRequest, type PushKeys } from "../../channels/push.ts";
+import type { Database } from "../../database/database.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
+import type { NoticeChannel } from "../../domain/notices/notice.ts";
+import { mailBodies, noticeWords, type NoticeWords } from "../../domain/notices/words.ts";
+import { backoffMs } from "../../domain/time/backoff.ts";
+import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { joinServices, type Service } from "../../lifecycle/service.ts";
+import type { Logger } from "../../observability.ts";
+import type { Proxies } from "../../outbound/proxies.ts";
+import {
+  claimNotices,
+  fanOutNotices,
+  finishNotice,
+  type ClaimedNotice,
+  type NoticeOutcome,
+} from "../../store/notices/deliveries.ts";
+import { dropSubscription, openSubscription } from "../../store/notices/subscriptions.ts";
+import type { Vault } from "../../store/secrets/vault.ts";
+import { postTo } from "./http-post.ts";
+
+/** What telling people needs. */
+export interface NoticeOptions {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly logger: Logger;
+  readonly publicUrl: () => string;
+  /** Null: no mail is sent. */
+  readonly mail: MailSettings | null;
+  readonly pushKeys: () => Promise<PushKeys>;
+  /** The address by which a person ends one kind of mail. */
+  readonly unsubscribeUrl: (userId: string, kind: string) => Promise<string>;
+  /** Hosts in private networks that the operator allows to be written to. */
+  readonly privateHosts: readonly string[];
+  readonly proxies?: Proxies;
+}
+
+const pollEveryMs = 1_000;
+const atOnce = 16;
+const timeLimitMs = 15_000;
+/** Longer than an attempt can take: if the lease has expired, the sender died, and another may take the delivery. */
+const leaseMs = 120_000;
+const retrying = { fromMs: 10_000, toMs: 3_600_000, jitter: 0.2 };
+/** What could not be told by then is not worth telling any more. */
+const worthTellingMs = 24 * 3_600_000;
+/** How long a push service keeps a notice for a browser that is off. */
+const ttlSeconds = 24 * 3_600;
+
+/**
+ * Makes the task that tells people: it decides whom the newest changes concern, and sends to each by the channels that they chose. Each
+ * delivery is sent once, and again only if nobody knows whether it was: with the same id, by which mail programs and browsers know it
+ * again. Any number of workers may do it.
+ */
+export function createNotices(options: NoticeOptions): Service {
+  const { database, logger, mail } = options;
+  const channels: ReadonlySet<NoticeChannel> = new Set(mail === null ? ["push"] : ["push", "email"]);
+  const mailer = mail === null ? null : createMailer(mail);
+  const deliveries = createClaimLoop<ClaimedNotice>({
+    atOnce,
+    everyMs: pollEveryMs,
+    claim: () => claimNotices(database, { limit: 4, leaseMs }),
+    work: (notice, hurry) => tell(options, mailer, notice, hurry),
+    graceMs: timeLimitMs,
+    onClaimFailure: (error) => logger.warn({ err: error }, "could not claim notices; will retry"),
+    onWorkFailure: (error, { id }) => logger.warn({ err: error, noticeId: id }, "could not tell a notice"),
+  });
+  const decisions = createPeriodic({
+    everyMs: pollEveryMs,
+    round: async (stopping) => {
+      while (!stopping.aborted) {
+        if ((await fanOutNotices(database, channels)) === 0) return;
+        deliveries.now();
+      }
+    },
+    onFailure: (error) => logger.warn({ err: error }, "could not decide whom notices concern; will retry"),
+  });
+  const closing: Service = { start: () => Promise.resolve(), stop: () => Promise.resolve(mailer?.close()) };
+  return joinServices([closing, deliveries, decisions]);
+}
+
+async function tell(
+  options: NoticeOptions,
+  mailer: Mailer | null,
+  notice: ClaimedNotice,
+  hurry: AbortSignal,
+): Promise<void> {
+  const words = noticeWords(notice.kind, notice.data, {
+    publicUrl: options.publicUrl(),
+    sessionTitle: notice.sessionTitle,
+  });
+  const outcome = await (notice.channel === "push"
+    ? push(options, notice, words, hurry)
+    : write(options, mailer, notice, words));
+  // This server stops, and nobody answered: the delivery is due again when its lease expires.
+  if (outcome !== null) await finishNotice(options.database, notice, outcome);
+}
+
+async function write(
+  { publicUrl, unsubscribeUrl }: NoticeOptions,
+  mailer: Mailer | null,
+  notice: ClaimedNotice,
+  words: NoticeWords,
+): Promise<NoticeOutcome> {
+  if (mailer === null) return { status: "dead", problem: "this worker has no mail server" };
+  if (notice.email === null) return { status: "dead", problem: "the person has no address any more" };
+  const result = await mailer.send({
+    id: notice.id,
+    to: { name: notice.name, address: notice.email },
+    subject: words.title,
+    ...mailBodies(words, `${publicUrl()}/settings`),
+    unsubscribeUrl: await unsubscribeUrl(notice.userId, notice.kind),
+  });
+  if (result.status === "sent") return { status: "sent" };
+  return result.passing ? later(notice, result.words, null) : { status: "dead", problem: result.words };
+}
+
+async function push(
+  options: NoticeOptions,
+  notice: ClaimedNotice,
+  words: NoticeWords,
+  hurry: AbortSignal,
+): Promise<NoticeOutcome | null> {
+  const { database, vault, privateHosts, proxies, pushKeys, publicUrl, mail } = options;
+  const { id, subscription } = notice;
+  if (subscription === null) return { status: "dead", problem: "the browser's subscription is gone" };
+  let request: Awaited<ReturnType<typeof createPushRequest>>;
+  try {
+    const target = await openSubscription(vault, subscription.id, subscription);
+    request = await createPushRequest(target, await pushKeys(), {
+      payload: { id, ...words },
+      contact: contactOf(mail, publicUrl()),
+      ttlSeconds,
+      // At most 32 characters of base64url (RFC 8030, 5.4).
+      topic: Buffer.from(words.tag).toString("base64url").slice(-32),
+    });
+  } catch (error) {
+    return { status: "dead", problem: messageOf(error) };
+  }
+  const posted = await postTo(request.url, {
+    body: request.body,
+    headers: request.headers,
+    privateHosts,
+    ...(proxies !== undefined && { proxies }),
+    signal: AbortSignal.any([hurry, AbortSignal.timeout(timeLimitMs)]),
+  });
+  const { status, error, retryAfterMs } = posted;
+  if (status === null && hurry.aborted) return null;
+  if (error === null) return { status: "sent" };
+  if (status === 404 || status === 410) {
+    await dropSubscription(database, subscription.id);
+    return null;
+  }
+  const isPassing = status === null || status === 429 || status >= 500;
+  return isPassing ? later(notice, error, retryAfterMs) : { status: "dead", problem: error };
+}
+
+function later({ attempts, createdAt }: ClaimedNotice, problem: string, askedMs: number | null): NoticeOutcome {
+  const retryMs = Math.max(askedMs ?? 0, backoffMs(attempts, retrying));
+  const isTooLate = Date.now() + retryMs - createdAt.getTime() > worthTellingMs;
+  return isTooLate ? { status: "dead", problem } : { status: "pending", problem, retryMs };
+}
+
+/** Whom a push service writes to if something is wrong with what this installation sends. */
+function contactOf(mail: MailSettings | null, publicUrl: string): string {
+  const address = mail === null ? undefined : /[^\s<>]+@[^\s<>]+/u.exec(mail.from)?.[0];
+  return address === undefined ? publicUrl : `mailto:${address}`;
+}
