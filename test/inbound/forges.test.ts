@@ -60,7 +60,7 @@ test("a status has the name that it was set with, by which Offstage's own is kno
   const set = (title: string, forge: Sample["forge"], change: (payload: Record<string, unknown>) => object) => {
     const found = all.find((each) => each.forge === forge && each.title.includes(title));
     if (found === undefined) throw new Error(`no sample ${title}`);
-    const payload = { ...found.payload, ...change(found.payload as Record<string, unknown>) };
+    const payload = { ...found.payload, ...change(found.payload) };
     const { checks } = forgeEventSchema.parse(read({ ...found, payload }).events[0]?.event);
     return [checks?.kind, checks?.name];
   };
