@@ -108,5 +108,6 @@ export function createRegistryPlaces(routes: readonly RegistryRoute[]): Registry
 
 /** The host of an address in the one form that hosts are compared in. */
 export const hostOf = ({ hostname }: URL): string => canonicalHost(hostname) ?? hostname;
+
 /** The port of an address, of https if it names none. */
 export const portOf = ({ port }: URL): number => Number(port) || 443;

@@ -10,7 +10,7 @@ import { identifier, integer, present, required, text, type Untrusted } from "./
  * A work item. In events of changes `fields` has what changed, with the old and the new value, and `revision` the whole item; in
  * others `fields` has all values.
  */
-type WorkItem = NonNullable<
+export type WorkItem = NonNullable<
   Untrusted<{
     id: unknown;
     workItemId?: unknown;

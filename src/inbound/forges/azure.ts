@@ -66,7 +66,7 @@ function passwordOf(authorization: string | undefined): string | undefined {
 }
 
 /** What is read of resources of all events but work items'. */
-type Resource = NonNullable<
+export type Resource = NonNullable<
   Untrusted<
     PullRequest & {
       pullRequest?: PullRequest;
@@ -79,7 +79,8 @@ type Resource = NonNullable<
     }
   >
 >;
-interface Comment {
+/** A comment on a pull request. */
+export interface Comment {
   id: unknown;
   parentCommentId?: unknown;
   author: Identity;
@@ -245,7 +246,8 @@ function commented(resource: Resource): Happening[] {
   ];
 }
 
-type Build = NonNullable<
+/** What is read of a build. */
+export type Build = NonNullable<
   Untrusted<{
     id: unknown;
     uri?: unknown;

@@ -5,7 +5,8 @@ import { accountOf, branchOf, commitOf, inboundEvents, longest, most, pushOf } f
 import type { Happening } from "./event.ts";
 import { choice, identifier, integer, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
-interface User {
+/** A user. */
+export interface User {
   id?: unknown;
   name: unknown;
   type?: unknown;
@@ -13,7 +14,8 @@ interface User {
 interface Links {
   self?: ({ href: unknown } | null)[];
 }
-interface Repository {
+/** A repository. */
+export interface Repository {
   id: unknown;
   slug: unknown;
   project: { key: unknown; type?: unknown };
@@ -25,7 +27,8 @@ interface Ref {
   latestCommit: unknown;
   repository: Repository;
 }
-interface PullRequest {
+/** A pull request. */
+export interface PullRequest {
   id: unknown;
   title: unknown;
   description?: unknown;
@@ -38,7 +41,8 @@ interface PullRequest {
   author: { user: User };
   reviewers?: { user: User }[];
 }
-type Payload = NonNullable<
+/** What deliveries hold, each a part of it. */
+export type Payload = NonNullable<
   Untrusted<{
     date?: unknown;
     actor: User;

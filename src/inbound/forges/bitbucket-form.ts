@@ -14,7 +14,8 @@ export interface Account {
   username?: unknown;
   display_name?: unknown;
 }
-interface Repository {
+/** A repository. */
+export interface Repository {
   uuid: unknown;
   full_name: unknown;
   links: Links;
@@ -40,7 +41,8 @@ export interface PullRequest {
   updated_on: unknown;
   links: Links;
 }
-interface Issue {
+/** An issue. */
+export interface Issue {
   id: unknown;
   title: unknown;
   content?: { raw: unknown };
@@ -50,7 +52,8 @@ interface Issue {
   updated_on?: unknown;
   links: Links;
 }
-interface Comment {
+/** A comment on either. */
+export interface Comment {
   id: unknown;
   content?: { raw: unknown };
   user?: Account;
@@ -90,7 +93,8 @@ export interface PushChange {
   closed?: unknown;
   commits?: { hash: unknown; message: unknown; author?: { raw?: unknown; user?: Account } }[];
 }
-interface CommitStatus {
+/** What a program says of a commit. */
+export interface CommitStatus {
   name?: unknown;
   key: unknown;
   state: unknown;

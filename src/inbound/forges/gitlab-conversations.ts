@@ -9,7 +9,8 @@ interface Change<Value> {
   previous: Value;
   current: Value;
 }
-type IssuePayload = NonNullable<
+/** What is read of an issue's delivery. */
+export type IssuePayload = NonNullable<
   Untrusted<{
     object_attributes: Issue & { action?: unknown; updated_at: unknown };
     assignees?: User[];
@@ -62,7 +63,8 @@ export function issues(payload: object, { projectUrl, actor }: Around): Happenin
 
 /** Older versions leave out both. */
 type Reviewer = User & { state?: unknown; re_requested?: unknown };
-type MergeRequestPayload = NonNullable<
+/** What is read of a merge request's delivery. */
+export type MergeRequestPayload = NonNullable<
   Untrusted<{
     object_attributes: MergeRequest & { action?: unknown; updated_at: unknown; oldrev?: unknown };
     assignees?: User[];
@@ -213,7 +215,8 @@ function accountKey({ id, login }: ForgeAccount): string {
   return id === "" ? login : id;
 }
 
-type NotePayload = NonNullable<
+/** What is read of a comment's delivery. */
+export type NotePayload = NonNullable<
   Untrusted<{
     object_attributes: {
       id: unknown;

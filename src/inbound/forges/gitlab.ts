@@ -71,7 +71,8 @@ const readers: Readonly<Record<string, (payload: object, around: Around) => Happ
   release,
 };
 
-type PushPayload = NonNullable<
+/** What is read of a push's delivery. */
+export type PushPayload = NonNullable<
   Untrusted<{
     ref: unknown;
     before: unknown;
@@ -97,7 +98,8 @@ function push(payload: object, { projectUrl }: Around): Happening[] {
   return [pushOf(projectUrl, { ...change, commits: commits(given) })];
 }
 
-type PipelinePayload = NonNullable<
+/** What is read of a pipeline's delivery. */
+export type PipelinePayload = NonNullable<
   Untrusted<{
     object_attributes: {
       id: unknown;
@@ -142,7 +144,8 @@ function pipeline(payload: object, { projectUrl }: Around): Happening[] {
   return [checksOf(projectUrl, outcome, checks, run, "/-/merge_requests/")];
 }
 
-type ReleasePayload = NonNullable<
+/** What is read of a release's delivery. */
+export type ReleasePayload = NonNullable<
   Untrusted<{ id: unknown; action: unknown; tag: unknown; name: unknown; description: unknown; url: unknown }>
 >;
 

@@ -15,7 +15,8 @@ const isUnread = (
 
 /**
  * Which of these sessions have an outcome that the person has not looked at. Only what a person asked for themself is unread.
- * @param caller the signed-in user, or the key whose owner counts; nobody has read anything if both are null
+ * @param userId the signed-in user, or null
+ * @param keyId the key whose owner counts, or null; nobody has read anything if both are null
  */
 export async function unreadAmong(
   database: Database,
