@@ -38,6 +38,8 @@ export interface ChaosFleet {
 }
 
 const diskMegabytes = 256;
+/** Of each session's lease. */
+export const leaseMs = 3_000;
 
 /**
  * @param counts.places of each worker; 4 if omitted
@@ -73,7 +75,7 @@ export async function startChaosFleet(counts: {
     OFFSTAGE_MODEL_API_KEY: "sk-of-the-chaos",
     OFFSTAGE_MODEL: "scripted",
     OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
-    OFFSTAGE_LEASE_SECONDS: "3",
+    OFFSTAGE_LEASE_SECONDS: String(leaseMs / 1_000),
     OFFSTAGE_LOG_LEVEL: "info",
     OFFSTAGE_RATE_LIMIT_PER_MINUTE: "1000000",
     OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: "100",

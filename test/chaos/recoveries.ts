@@ -182,6 +182,23 @@ function stateOf(places: Sample["places"]): "nobody" | "shrunk" | "full" | "free
   return places.includes(null) ? "shrunk" : "full";
 }
 
+/**
+ * Most lease lengths that a recovery may take of the time that is ours: until the lease was over, the pause before a retry, and what
+ * passed while a worker had a place. With the usual lease (15 s) 20 s are 1.3 of them; the rest is for a machine that is slow or busy.
+ */
+const mostLeases = 7;
+
+/**
+ * The recoveries that took too long by our own doing, if that is so of more than one in a hundred.
+ * @returns one sentence for each of them
+ */
+export function slowRecoveries(found: readonly Recovery[], leaseMs: number): string[] {
+  const own = ({ parts: { lease, pause: paused, free } }: Recovery): number => lease + paused + free;
+  const slow = found.filter((recovery) => own(recovery) > mostLeases * leaseMs);
+  if (slow.length <= Math.floor(found.length / 100)) return [];
+  return slow.map((recovery) => `a slow recovery: ${describeRecovery(recovery)}`);
+}
+
 const inSeconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
 /** One line for somebody who looks for the reason of a slow recovery. */

@@ -218,13 +218,13 @@ async function reportLoop(fleet: ChaosFleet, { events, duplicates }: Loop): Prom
   return { events: events.length, duplicates, killed: killed.length, lostAnswers };
 }
 
-/** What workers' logs say of failures that nobody foresaw, which came out as `internal`: each is a bug. */
+/** What workers' logs say of failures that nobody foresaw, which came out as `internal`, or of no failure at all: each is a bug. */
 async function unforeseen(fleet: ChaosFleet): Promise<string[]> {
   const logs = await Promise.all(
     fleet.workers.map(({ name }) => readFile(join(fleet.folder, `${name}.log`), "utf8").catch(() => "")),
   );
   return logs.flatMap((log) =>
-    log.split("\n").filter((line) => line.includes("an attempt failed with an unexpected error")),
+    log.split("\n").filter((line) => /an attempt (?:failed|ended) with an unexpected error/u.test(line)),
   );
 }
 

@@ -20,7 +20,10 @@ export interface LoopFound {
 }
 
 /** Reads what came of the loop in these repositories. */
-export async function findLoop(fleet: ChaosFleet, repositories: readonly string[]): Promise<LoopFound> {
+export async function findLoop(
+  fleet: Pick<ChaosFleet, "forge" | "store">,
+  repositories: readonly string[],
+): Promise<LoopFound> {
   const { rows: messages } = await fleet.store.query<LoopFound["messages"][number]>(
     `select session_id as "sessionId", text, status from message where position > 1`,
   );

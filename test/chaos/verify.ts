@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { ChaosFleet } from "./fleet.ts";
+import type { ChaosFleet, ChaosWorker } from "./fleet.ts";
 import { listProcesses } from "./processes.ts";
 import { tickRepository, type Ticking } from "./automations.ts";
 import type { LoopEvent } from "./loop.ts";
@@ -22,9 +22,14 @@ interface SessionRow {
   worker: string | null;
 }
 
+/** What is looked at of a fleet. */
+export type LookedAt = Pick<ChaosFleet, "folder" | "forge" | "store"> & {
+  readonly workers: readonly Pick<ChaosWorker, "data">[];
+};
+
 /** @returns one sentence for each promise that was broken */
 export async function brokenPromises(
-  fleet: ChaosFleet,
+  fleet: LookedAt,
   accepted: readonly Accepted[],
   ticking: Ticking & { readonly pausedAt: string | null },
   loop: readonly LoopEvent[],
@@ -65,7 +70,7 @@ function checkSessions(rows: readonly SessionRow[], accepted: readonly Accepted[
   return broken;
 }
 
-async function checkJobs(fleet: ChaosFleet, accepted: readonly Accepted[], ticking: Ticking): Promise<string[]> {
+async function checkJobs(fleet: LookedAt, accepted: readonly Accepted[], ticking: Ticking): Promise<string[]> {
   const { rows: all } = await fleet.store.query<{ id: string; status: string; sessions: number; trigger: string }>(
     `select job.id, job.status, trigger_id as trigger, (select count(*)::integer from session where job_id = job.id) as sessions from job`,
   );
@@ -81,7 +86,7 @@ async function checkJobs(fleet: ChaosFleet, accepted: readonly Accepted[], ticki
 
 /** Each minute between the schedule's creation and its pause has one run, with one pull request. */
 async function checkTicks(
-  fleet: ChaosFleet,
+  fleet: LookedAt,
   sessions: readonly SessionRow[],
   { triggerId, pausedAt }: Ticking & { readonly pausedAt: string | null },
 ): Promise<string[]> {
@@ -114,7 +119,7 @@ async function checkTicks(
 }
 
 async function checkPullRequests(
-  fleet: ChaosFleet,
+  fleet: LookedAt,
   rows: readonly SessionRow[],
   accepted: readonly Accepted[],
   loop: readonly LoopEvent[],
@@ -140,7 +145,7 @@ async function checkPullRequests(
 
 /** Exactly the files that the agent was told to write, by its prompt and on its pull request, as the forge has them. */
 async function checkContent(
-  fleet: ChaosFleet,
+  fleet: LookedAt,
   work: Accepted,
   branch: string,
   asked: readonly LoopEvent[],
@@ -165,21 +170,35 @@ async function checkContent(
 }
 
 /** Numbered from 1 without a gap, and never two ends in a row. */
-async function checkEvents(fleet: ChaosFleet): Promise<string[]> {
-  const { rows } = await fleet.store.query<{ session_id: string; count: string; last: string }>(
-    "select session_id, count(*), max(seq) as last from event group by session_id having count(*) <> max(seq)",
+async function checkEvents({ store }: LookedAt): Promise<string[]> {
+  const { rows: gaps } = await store.query<{ id: string; count: string; last: string }>(
+    "select session_id as id, count(*), max(seq) as last from event group by session_id having count(*) <> max(seq)",
   );
-  return rows.map(({ session_id, count, last }) => `session ${session_id} has ${count} events up to number ${last}`);
+  const { rows: ends } = await store.query<{ id: string; seq: string; to: string; before: string }>(
+    `select * from (
+       select session_id as id, seq, data ->> 'to' as to, lag(data ->> 'to') over (partition by session_id order by seq) as before
+       from event where type = 'session.status') moves
+     where moves.to in ('completed', 'failed', 'cancelled') and before in ('completed', 'failed', 'cancelled')`,
+  );
+  return [
+    ...gaps.map(({ id, count, last }) => `session ${id} has ${count} events up to number ${last}`),
+    ...ends.map(({ id, seq, to, before }) => `session ${id} is ${to} by its event ${seq}, and was ${before} before`),
+  ];
 }
 
-/** After every node was told to stop: nothing runs, nothing is held. */
-async function checkLeftovers(fleet: ChaosFleet): Promise<string[]> {
+/** After every node was told to stop: nothing runs, nothing is held, and no folder is anything's that there is not. */
+async function checkLeftovers(fleet: LookedAt): Promise<string[]> {
+  // git is told where the forge is, and not where its folder is.
   const processes = listProcesses().filter(
-    ({ command }) => command.includes(fleet.folder) && !command.includes("/bin/postgres"),
+    ({ command }) =>
+      (command.includes(fleet.folder) || command.includes(fleet.forge.url)) && !command.includes("/bin/postgres"),
   );
   const { rows: locks } = await fleet.store.query<{ objid: string }>(
-    "select objid from pg_locks where locktype = 'advisory' and objid <> 4747001",
+    `select objid from pg_locks where locktype = 'advisory' and objid <> 4747001
+       and database = (select oid from pg_database where datname = current_database())`,
   );
+  const { rows: sessions } = await fleet.store.query<{ id: string }>("select id from session");
+  const known = new Set(sessions.map(({ id }) => id));
   const broken = [
     ...processes.map(({ pid, command }) => `process ${pid} is still there: ${command.slice(0, 200)}`),
     ...locks.map(({ objid }) => `the lock ${objid} is still held`),
@@ -189,6 +208,12 @@ async function checkLeftovers(fleet: ChaosFleet): Promise<string[]> {
     broken.push(...mirrors.filter((path) => path.endsWith(".lock")).map((path) => `${data} has the lock ${path}`));
     const sockets = await readdir(join(data, "run")).catch(() => []);
     broken.push(...sockets.map((name) => `${data} has the socket ${name}`));
+    const folders = await readdir(join(data, "sessions")).catch(() => []);
+    // What is still to be removed of a session has its id in the name too.
+    const orphans = folders.filter(
+      (name) => !known.has(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/u.exec(name)?.[0] ?? ""),
+    );
+    broken.push(...orphans.map((name) => `${data} has the folder ${name} of no session`));
   }
   return broken;
 }

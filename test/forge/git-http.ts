@@ -1,11 +1,15 @@
 import { spawn } from "node:child_process";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 
-/** Real git over HTTP: hands a request to `git http-backend` (git-http-backend(1)) as a CGI program. */
+/**
+ * Real git over HTTP: hands a request to `git http-backend` (git-http-backend(1)) as a CGI program.
+ * @param pauseMs before each piece of an answer that follows the first
+ */
 export async function serveGit(
-  root: string,
+  { root, pauseMs }: { readonly root: string; readonly pauseMs: number },
   path: string,
   query: string,
   request: IncomingMessage,
@@ -35,6 +39,7 @@ export async function serveGit(
   let headersSent = false;
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
     if (headersSent) {
+      if (pauseMs > 0) await pause(pauseMs);
       // A repository may have gigabytes. A client that went away drains nothing.
       if (!response.write(chunk) && !response.destroyed) await drained(response);
       continue;

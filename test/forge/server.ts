@@ -54,6 +54,8 @@ export interface TestForge {
   lag(longestMs: number, shortestMs?: number): void;
   /** From here on git speaks the first version of its protocol, as on a server from before 2018. */
   speakOldGit(): void;
+  /** From here on git sends its answers in pieces, with so many ms between two. */
+  slowGit(pauseMs: number): void;
   /** From here on the API takes so many ms for each answer. */
   answerAfter(ms: number): void;
   /** From here on Gitea's lists have no more items on a page, whatever is asked for (MAX_RESPONSE_ITEMS). */
@@ -151,6 +153,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     maxResponseItems: 50,
     lag: { shortestMs: 0, longestMs: 0 },
     answerMs: 0,
+    gitPauseMs: 0,
     speaksOldGit: false,
     refs: createRefs(gitEnvironment, () => nextLagMs(state)),
     pulls: new Map(),
@@ -216,6 +219,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
       state.lag = { shortestMs, longestMs };
     },
     speakOldGit: () => void (state.speaksOldGit = true),
+    slowGit: (pauseMs) => void (state.gitPauseMs = pauseMs),
     answerAfter: (ms) => void (state.answerMs = ms),
     limitPages: (items) => void (state.maxResponseItems = items),
     describe: (owner, name, facts) => void state.facts.set(`${owner}/${name}`, facts),
@@ -418,7 +422,13 @@ async function handle(
   if (git[3] === "info/refs") showPullRequests(state, { owner: git[1] ?? "", name: git[2] ?? "" });
   const before = isReceiving ? state.refs.all(bare) : new Map<string, string>();
   if (state.speaksOldGit) delete request.headers["git-protocol"];
-  await serveGit(state.root, `/${git[1]}/${git[2]}.git/${git[3]}`, search.slice(1), request, response);
+  await serveGit(
+    { root: state.root, pauseMs: state.gitPauseMs },
+    `/${git[1]}/${git[2]}.git/${git[3]}`,
+    search.slice(1),
+    request,
+    response,
+  );
   if (!isReceiving) return;
   state.refs.changed(bare);
   const place = { webUrl: state.url, owner: git[1] ?? "", name: git[2] ?? "" };

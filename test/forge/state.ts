@@ -248,6 +248,8 @@ export interface ForgeState {
   lag: { readonly shortestMs: number; readonly longestMs: number };
   /** Time for each answer of the API, in ms. */
   answerMs: number;
+  /** Before each further piece of git's answers. */
+  gitPauseMs: number;
   /** Whether git speaks no version of its protocol but the first. */
   speaksOldGit: boolean;
   readonly refs: Refs;

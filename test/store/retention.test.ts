@@ -354,7 +354,7 @@ test("diffs go of sessions that were over for so many days, once for each time t
   const [old, young] = [await overFor(31), await overFor(29)];
   const repository = { id: crypto.randomUUID(), patch: "+a line" };
   await database.pool.query(
-    "insert into repository (id, organization_id, url, key, name) values ($1, $2, 'https://git.example/a/b', 'git.example/a/b', 'a/b')",
+    "insert into repository (id, organization_id, url, address_key, name) values ($1, $2, 'https://git.example/a/b', 'git.example/a/b', 'a/b')",
     [repository.id, organizationId],
   );
   const save = (id: string, patch: string) =>
