@@ -53,12 +53,13 @@ async function open({ page, role }: Visitor, path: string, shown: string): Promi
   return main;
 }
 
-/** What can be pressed on a page, but for what copies something or signs out; and its fields of several lines. */
+/** What can be pressed on a page and in its menus, but for what copies or downloads something or signs out; and its fields of several lines. */
 async function offered(visitor: Visitor, path: string, shown: string): Promise<string[]> {
   const main = await open(visitor, path, shown);
-  const buttons = await main.getByRole("button").allTextContents();
+  const menus = await main.locator("[popover] li button").allTextContents();
+  const buttons = [...(await main.getByRole("button").allTextContents()), ...menus];
   const fields = await main.locator("textarea").count();
-  const changing = buttons.filter((name) => !/^(?:$|Copy|Go to the latest|Sign out )/u.test(name));
+  const changing = buttons.filter((name) => !/^(?:$|Copy|Download|Go to the latest|Sign out )/u.test(name));
   return fields === 0 ? changing : [...changing, `${fields} fields`];
 }
 
@@ -73,7 +74,7 @@ const everything = async (visitor: Visitor) => ({
 
 const ofMembers = {
   sessions: ["Repository: No repository", "Agent: Default agent", "Save as a draft", "Start", "1 fields"],
-  session: ["Delete", "Send", "1 fields"],
+  session: ["Labels: Label", "Send", "Archive", "Delete", "1 fields"],
   automations: ["New automation"],
   automation: [
     "Trigger",

@@ -185,6 +185,33 @@ test("the patch and the transcript are downloaded", async () => {
     expect(transcript).toContain(part);
 });
 
+test("a session is labelled, archived, brought back, and deleted after a question", async () => {
+  const { id } = await site.client.session.create({ prompt: "forget me", queueRightAway: false });
+  const page = await open(id);
+  await page.getByRole("button", { name: "Labels: Label" }).click();
+  await page.getByRole("combobox", { name: "Labels" }).fill("later");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Labels: later" }).waitFor();
+  const choose = async (name: string): Promise<void> => {
+    await page.getByRole("button", { name: "More" }).click();
+    await page.getByRole("button", { name, exact: true }).click();
+  };
+  await choose("Archive");
+  await expect.poll(async () => (await site.client.session.get(id)).archivedAt).not.toBeNull();
+  await choose("Take out of the archive");
+  await expect.poll(() => site.client.session.get(id)).toMatchObject({ archivedAt: null, labels: ["later"] });
+  await choose("Delete");
+  const question = page.getByRole("alertdialog", { name: "Delete the session?" });
+  await question.waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await question.waitFor({ state: "detached" });
+  await choose("Delete");
+  await question.getByRole("button", { name: "Delete" }).click();
+  await page.waitForURL((url) => url.pathname === "/");
+  await expect(site.client.session.get(id)).rejects.toThrow("was not found");
+});
+
 test("a hundred thousand lines of a command's output are drawn where they are looked at, with their colours", async () => {
   const { id } = await site.client.session.create({ prompt: "print much", queueRightAway: false });
   const lines = Array.from({ length: 100_000 }, (_, line) => `\u001b[32m${line}\u001b[0m of many`).join("\n");

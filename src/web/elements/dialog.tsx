@@ -77,36 +77,52 @@ export function ConfirmButton({
   readonly onConfirm: () => void;
 }) {
   const [open, setOpen] = useState(false);
-  const description = useId();
   return (
     <>
       <Opener button={button} of={of} className="button" disabled={disabled} open={open} onOpen={setOpen} />
       {open && (
-        <Modal
-          title={question}
-          describedBy={description}
-          className="w-[min(28rem,94vw)] space-y-3"
-          onClosed={() => setOpen(false)}
-        >
-          <p id={description} className="text-sm text-muted">
-            {children}
-          </p>
-          <div className="flex justify-end gap-2 pt-1">
-            <CloseDialog />
-            <button
-              type="button"
-              className="button button-danger"
-              onClick={(event) => {
-                closeAround(event);
-                onConfirm();
-              }}
-            >
-              {button}
-            </button>
-          </div>
-        </Modal>
+        <Confirmation button={button} question={question} onConfirm={onConfirm} onClosed={() => setOpen(false)}>
+          {children}
+        </Confirmation>
       )}
     </>
+  );
+}
+
+/** Asks whether something is to be done that can't be undone. */
+export function Confirmation({
+  button,
+  question,
+  children,
+  onConfirm,
+  onClosed,
+}: {
+  readonly button: string;
+  readonly question: string;
+  readonly children: ReactNode;
+  readonly onConfirm: () => void;
+  readonly onClosed: () => void;
+}) {
+  const description = useId();
+  return (
+    <Modal title={question} describedBy={description} className="w-[min(28rem,94vw)] space-y-3" onClosed={onClosed}>
+      <p id={description} className="text-sm text-muted">
+        {children}
+      </p>
+      <div className="flex justify-end gap-2 pt-1">
+        <CloseDialog />
+        <button
+          type="button"
+          className="button button-danger"
+          onClick={(event) => {
+            closeAround(event);
+            onConfirm();
+          }}
+        >
+          {button}
+        </button>
+      </div>
+    </Modal>
   );
 }
 

@@ -39,16 +39,23 @@ export const SessionRow = memo(function SessionRow({
       data-session={id}
       className={`group relative flex min-h-11 items-center gap-x-3 px-3 py-1.5 text-sm hover:bg-hover ${isSelected ? "bg-accent-soft" : ""}`}
     >
-      {onSelect !== null && (
-        <input
-          type="checkbox"
-          aria-label={texts.select(title)}
-          className="relative z-10 -ms-1 size-3.5 cursor-pointer opacity-0 group-hover:opacity-100 checked:opacity-100 focus-visible:opacity-100 max-md:hidden pointer-coarse:hidden"
-          checked={isSelected}
-          onChange={() => onSelect(id)}
-        />
-      )}
-      <StatusBadge status={status} word={false} />
+      <span className="relative flex">
+        {onSelect !== null && (
+          <input
+            type="checkbox"
+            aria-label={texts.select(title)}
+            className="peer absolute -inset-1 z-10 m-auto size-4 cursor-pointer opacity-0 group-hover:opacity-100 checked:opacity-100 focus-visible:opacity-100 max-md:hidden pointer-coarse:hidden"
+            checked={isSelected}
+            onChange={() => onSelect(id)}
+          />
+        )}
+        {/* It makes room for the box that selects the session. */}
+        <span
+          className={`flex ${onSelect === null ? "" : "peer-checked:opacity-0 peer-focus-visible:opacity-0 md:pointer-fine:group-hover:opacity-0"}`}
+        >
+          <StatusBadge status={status} word={false} />
+        </span>
+      </span>
       <div className="min-w-0 flex-1">
         <Link
           ref={link}

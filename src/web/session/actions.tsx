@@ -1,29 +1,18 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
-import { ConfirmButton } from "../elements/dialog.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
 import { useSessionTexts } from "../texts/session.ts";
 
-/** What can be done with a session as it is: start or retry it, resolve its conflicts, cancel it, delete it; by those who may. */
+/** What can be done with a session as it is: start or retry it, resolve its conflicts, cancel it; by those who may. */
 export function SessionActions({ session: { id, status, retry, pullRequests } }: { session: SessionDetail }) {
   const texts = useSessionTexts().actions;
   const queries = useQueryClient();
   const change = useMutation({
     mutationFn: (verb: "cancel" | "queue" | "resolveConflicts") => client.session[verb](id),
     onSuccess: (session) => queries.setQueryData(["session", id], session),
-  });
-  const navigate = useNavigate();
-  const remove = useMutation({
-    mutationFn: () => client.session.delete(id),
-    onSuccess: async () => {
-      await navigate({ to: "/" });
-      queries.removeQueries({ queryKey: ["session", id] });
-      await queries.invalidateQueries({ queryKey: ["sessions"] });
-    },
   });
   const verb =
     status === "failed" || status === "cancelled"
@@ -72,17 +61,7 @@ export function SessionActions({ session: { id, status, retry, pullRequests } }:
           {isCancelling ? texts.cancelling : texts.cancel}
         </button>
       )}
-      {(isFinal(status) || status === "draft") && (
-        <ConfirmButton
-          button={texts.delete}
-          disabled={change.isPending || remove.isPending}
-          question={texts.deleteQuestion}
-          onConfirm={() => remove.mutate()}
-        >
-          {texts.deleteText}
-        </ConfirmButton>
-      )}
-      <ErrorText error={change.error ?? remove.error} />
+      <ErrorText error={change.error} />
     </>
   );
 }

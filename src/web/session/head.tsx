@@ -1,22 +1,18 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
-import { announce } from "../elements/announce.tsx";
 import { CopyButton } from "../elements/copy-button.tsx";
 import { Icon, type IconName } from "../elements/icon.tsx";
-import { Menu, type MenuItem } from "../elements/menu.tsx";
 import { RepositoryName } from "../elements/repository-name.tsx";
 import { StatusBadge } from "../elements/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
-import { client, useMay } from "../query.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { formatDollars, formatDuration } from "../texts/formats.ts";
 import { useSessionTexts } from "../texts/session.ts";
 import { SessionActions } from "./actions.tsx";
-import { download } from "./download.ts";
 import { Labels } from "./labels.tsx";
+import { MoreActions } from "./more-actions.tsx";
 import { PullRequests } from "./pull-requests.tsx";
 import { Steps } from "./steps.tsx";
 import type { SessionView } from "./view/view.ts";
@@ -45,15 +41,12 @@ export function TitleLine({ session, children }: { session: SessionDetail; child
 
 /** What can be done with a session. */
 export function HeadActions({ session }: { session: SessionDetail }) {
-  const texts = useSessionTexts();
   return (
     <div className="flex flex-wrap items-center gap-2">
       <PullRequests session={session} />
       {/* A key of its own: a run that begins again is not being cancelled. */}
       <SessionActions key={String(isFinal(session.status))} session={session} />
-      <Menu label={texts.actions.more} items={useMenuItems(session)}>
-        <Icon name="more" />
-      </Menu>
+      <MoreActions session={session} />
     </div>
   );
 }
@@ -69,45 +62,6 @@ export function Details({ session, view }: { session: SessionDetail; view: Sessi
       )}
     </div>
   );
-}
-
-function useMenuItems({ id, branchName, htmlUrl, status, archivedAt }: SessionDetail): MenuItem[] {
-  const texts = useSessionTexts().actions;
-  const queries = useQueryClient();
-  const may = useMay("write");
-  const name = branchName.replaceAll("/", "-");
-  const tell = (error: Error): void => announce(error.message);
-  const save = (asked: Promise<string>, file: string, type: string): void =>
-    void asked.then((text) => download(file, type, text), tell);
-  const put = (verb: "archive" | "unarchive"): void =>
-    void client.session[verb](id).then((session) => {
-      queries.setQueryData(["session", id], session);
-      announce(verb === "archive" ? texts.archived : texts.unarchived);
-    }, tell);
-  const isAtRest = isFinal(status) || status === "draft";
-  return [
-    { name: texts.patch, icon: "download", run: () => save(client.session.patch(id), `${name}.patch`, "text/x-diff") },
-    {
-      name: texts.transcript,
-      icon: "download",
-      run: () => save(client.session.transcript(id), `${name}.md`, "text/markdown"),
-    },
-    ...(window.isSecureContext
-      ? [
-          {
-            name: texts.copyLink,
-            icon: "copy" as const,
-            run: () => void navigator.clipboard.writeText(htmlUrl).then(() => announce(texts.linkCopied), tell),
-          },
-        ]
-      : []),
-    ...(may && archivedAt !== null
-      ? [{ name: texts.unarchive, icon: "archive" as const, run: () => put("unarchive") }]
-      : []),
-    ...(may && archivedAt === null && isAtRest
-      ? [{ name: texts.archive, icon: "archive" as const, run: () => put("archive") }]
-      : []),
-  ];
 }
 
 function Facts({ session, view }: { session: SessionDetail; view: SessionView }) {

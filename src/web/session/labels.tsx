@@ -45,7 +45,7 @@ export function Labels({ session: { id, labels } }: { session: SessionDetail }) 
     ...(written === "" || all.includes(written) ? [] : [{ key: written, name: texts.add(written) }]),
   ];
   return (
-    <div className="-my-1.5">
+    <div className="-my-1">
       <dt className="sr-only">{texts.title}</dt>
       <dd>
         <Picker

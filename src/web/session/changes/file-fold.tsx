@@ -115,11 +115,11 @@ export function LineCount({ added, removed }: { added: number; removed: number }
   return (
     <span className="shrink-0 text-xs tabular-nums">
       <span className="text-good">
-        <span aria-hidden>+{added}</span>
+        <span aria-hidden>+{formatNumber(added)}</span>
         <span className="sr-only">{texts.added(formatNumber(added))}</span>
       </span>{" "}
       <span className="text-bad">
-        <span aria-hidden>−{removed}</span>
+        <span aria-hidden>−{formatNumber(removed)}</span>
         <span className="sr-only">{texts.removed(formatNumber(removed))}</span>
       </span>
     </span>

@@ -49,10 +49,10 @@ function Shares({ kinds, modelMs }: { kinds: readonly (readonly [string, number]
   const all = [["model", modelMs] as const, ...kinds].sort((a, b) => b[1] - a[1]);
   const most = all[0]?.[1] ?? 0;
   return (
-    <dl className="grid grid-cols-[auto_1fr] items-center gap-x-3 gap-y-1">
+    <dl className="grid grid-cols-[6rem_1fr] items-center gap-x-2 gap-y-1 text-xs">
       {all.map(([kind, ms]) => (
         <Fragment key={kind}>
-          <dt>{kind === "model" ? texts.model : (names[kind] ?? kind)}</dt>
+          <dt className="text-muted">{kind === "model" ? texts.model : (names[kind] ?? kind)}</dt>
           <dd className="flex items-center gap-2">
             <meter aria-hidden className="bar h-2 flex-1" min={0} max={Math.max(1, most)} value={ms} data-kind={kind} />
             <span className="w-20 text-end text-xs tabular-nums">{formatDuration(ms)}</span>

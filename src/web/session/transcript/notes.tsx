@@ -8,7 +8,7 @@ export function NoteLine({ item }: { item: Extract<Item, { kind: "note" }> }) {
   const { note, at } = item;
   const words = noteText(note, texts);
   return (
-    <p className={`flex gap-2 px-1.5 text-xs leading-6 ${colourOf(note)}`}>
+    <p className={`flex items-baseline gap-2 px-1.5 text-xs leading-6 ${colourOf(note)}`}>
       <span aria-hidden className="w-3.5 text-center">
         —
       </span>

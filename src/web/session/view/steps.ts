@@ -31,7 +31,9 @@ export const noSteps: readonly StepView[] = allSteps.filter(({ name }) => !optio
 export function moveSteps(steps: readonly StepView[], event: StepEvent): readonly StepView[] {
   const { step: name } = event.data;
   const known = steps.some((step) => step.name === name);
-  const before = known ? steps : allSteps.map((step) => steps.find((other) => other.name === step.name) ?? step);
+  const before = known
+    ? steps
+    : allSteps.flatMap((step) => steps.find((other) => other.name === step.name) ?? (step.name === name ? step : []));
   return before.map((step) => (step.name === name ? moveStep(step, event) : step));
 }
 
