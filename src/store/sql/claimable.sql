@@ -8,7 +8,8 @@
 -- body, once for each plan, so that the partial indexes are used and a claim does not pay for it;
 -- test/store/definitions.test.ts looks at the plans.
 -- Measured: 0.1 µs, 0 pages: a row, of 10,000.
--- Callers: claim_session, fairest_organization, fairest_session, src/store/queue/queue.ts, src/store/sessions/session-record.ts.
+-- Callers: claim_session, fairest_organization, fairest_session, src/store/queue/queue.ts, src/store/sessions/changed-sessions.ts,
+-- src/store/sessions/session-record.ts.
 -- move_session has it in other words.
 create or replace function claimable(asked session) returns boolean language sql immutable parallel safe as $$
   select (asked.status = 'queued' and asked.retry_at is null) or (asked.status = 'waiting' and asked.ready)

@@ -2,7 +2,7 @@
 -- Writes that people may want to be told of a change, in its transaction. Whom it concerns is decided later, by a worker
 -- (src/store/notices/deliveries.ts). Nothing is written if nobody of the organization wants to be told of anything.
 -- Measured: 1.0 µs, 1 pages: nobody of the organization wants to be told of anything.
--- Caller: enqueue_webhooks.
+-- Callers: enqueue_webhooks.
 -- @param change the type of a webhook's event; only those that src/domain/notices/notice.ts names are told to people
 create or replace function enqueue_notice(organization uuid, change text, data jsonb) returns void language plpgsql as $$
 begin
