@@ -122,7 +122,7 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
 }
 
 /**
- * What src/store/sql/steers.sql looks up when an event arrives, to tell at little cost whether it may give a session more work: whether it
+ * What src/store/sql/triggers/steers.sql looks up when an event arrives, to tell at little cost whether it may give a session more work: whether it
  * calls Offstage by name, and the pull requests, the branch and the commit that it is about.
  */
 export interface SteeringHint {
