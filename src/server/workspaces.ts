@@ -10,7 +10,7 @@ import { removeUnusedCheckouts } from "../worker/checkouts/remove-unused.ts";
 import { createSharedCheckouts, keepCheckout, type SharedCheckouts } from "../worker/checkouts/shared-checkouts.ts";
 import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 import { createSessionFolders, type SessionFolders } from "../worker/disk/session-folders.ts";
-import type { Mirrors } from "../worker/git/mirrors.ts";
+import type { Mirrors } from "../worker/git/mirrors/mirrors.ts";
 
 /** Where sessions work, and what their clones begin on. */
 export interface Workspaces {

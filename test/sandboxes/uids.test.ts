@@ -13,7 +13,7 @@ import { UidClaims, defaultUids, type UidRange } from "../../src/sandboxes/proce
 import { makeClones, removeSession } from "../../src/worker/clones/clones.ts";
 import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
-import { createMirrors } from "../../src/worker/git/mirrors.ts";
+import { createMirrors } from "../../src/worker/git/mirrors/mirrors.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { waitFor } from "../wait-for.ts";
 

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { diskUsage } from "../../src/sandboxes/process/disk-usage.ts";
 import { makeClones } from "../../src/worker/clones/clones.ts";
-import type { FetchLimits } from "../../src/worker/git/fetch.ts";
+import type { FetchLimits } from "../../src/worker/git/mirrors/fetch.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 

@@ -9,11 +9,11 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { fetchForFolder } from "../../src/worker/git/lfs.ts";
-import { fetchContents } from "../../src/worker/git/lfs-transfers.ts";
-import { lfsPath, lfsStore } from "../../src/worker/git/lfs-store.ts";
+import { fetchForFolder } from "../../src/worker/git/lfs/lfs.ts";
+import { fetchContents } from "../../src/worker/git/lfs/transfers.ts";
+import { lfsPath, lfsStore } from "../../src/worker/git/lfs/store.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
-import type { Mirror } from "../../src/worker/git/mirror.ts";
+import type { Mirror } from "../../src/worker/git/mirrors/mirror.ts";
 import { commitFiles } from "./commit-files.ts";
 
 // What servers of LFS refuse, and what only keeps them from answering now, by the words of the git-lfs that is installed.

@@ -9,7 +9,7 @@ import { maintainMirrors } from "../../src/worker/background/mirror-maintenance.
 import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts";
 import type { CloneServices } from "../../src/worker/clones/clone.ts";
 import { makeClones, openClones, removeSession } from "../../src/worker/clones/clones.ts";
-import { createFolderLock } from "../../src/worker/git/folder-lock.ts";
+import { createFolderLock } from "../../src/worker/git/mirrors/folder-lock.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
 let data: string;

@@ -12,7 +12,7 @@ import { createWorkspaces, type Workspaces } from "../../src/server/workspaces.t
 import { chooseWay, type Way } from "../../src/worker/checkouts/ways.ts";
 import type { Clone, CloneServices, CloneSource } from "../../src/worker/clones/clone.ts";
 import { makeClones, openClones, removeSession, type CloneRequest } from "../../src/worker/clones/clones.ts";
-import { createMirrors } from "../../src/worker/git/mirrors.ts";
+import { createMirrors } from "../../src/worker/git/mirrors/mirrors.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { waitFor } from "../wait-for.ts";
 import { cloneSourceAt } from "./clone-source.ts";

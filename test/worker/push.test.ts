@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mustGit } from "../../src/worker/git/git.ts";
-import { ensureMirror } from "../../src/worker/git/make-mirror.ts";
-import { fetchBranch } from "../../src/worker/git/fetch-commits.ts";
-import { lookUpHeads } from "../../src/worker/git/ask-remote.ts";
-import { remoteOptions, type Mirror } from "../../src/worker/git/mirror.ts";
-import { findTip, joinWithTip, pushCommit } from "../../src/worker/git/push.ts";
+import { ensureMirror } from "../../src/worker/git/mirrors/make-mirror.ts";
+import { fetchBranch } from "../../src/worker/git/mirrors/fetch-commits.ts";
+import { lookUpHeads } from "../../src/worker/git/mirrors/ask-remote.ts";
+import { remoteOptions, type Mirror } from "../../src/worker/git/mirrors/mirror.ts";
+import { findTip, joinWithTip, pushCommit } from "../../src/worker/git/mirrors/push.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { commitFiles, type Files } from "./commit-files.ts";
 

@@ -24,7 +24,7 @@ import type { Traces } from "../../traces.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { EnvironmentCache } from "../disk/environment-cache.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import type { Identity } from "../git/git.ts";
 import type { Signer } from "../git/signer.ts";
 

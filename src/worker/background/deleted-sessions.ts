@@ -10,7 +10,7 @@ import type { Logger } from "../../observability.ts";
 import { deletedChannel, existingSessions } from "../../store/sessions/delete-session.ts";
 import { removeSession } from "../clones/clones.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 
 /** What removing needs of the worker. */
 interface RemovalServices {

@@ -13,7 +13,7 @@ import { existingSessions } from "../../store/sessions/delete-session.ts";
 import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import { removeWhenOver } from "./deleted-sessions.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordingsOfDeleted } from "./prune-recordings.ts";

@@ -26,7 +26,7 @@ import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
 import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordings, pruneRecordingsOfDeleted } from "./prune-recordings.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";

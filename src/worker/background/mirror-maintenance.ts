@@ -5,11 +5,11 @@ import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
-import { fetchPrefix } from "../git/fetch.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
+import { fetchPrefix } from "../git/mirrors/fetch.ts";
 import { mustGit } from "../git/git.ts";
-import { lfsStore } from "../git/lfs-store.ts";
-import { usedMark } from "../git/mirror.ts";
+import { lfsStore } from "../git/lfs/store.ts";
+import { usedMark } from "../git/mirrors/mirror.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Bounds above which a mirror is repacked: git slows down with each pack and each loose object that it must search. */

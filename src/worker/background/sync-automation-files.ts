@@ -29,12 +29,12 @@ import { claimSync, endSync, releaseSync, renewSync, type ClaimedSync } from "..
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import type { Templates } from "../../templates/templates.ts";
-import { askRemote } from "../git/ask-remote.ts";
-import { ensureMirror } from "../git/make-mirror.ts";
-import { fetchBranch } from "../git/fetch-commits.ts";
-import { remoteOptions, type Mirror } from "../git/mirror.ts";
-import type { Mirrors } from "../git/mirrors.ts";
-import { listFolder, readBlob, type TreeFile } from "../git/read-folder.ts";
+import { askRemote } from "../git/mirrors/ask-remote.ts";
+import { ensureMirror } from "../git/mirrors/make-mirror.ts";
+import { fetchBranch } from "../git/mirrors/fetch-commits.ts";
+import { remoteOptions, type Mirror } from "../git/mirrors/mirror.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
+import { listFolder, readBlob, type TreeFile } from "../git/mirrors/read-folder.ts";
 
 /** Interval, in ms, of the poll that finds repositories that are due. */
 const pollMs = 5_000;

@@ -7,8 +7,8 @@ import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import type { DiskBounds } from "../disk/checkout-size.ts";
 import { changesIn, isOverlay, mountOverlay, overlaysBelow, unmountOverlays } from "../disk/overlay.ts";
 import { hasCommit } from "../git/git.ts";
-import { lfsPath, lfsStore } from "../git/lfs-store.ts";
-import { namesInLfs } from "../git/lfs.ts";
+import { lfsPath, lfsStore } from "../git/lfs/store.ts";
+import { namesInLfs } from "../git/lfs/lfs.ts";
 import { sparseCommit } from "../git/sparse-checkout.ts";
 import { ensureCheckout } from "./make-checkout.ts";
 import {

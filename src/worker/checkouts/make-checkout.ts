@@ -4,8 +4,8 @@ import { addCheckout, whileWithin, type DiskBounds } from "../disk/checkout-size
 import { removeFolder } from "../disk/remove-folder.ts";
 import { mustGit } from "../git/git.ts";
 import { gitlinksIn } from "../git/gitmodules.ts";
-import { initClone } from "../git/init-clone.ts";
-import { usesLfs } from "../git/lfs.ts";
+import { initClone } from "./init-clone.ts";
+import { usesLfs } from "../git/lfs/lfs.ts";
 import {
   bootId,
   readCheckout,

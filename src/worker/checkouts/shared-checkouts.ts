@@ -6,8 +6,8 @@ import { replaceFile } from "../../atomic-file.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import { namesIn } from "../disk/session-folders.ts";
-import { createFolderLock, type FolderLock } from "../git/folder-lock.ts";
-import { filterCommand } from "../git/lfs.ts";
+import { createFolderLock, type FolderLock } from "../git/mirrors/folder-lock.ts";
+import { filterCommand } from "../git/lfs/lfs.ts";
 import { chooseWay, type ChosenWay, type Way } from "./ways.ts";
 
 // A shared checkout is a commit of a mirror, checked out once on this worker, with a repository around it: what a clone is before its

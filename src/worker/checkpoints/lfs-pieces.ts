@@ -1,7 +1,7 @@
 import { createReadStream, existsSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
-import type { LfsPointer } from "../git/lfs.ts";
-import { isOnServer, lfsPath } from "../git/lfs-store.ts";
+import type { LfsPointer } from "../git/lfs/lfs.ts";
+import { isOnServer, lfsPath } from "../git/lfs/store.ts";
 import { checked, contentsThere, headerOf, takeContents } from "../lfs/contents.ts";
 import type { LfsFile } from "../lfs/pointers.ts";
 import type { SandboxedRun, SandboxFolders } from "../sandboxed/run-command.ts";

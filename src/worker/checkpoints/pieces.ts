@@ -8,7 +8,7 @@ import { changesVariables, type Changes } from "../checkouts/changes.ts";
 import { mergeStateFunctions } from "../clones/merge-state.ts";
 import { stageAllFunction } from "../clones/stage-all.ts";
 import { authorVariables } from "../git/git.ts";
-import { filterCommand } from "../git/lfs.ts";
+import { filterCommand } from "../git/lfs/lfs.ts";
 import { sparseVariables } from "../git/sparse-checkout.ts";
 import { limitBytes } from "../sandboxed/byte-limit.ts";
 import { runCommand, type SandboxCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";

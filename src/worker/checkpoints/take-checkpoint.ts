@@ -10,7 +10,7 @@ import { listChanges } from "../checkouts/changes.ts";
 import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
 import { startOf, type Clone } from "../clones/clone.ts";
 import { commitsToHold, packHeld } from "../clones/held-commits.ts";
-import { lfsStore } from "../git/lfs-store.ts";
+import { lfsStore } from "../git/lfs/store.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { newLfsFiles, type LfsFile, type Repository } from "../lfs/pointers.ts";
 import { packLfs, type LfsPiece } from "./lfs-pieces.ts";

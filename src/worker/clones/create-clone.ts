@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
 import { git, hasCommit, mustGit } from "../git/git.ts";
 import { isWithin } from "../git/join.ts";
-import { fetchBranch, keepLatest } from "../git/fetch-commits.ts";
-import { lookUpHeads } from "../git/ask-remote.ts";
-import type { Mirror } from "../git/mirror.ts";
-import { initClone } from "../git/init-clone.ts";
+import { fetchBranch, keepLatest } from "../git/mirrors/fetch-commits.ts";
+import { lookUpHeads } from "../git/mirrors/ask-remote.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
+import { initClone } from "../checkouts/init-clone.ts";
 import {
   knownOf,
   type CheckpointWork,

@@ -1,5 +1,5 @@
 import { programText } from "../../programs/program-text.ts";
-import { filterCommand } from "../git/lfs.ts";
+import { filterCommand } from "../git/lfs/lfs.ts";
 import type { Joining } from "../git/remote-repository.ts";
 import { runCommand, type SandboxedRun, type SandboxFolders } from "../sandboxed/run-command.ts";
 

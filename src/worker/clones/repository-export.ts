@@ -1,7 +1,7 @@
 import type { Changes } from "../checkouts/changes.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { Identity } from "../git/git.ts";
-import type { Mirror } from "../git/mirror.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Signer } from "../git/signer.ts";
 
 /** What to take out of one repository, and how. */

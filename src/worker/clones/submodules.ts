@@ -5,11 +5,11 @@ import { addCheckout, whileWithin } from "../disk/checkout-size.ts";
 import { mustGit, type GitOptions } from "../git/git.ts";
 import { gitlinksIn, resolveSubmoduleUrl, submoduleUrls, type Gitlink } from "../git/gitmodules.ts";
 import { initFormat } from "../git/object-format.ts";
-import { fetchForFolder, setFilter } from "../git/lfs.ts";
-import { ensureMirror } from "../git/make-mirror.ts";
-import { fetchCommit } from "../git/fetch-commits.ts";
-import type { Mirror } from "../git/mirror.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import { fetchForFolder, setFilter } from "../git/lfs/lfs.ts";
+import { ensureMirror } from "../git/mirrors/make-mirror.ts";
+import { fetchCommit } from "../git/mirrors/fetch-commits.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import type { RemoteRepository, Submodule } from "../git/remote-repository.ts";
 import { reportLines, type Progress, type Room } from "./create-clone.ts";
 

@@ -5,7 +5,7 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import { changesVariables } from "../checkouts/changes.ts";
 import { authorVariables, sandboxGitVariables } from "../git/git.ts";
-import { filterCommand } from "../git/lfs.ts";
+import { filterCommand } from "../git/lfs/lfs.ts";
 import { sparseVariables } from "../git/sparse-checkout.ts";
 import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";

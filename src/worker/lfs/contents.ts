@@ -6,9 +6,9 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { programText } from "../../programs/program-text.ts";
-import { pipeFunctions } from "../git/lfs-transfers.ts";
-import { lfsPath, markMade } from "../git/lfs-store.ts";
-import type { LfsPointer } from "../git/lfs.ts";
+import { pipeFunctions } from "../git/lfs/transfers.ts";
+import { lfsPath, markMade } from "../git/lfs/store.ts";
+import type { LfsPointer } from "../git/lfs/lfs.ts";
 import { runCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
 // Contents travel as a stream: for each a line `<oid> <bytes>` with the content after it.

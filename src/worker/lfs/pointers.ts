@@ -1,6 +1,6 @@
 import { firstOf } from "../../domain/fields/text.ts";
-import { parsePointer, pointerBytes, workUsesLfs, type LfsPointer } from "../git/lfs.ts";
-import { pushedObjects } from "../push/pushed-objects.ts";
+import { parsePointer, pointerBytes, workUsesLfs, type LfsPointer } from "../git/lfs/lfs.ts";
+import { pushedObjects } from "../git/pushed-objects.ts";
 
 /** A file in LFS that a session's commits bring. */
 export interface LfsFile extends LfsPointer {

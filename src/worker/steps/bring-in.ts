@@ -6,7 +6,7 @@ import { exportedRef } from "../clones/exported-refs.ts";
 import { takeIn } from "../clones/take-in.ts";
 import { mustGit } from "../git/git.ts";
 import type { Collision } from "../git/join.ts";
-import { fetchForFolder } from "../git/lfs.ts";
+import { fetchForFolder } from "../git/lfs/lfs.ts";
 import type { Exporting } from "./export-work.ts";
 
 /** What joining branches needs of the worker. */

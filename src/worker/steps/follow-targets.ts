@@ -4,8 +4,8 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { addressOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
 import { completeClones } from "../clones/clones.ts";
-import { askRemote } from "../git/ask-remote.ts";
-import { remoteOptions } from "../git/mirror.ts";
+import { askRemote } from "../git/mirrors/ask-remote.ts";
+import { remoteOptions } from "../git/mirrors/mirror.ts";
 import { knownPullRequest } from "./known-pull-request.ts";
 
 type Looking = Pick<Attempt, "session" | "signal" | "logger">;

@@ -9,13 +9,13 @@ import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
 import { entriesOf } from "../git/entries.ts";
 import { mustGit, type GitOptions } from "../git/git.ts";
-import { fetchContents } from "../git/lfs-transfers.ts";
-import { lfsPath, lfsStore } from "../git/lfs-store.ts";
+import { fetchContents } from "../git/lfs/transfers.ts";
+import { lfsPath, lfsStore } from "../git/lfs/store.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { sparseCommit } from "../git/sparse-checkout.ts";
 import { storeMade, takeContents } from "../lfs/contents.ts";
 import { listed, newLfsFiles, type FileInGit, type LfsFile } from "../lfs/pointers.ts";
-import type { PushedObject } from "../push/pushed-objects.ts";
+import type { PushedObject } from "../git/pushed-objects.ts";
 
 /** How many commits before the newest are asked for contents that are on the server. */
 const mostFetched = 20;

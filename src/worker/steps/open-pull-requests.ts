@@ -14,7 +14,7 @@ import { beginEditing, endEditing, otherPullRequests } from "../../store/reposit
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readCommittedFile } from "../clones/commit-contents.ts";
-import { targetNotFound } from "../git/branch-refusals.ts";
+import { targetNotFound } from "../git/mirrors/branch-refusals.ts";
 import { git } from "../git/git.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { noticeApproval, readApproval } from "./approval.ts";

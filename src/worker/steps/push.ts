@@ -3,7 +3,7 @@ import type { RepositoryAddress } from "../../domain/repositories/repository.ts"
 import { saveRepository } from "../../store/queue/recorded-work.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Collision } from "../git/join.ts";
-import { uploadContents } from "../git/lfs-transfers.ts";
+import { uploadContents } from "../git/lfs/transfers.ts";
 import type { ClonedWork } from "./export-work.ts";
 import { pushBranch, type BranchServices, type PushEnd } from "./push-branch.ts";
 import { requireWorkflowRight } from "./require-writable.ts";

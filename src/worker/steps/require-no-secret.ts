@@ -8,9 +8,9 @@ import type { Clone, SessionRepository } from "../clones/clone.ts";
 import type { ExportedWork } from "../clones/export.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import type { LfsFile } from "../lfs/pointers.ts";
-import { scanPush, type FindingLocation, type PushFindings } from "../push/push-scan.ts";
+import { scanPush, type FindingLocation, type PushFindings } from "../secret-scan/push-scan.ts";
 import { lfsObjects } from "./lfs-files.ts";
-import { ObjectsError } from "../push/pushed-objects.ts";
+import { ObjectsError } from "../git/pushed-objects.ts";
 
 /** Most locations that a failure names. */
 const namedLimit = 5;

@@ -4,7 +4,7 @@ import { addressOf } from "../attempt/session-repositories.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
 import { git } from "../git/git.ts";
-import { pushAccessRefusal } from "../git/push.ts";
+import { pushAccessRefusal } from "../git/mirrors/push.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import type { ClonedWork } from "./export-work.ts";
 

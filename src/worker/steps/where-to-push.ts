@@ -1,7 +1,7 @@
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
-import type { Mirror } from "../git/mirror.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
 import { worksFromFork } from "./require-writable.ts";
 
 /** See `whereToPush`. */

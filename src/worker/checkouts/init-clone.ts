@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { mustGit } from "./git.ts";
-import { setFilter } from "./lfs.ts";
-import { initFormat } from "./object-format.ts";
-import { setSparse } from "./sparse-checkout.ts";
+import { mustGit } from "../git/git.ts";
+import { setFilter } from "../git/lfs/lfs.ts";
+import { initFormat } from "../git/object-format.ts";
+import { setSparse } from "../git/sparse-checkout.ts";
 
 /**
  * Makes the repository of a clone that borrows its objects from a mirror (git alternates). Nothing is checked out yet.

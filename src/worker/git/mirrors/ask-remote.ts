@@ -5,9 +5,9 @@ import {
   targetNotFound,
   workOnTarget,
 } from "./branch-refusals.ts";
-import { git, tooSlow, withinMs, type GitOptions } from "./git.ts";
-import { remoteError } from "./remote-error.ts";
-import type { TrustedCommit } from "./remote-repository.ts";
+import { git, tooSlow, withinMs, type GitOptions } from "../git.ts";
+import { remoteError } from "../remote-error.ts";
+import type { TrustedCommit } from "../remote-repository.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 
 /** The remote's branches: the target, and the work branch if it exists. */

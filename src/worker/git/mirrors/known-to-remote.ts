@@ -1,6 +1,6 @@
-import { git, tooSlow, withinMs } from "./git.ts";
+import { git, tooSlow, withinMs } from "../git.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
-import { remoteError } from "./remote-error.ts";
+import { remoteError } from "../remote-error.ts";
 
 /** Bounds on the question; the answer is a line for each place at which own commits begin, of which there are few. */
 const most = { bytes: 1024 ** 2, ms: 5 * 60_000 };

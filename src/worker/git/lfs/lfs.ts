@@ -1,11 +1,11 @@
-import { shellQuote } from "../../programs/shell-quote.ts";
-import { SessionError } from "../../domain/errors/errors.ts";
-import { programText } from "../../programs/program-text.ts";
-import { git, mustGit, type GitOptions } from "./git.ts";
-import type { Mirror } from "./mirror.ts";
-import { sparseCommit } from "./sparse-checkout.ts";
-import { lfsStore } from "./lfs-store.ts";
-import { fetchContents, pipeFunctions, type OnProgress } from "./lfs-transfers.ts";
+import { shellQuote } from "../../../programs/shell-quote.ts";
+import { SessionError } from "../../../domain/errors/errors.ts";
+import { programText } from "../../../programs/program-text.ts";
+import { git, mustGit, type GitOptions } from "../git.ts";
+import type { Mirror } from "../mirrors/mirror.ts";
+import { sparseCommit } from "../sparse-checkout.ts";
+import { lfsStore } from "./store.ts";
+import { fetchContents, pipeFunctions, type OnProgress } from "./transfers.ts";
 
 /** What git stores in place of a file's content (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). */
 export interface LfsPointer {
@@ -109,7 +109,7 @@ export async function setFilter(mirror: string, clone: GitOptions): Promise<void
 export function filterCommand(mirror: string): string {
   // An image may have its own Node, and this one may be gone after an upgrade.
   const node = `node=${shellQuote(process.execPath)}; [ -x "$node" ] || node=node; unset NODE_OPTIONS; exec "$node" --no-warnings`;
-  const program = `${pipeFunctions()}\n${programText(import.meta.url, "lfs-filter.cjs")}`;
+  const program = `${pipeFunctions()}\n${programText(import.meta.url, "filter.cjs")}`;
   return `${node} -e ${shellQuote(program)} -- ${shellQuote(lfsStore(mirror))}`;
 }
 

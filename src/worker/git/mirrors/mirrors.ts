@@ -2,8 +2,8 @@ import { join } from "node:path";
 import type { FetchLimits } from "./fetch.ts";
 import { createFolderLock, type FolderLock } from "./folder-lock.ts";
 import { mirrorPath, type Mirror } from "./mirror.ts";
-import type { RemoteRepository } from "./remote-repository.ts";
-import type { GitTransport } from "./transport.ts";
+import type { RemoteRepository } from "../remote-repository.ts";
+import type { GitTransport } from "../transport.ts";
 
 /** The bare mirrors of this worker's data folder, from which all clones borrow their objects. */
 export interface Mirrors {

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { GitCredentials } from "../../forges/forge.ts";
+import type { GitCredentials } from "../../../forges/forge.ts";
 import type { FetchLimits } from "./fetch.ts";
-import { looksWithBytes, type GitOptions } from "./git.ts";
-import { requireHeldGit } from "./git-version.ts";
-import { pinPublicHost } from "./remote-address.ts";
-import { directTransport, type GitTransport } from "./transport.ts";
+import { looksWithBytes, type GitOptions } from "../git.ts";
+import { requireHeldGit } from "../git-version.ts";
+import { pinPublicHost } from "../remote-address.ts";
+import { directTransport, type GitTransport } from "../transport.ts";
 
 /** Offstage's own bare repository for a remote one: fetches add to it, clones borrow from it, and no agent writes to it. */
 export interface Mirror {

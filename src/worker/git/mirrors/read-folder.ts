@@ -1,5 +1,5 @@
 import type { Mirror } from "./mirror.ts";
-import { git, mustGit, type GitOptions } from "./git.ts";
+import { git, mustGit, type GitOptions } from "../git.ts";
 
 /** A file of a commit, as git's tree has it. */
 export interface TreeFile {

@@ -1,7 +1,7 @@
 import { isAllowed, notReadRule, type AllowedFinding } from "../../domain/repositories/finding.ts";
 import type { Finding, Found } from "./content-scan.ts";
 import { createContentScanner, NotReadError, type ContentScanner } from "./content-scanner.ts";
-import { objectContent, pushedObjects, type ObjectsOptions, type PushedObject } from "./pushed-objects.ts";
+import { objectContent, pushedObjects, type ObjectsOptions, type PushedObject } from "../git/pushed-objects.ts";
 
 /** Where in a push something was found. */
 export interface FindingLocation {

@@ -1,5 +1,5 @@
-import { SessionError } from "../../domain/errors/errors.ts";
-import { sshError } from "./ssh.ts";
+import { SessionError } from "../../../domain/errors/errors.ts";
+import { sshError } from "../ssh.ts";
 
 /**
  * What git-lfs says (3.3) of what passes by itself. "Fatal error" is any status from 500 but 501, 507 and 509, by which a server says

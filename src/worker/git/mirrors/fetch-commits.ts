@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { SessionError } from "../../domain/errors/errors.ts";
+import { SessionError } from "../../../domain/errors/errors.ts";
 import { fetchObjects } from "./fetch.ts";
-import { git, hasCommit, mustGit } from "./git.ts";
+import { git, hasCommit, mustGit } from "../git.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 import { askRemote, branchNames, listRefs } from "./ask-remote.ts";
 

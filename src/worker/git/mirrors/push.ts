@@ -1,9 +1,9 @@
-import { git, tooSlow, withinMs, type GitOptions } from "./git.ts";
-import { joinCommits, type Collision, type JoinRequest } from "./join.ts";
+import { git, tooSlow, withinMs, type GitOptions } from "../git.ts";
+import { joinCommits, type Collision, type JoinRequest } from "../join.ts";
 import { askRemote } from "./ask-remote.ts";
 import { fetchBranch } from "./fetch-commits.ts";
 import { requireUnprotected } from "./branch-refusals.ts";
-import type { SessionError } from "../../domain/errors/errors.ts";
+import type { SessionError } from "../../../domain/errors/errors.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 import { isBranchMoved, pushError } from "./push-refusal.ts";
 

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { SessionError } from "../../domain/errors/errors.ts";
-import { watchUsage } from "../../sandboxes/process/watch.ts";
-import { git, tooSlow, wantedMemory, withinMs, type GitOptions } from "./git.ts";
-import { remoteError } from "./remote-error.ts";
+import { SessionError } from "../../../domain/errors/errors.ts";
+import { watchUsage } from "../../../sandboxes/process/watch.ts";
+import { git, tooSlow, wantedMemory, withinMs, type GitOptions } from "../git.ts";
+import { remoteError } from "../remote-error.ts";
 
 /** Limits of one fetch from a repository's host. */
 export interface FetchLimits {

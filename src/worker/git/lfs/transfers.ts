@@ -1,12 +1,12 @@
 import { mkdir, rm } from "node:fs/promises";
-import { SessionError } from "../../domain/errors/errors.ts";
-import { programText } from "../../programs/program-text.ts";
-import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
-import { watchUsage } from "../../sandboxes/process/watch.ts";
-import { git, tooSlow, withinMs, type GitOptions } from "./git.ts";
-import { lfsError } from "./lfs-error.ts";
-import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
-import { lfsStore, madeMark } from "./lfs-store.ts";
+import { SessionError } from "../../../domain/errors/errors.ts";
+import { programText } from "../../../programs/program-text.ts";
+import { diskUsage } from "../../../sandboxes/process/disk-usage.ts";
+import { watchUsage } from "../../../sandboxes/process/watch.ts";
+import { git, tooSlow, withinMs, type GitOptions } from "../git.ts";
+import { lfsError } from "./error.ts";
+import { remoteOptions, transferLimits, type Mirror } from "../mirrors/mirror.ts";
+import { lfsStore, madeMark } from "./store.ts";
 
 /** Receives git-lfs's progress, a line at a time. */
 export type OnProgress = (line: string) => void;

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { mustGit } from "./git.ts";
-import { formatOf, type ObjectFormat } from "./object-format.ts";
+import { mustGit } from "../git.ts";
+import { formatOf, type ObjectFormat } from "../object-format.ts";
 import { remoteOptions, usedMark, type Mirror } from "./mirror.ts";
 import { listRefs } from "./ask-remote.ts";
 

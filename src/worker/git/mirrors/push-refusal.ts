@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
-import { cutAtWord } from "../../domain/fields/text.ts";
-import { SessionError } from "../../domain/errors/errors.ts";
-import { remoteError } from "./remote-error.ts";
+import { cutAtWord } from "../../../domain/fields/text.ts";
+import { SessionError } from "../../../domain/errors/errors.ts";
+import { remoteError } from "../remote-error.ts";
 
 /** What git said of a push that failed. */
 export interface RefusedPush {

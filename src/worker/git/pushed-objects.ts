@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
-import { looksWithBytes, startGit } from "../git/git.ts";
-import { tailOf } from "../sandboxed/tail.ts";
+import { looksWithBytes, startGit } from "./git.ts";
+import { tailOf } from "./tail.ts";
 
 /** A git object with its raw content: a tree's entries, a commit's header and message. */
 export interface PushedObject {

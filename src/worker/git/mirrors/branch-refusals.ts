@@ -1,4 +1,4 @@
-import { SessionError } from "../../domain/errors/errors.ts";
+import { SessionError } from "../../../domain/errors/errors.ts";
 
 /** A remote's branches, as far as a refusal names them. */
 export interface RemoteBranches {
