@@ -13,10 +13,10 @@ import type { Clone } from "./clones/clone.ts";
 import { makeClonesAgain, removeSession } from "./clones/clones.ts";
 import { requireSandbox } from "./sandboxed/require-sandbox.ts";
 import { readEnvironments } from "./setup/repository-environment.ts";
-import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent-turn.ts";
-import { chooseAgent } from "./steps/choose-agent.ts";
-import { exportClones } from "./steps/export-work.ts";
-import { firstPrompt, transcriptText } from "./steps/prompt.ts";
+import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent/turn.ts";
+import { chooseAgent } from "./steps/agent/choose.ts";
+import { exportClones } from "./steps/commit/export-work.ts";
+import { firstPrompt, transcriptText } from "./steps/agent/prompt.ts";
 import { setUp, withoutSetup } from "./steps/set-up.ts";
 import { offeredTools, toolServer } from "./tools/session-tools.ts";
 

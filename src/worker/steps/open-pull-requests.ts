@@ -17,14 +17,14 @@ import { readCommittedFile } from "../clones/commit-contents.ts";
 import { targetNotFound } from "../git/mirrors/branch-refusals.ts";
 import { git } from "../git/git.ts";
 import { knownOf } from "../git/remote-repository.ts";
-import { noticeApproval, readApproval } from "./approval.ts";
-import type { PushedWork } from "./push.ts";
-import { applyPullRequestSettings } from "./pull-request-settings.ts";
-import { defaultInstead } from "./follow-targets.ts";
-import { knownPullRequest } from "./known-pull-request.ts";
-import { recordPullRequest } from "./record-pull-request.ts";
-import { requesterFor, type Requester } from "./requester-opener.ts";
-import { refusalOf, undelivered } from "./undelivered.ts";
+import { noticeApproval, readApproval } from "./pull-requests/approval.ts";
+import type { PushedWork } from "./push/push.ts";
+import { applyPullRequestSettings } from "./pull-requests/settings.ts";
+import { defaultInstead } from "./pull-requests/follow-targets.ts";
+import { knownPullRequest } from "./pull-requests/known.ts";
+import { recordPullRequest } from "./pull-requests/record.ts";
+import { requesterFor, type Requester } from "./pull-requests/requester-opener.ts";
+import { refusalOf, undelivered } from "./commit/undelivered.ts";
 
 const templateLimit = 20_000;
 /** Bytes of the list of commits, and columns of each subject in it. */

@@ -15,7 +15,7 @@ import { runInSandbox, type SandboxedEnd } from "../sandboxed/run-in-sandbox.ts"
 import { setupVariables } from "../setup/apart.ts";
 import { registrySettings } from "../setup/registry-settings.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
-import { turnFoldersOf } from "./agent-turn.ts";
+import { turnFoldersOf } from "./agent/turn.ts";
 import type { Workspace } from "./prepare.ts";
 import { settleGate } from "./settle-gate.ts";
 

@@ -19,10 +19,10 @@ import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import { missingFolders } from "../git/sparse-checkout.ts";
 import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
-import { followTargets, targetsOfPullRequests } from "./follow-targets.ts";
-import { requirePushAccess, requireWritable, warnOfWorkflows } from "./require-writable.ts";
+import { followTargets, targetsOfPullRequests } from "./pull-requests/follow-targets.ts";
+import { requirePushAccess, requireWritable, warnOfWorkflows } from "./push/require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
-import { readToldEvent, readToldFacts, wantedPullRequest, type ToldEvent, type ToldFacts } from "./told-event.ts";
+import { readToldEvent, readToldFacts, wantedPullRequest, type ToldEvent, type ToldFacts } from "./agent/told-event.ts";
 
 /** A session's folders, ready to be set up. */
 export interface Workspace {

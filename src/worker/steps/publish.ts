@@ -5,12 +5,12 @@ import { isFailure } from "../attempt/end.ts";
 import type { RunStep } from "../attempt/named-step.ts";
 import type { Clone } from "../clones/clone.ts";
 import { filesWithMarkers } from "../clones/take-in.ts";
-import { named, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
-import { exportWork, type ClonedWork } from "./export-work.ts";
-import { joinBranches } from "./join-branches.ts";
-import { beginJoin, endJoins, resumeJoins } from "./joins-by-hand.ts";
-import { createRefusalNotices, type RefusalNotices } from "./refusal-notices.ts";
-import { push, type CollidedWork, type PushedWork, type PushServices } from "./push.ts";
+import { named, type Conflict, type LeftConflict } from "./agent/conflict-prompt.ts";
+import { exportWork, type ClonedWork } from "./commit/export-work.ts";
+import { joinBranches } from "./joins/join-branches.ts";
+import { beginJoin, endJoins, resumeJoins } from "./joins/by-hand.ts";
+import { createRefusalNotices, type RefusalNotices } from "./push/refusal-notices.ts";
+import { push, type CollidedWork, type PushedWork, type PushServices } from "./push/push.ts";
 import {
   noticeConflicts,
   resolveLimit,
@@ -19,7 +19,7 @@ import {
   type Turns,
   type TurnsTaken,
 } from "./take-turns.ts";
-import { undelivered } from "./undelivered.ts";
+import { undelivered } from "./commit/undelivered.ts";
 
 /** The work of an attempt after it was exported and pushed. */
 export interface PublishedWork {

@@ -25,14 +25,14 @@ import type { Launch } from "../harness/launch.ts";
 import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { offeredTools, toolServer } from "../tools/session-tools.ts";
-import { agentTurn, variablesOf, type AgentTurn, type TurnServices } from "./agent-turn.ts";
-import { chooseAgent } from "./choose-agent.ts";
-import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
-import type { JoinServices } from "./bring-in.ts";
-import { joinBranches } from "./join-branches.ts";
-import { resumeJoins } from "./joins-by-hand.ts";
-import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
-import type { ToldFacts } from "./told-event.ts";
+import { agentTurn, variablesOf, type AgentTurn, type TurnServices } from "./agent/turn.ts";
+import { chooseAgent } from "./agent/choose.ts";
+import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./agent/conflict-prompt.ts";
+import type { JoinServices } from "./joins/bring-in.ts";
+import { joinBranches } from "./joins/join-branches.ts";
+import { resumeJoins } from "./joins/by-hand.ts";
+import { firstPrompt, interruptedPrompt, transcriptText } from "./agent/prompt.ts";
+import type { ToldFacts } from "./agent/told-event.ts";
 
 /** What the turns of an attempt share. */
 export interface Turns {

@@ -6,7 +6,7 @@ import type { Forge } from "../../../src/forges/forge.ts";
 import { createForges } from "../../../src/forges/forges.ts";
 import { noteTold } from "../../../src/store/automations/told-runs.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { readToldEvent, readToldFacts, wantedPullRequest } from "../../../src/worker/steps/told-event.ts";
+import { readToldEvent, readToldFacts, wantedPullRequest } from "../../../src/worker/steps/agent/told-event.ts";
 import { addAutomation } from "../../store/fixtures.ts";
 import { repositoryOf } from "../repository-of.ts";
 import { createStepWorld, type StepWorld } from "./step-world.ts";
