@@ -10,7 +10,8 @@ import { beginAttempt, withSecrets, type Attempt, type AttemptServices } from ".
 import { withOwnForges } from "./attempt/own-forges.ts";
 import { cloneSource } from "./attempt/session-repositories.ts";
 import type { Clone } from "./clones/clone.ts";
-import { makeClonesAgain, removeSession } from "./clones/clones.ts";
+import { makeClonesAgain } from "./clones/clones.ts";
+import { removeSession } from "./clones/remove-session.ts";
 import { requireSandbox } from "./sandboxed/require-sandbox.ts";
 import { readEnvironments } from "./setup/repository-environment.ts";
 import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent/turn.ts";

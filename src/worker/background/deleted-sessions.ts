@@ -8,7 +8,7 @@ import { recordingName } from "../../domain/sessions/recording.ts";
 import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { deletedChannel, existingSessions } from "../../store/sessions/delete-session.ts";
-import { removeSession } from "../clones/clones.ts";
+import { removeSession } from "../clones/remove-session.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
 

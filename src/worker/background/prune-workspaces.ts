@@ -1,7 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import type { Logger } from "../../observability.ts";
 import { whileEnded } from "../../store/prune.ts";
-import { removeForgotten, removeSession } from "../clones/clones.ts";
+import { removeForgotten, removeSession } from "../clones/remove-session.ts";
 import { forgottenPrefix, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
 

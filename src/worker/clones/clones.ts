@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
-import { namesIn, type MadeAt, type StartRecord } from "../disk/session-folders.ts";
+import type { MadeAt, StartRecord } from "../disk/session-folders.ts";
 import { breakLocks, ensureMirror } from "../git/mirrors/make-mirror.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
@@ -16,8 +16,9 @@ import { bringKnown } from "./held-commits.ts";
 import { addPullRequest } from "./pull-request-refs.ts";
 import { fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
-// A session's clones borrow their objects from mirrors (git alternates), and so are made quickly. Nothing here runs git in a
-// folder that an agent could write to.
+// Finds the clones that a session has on this disk, or makes them: as the remotes are, at the start of a checkpoint, at the commits
+// of another session, or of one commit for a setup. They borrow their objects from mirrors (git alternates), and so are made
+// quickly. Nothing here runs git in a folder that an agent could write to.
 
 /** Which clones to make or to find. */
 export interface CloneRequest {
@@ -236,7 +237,7 @@ export async function makeClonesAgain(
   if (originals === null)
     throw new NotFoundError(`the commits that session ${originalId} started from are no longer on this server`);
   const place = await folders.begin(sessionId);
-  const room = { disk: folders.diskOf(sessionId), bounds: services.limits, written: { bytes: 0, files: 0 } };
+  const room = await roomOf(services, sessionId);
   const clones = originals.map((original) => cloneOf(mirrors, place.workspace, original, original));
   await makeAllClones({ services, place, room, progress: () => undefined, signal }, clones.map(orderOf));
   await completeClones(services, sessionId, clones);
@@ -273,35 +274,6 @@ export async function makeSetupClone(
   await makeAllClones({ services, place, room, progress: () => undefined, signal }, [order]);
   const results = await folders.resultFolder(sessionId);
   return { folder, results, ...place, disk: folders.diskOf(sessionId), readOnly: [mirror.path] };
-}
-
-/** Removes a session's folders, forgotten or not, and its pins in the mirrors. */
-export async function removeSession(
-  { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,
-  sessionId: string,
-): Promise<void> {
-  await folders.remove(sessionId);
-  for (const mirror of await mirrorsIn(mirrors)) await mirrors.use.whileUsed(mirror, () => unpin(mirror, sessionId));
-}
-
-/**
- * Removes what was forgotten of a session, and its pins in mirrors that nobody uses, unless it has folders again. Pins that stay are
- * removed with the maintenance of their mirrors.
- */
-export async function removeForgotten(
-  { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,
-  sessionId: string,
-): Promise<void> {
-  await folders.removeForgotten(sessionId);
-  for (const mirror of await mirrorsIn(mirrors))
-    await mirrors.use.whileUnused(mirror, async () => {
-      // A session makes its folder before it pins.
-      if (!folders.isKept(sessionId)) await unpin(mirror, sessionId);
-    });
-}
-
-async function mirrorsIn({ directory }: Pick<Mirrors, "directory">): Promise<string[]> {
-  return (await namesIn(directory)).filter((name) => name.endsWith(".git")).map((name) => join(directory, name));
 }
 
 async function giveToAgent({ sandbox }: Pick<CloneServices, "sandbox">, { workspace, home }: MadeAt): Promise<void> {

@@ -13,7 +13,7 @@ import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
 import { cloneSource, commandFoldersOf } from "../../attempt/session-repositories.ts";
 import type { Clone } from "../../clones/clone.ts";
 import { readClones } from "../../clones/clones.ts";
-import { exportClone, type ExportedWork } from "../../clones/export.ts";
+import { exportClone, type ExportedWork } from "../../export/export-clone.ts";
 import type { LfsFile } from "../../lfs/pointers.ts";
 import { takeLfsFiles } from "./lfs-files.ts";
 import { maskSlices } from "./mask-slices.ts";

@@ -5,7 +5,7 @@ import { saveRepository } from "../../../store/queue/recorded-work.ts";
 import { getAllowedFindings } from "../../../store/repositories/repository-settings.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
 import type { Clone, SessionRepository } from "../../clones/clone.ts";
-import type { ExportedWork } from "../../clones/export.ts";
+import type { ExportedWork } from "../../export/export-clone.ts";
 import { knownOf } from "../../git/remote-repository.ts";
 import type { LfsFile } from "../../lfs/pointers.ts";
 import { scanPush, type FindingLocation, type PushFindings } from "../../secret-scan/push-scan.ts";

@@ -3,7 +3,7 @@ import type { Attempt } from "../../attempt/attempt.ts";
 import { commandFoldersOf } from "../../attempt/session-repositories.ts";
 import type { Clone } from "../../clones/clone.ts";
 import { completeClones, withClone } from "../../clones/clones.ts";
-import { readJoinState, type JoinState } from "../../clones/merge-state.ts";
+import { readJoinState, type JoinState } from "../../export/merge-state.ts";
 import type { Joining } from "../../git/remote-repository.ts";
 import { bringIn, fetchTheirFiles, type JoinServices } from "./bring-in.ts";
 import type { Conflict } from "../agent/conflict-prompt.ts";

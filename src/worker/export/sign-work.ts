@@ -7,8 +7,8 @@ import { findOnRemote } from "../git/mirrors/fetch-commits.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import { signCommits } from "../git/sign-commits.ts";
 import { runCommand } from "../sandboxed/run-command.ts";
-import { theirsRef } from "./exported-refs.ts";
-import type { RepositoryExport } from "./repository-export.ts";
+import { theirsRef } from "../clones/exported-refs.ts";
+import type { RepositoryExport } from "./request.ts";
 
 /** Refs of all sessions at what was fetched from the remote; those at exported work are others. */
 const fetched = ["target", "start", "trusted", "theirs/*", "pull-request/*"]

@@ -9,9 +9,9 @@ import { filterCommand } from "../git/lfs/lfs.ts";
 import { sparseVariables } from "../git/sparse-checkout.ts";
 import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
-import { brokenWorkspace } from "./import-pack.ts";
+import { brokenWorkspace } from "../clones/import-pack.ts";
 import { mergeStateFunctions, unresolvedIn } from "./merge-state.ts";
-import type { RepositoryExport } from "./repository-export.ts";
+import type { RepositoryExport } from "./request.ts";
 import { stageAllFunction } from "./stage-all.ts";
 
 const defaultLimitMs = 30 * 60_000;

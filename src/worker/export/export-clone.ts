@@ -4,7 +4,7 @@ import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit, type Identity } from "../git/git.ts";
 import type { Signer } from "../git/signer.ts";
-import type { Clone } from "./clone.ts";
+import type { Clone } from "../clones/clone.ts";
 import { exportRepository, type ExportedCommit } from "./export-repository.ts";
 
 /** One clone's work after it was taken out of the sandbox. */

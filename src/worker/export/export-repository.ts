@@ -3,9 +3,9 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mustGit, type GitOptions } from "../git/git.ts";
-import { exportedHead, exportedRef } from "./exported-refs.ts";
-import { importPack, requireKnown } from "./import-pack.ts";
-import type { RepositoryExport } from "./repository-export.ts";
+import { exportedHead, exportedRef } from "../clones/exported-refs.ts";
+import { importPack, requireKnown } from "../clones/import-pack.ts";
+import type { RepositoryExport } from "./request.ts";
 import { moveToSigned, signWork } from "./sign-work.ts";
 import { writePack } from "./write-pack.ts";
 
