@@ -156,7 +156,7 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments(newConversation, check, talkFacts, talkLimits)(exported, text);
     withArguments(newConversation, { type: "pushed", sha: text, by: writer }, talkFacts, talkLimits)(exported, text);
   },
-  "decide.keyOf": (exported, text) => {
+  "decide.happeningKey": (exported, text) => {
     withArguments({ type: "said", key: text }, null)(exported, text);
     withArguments({ type: "checks", sha: text }, null)(exported, text);
   },
@@ -231,7 +231,7 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "prompts.checksPrompt": (exported, text) =>
     withArguments(text, [{ ...failedCheck(text), logEnd: text }])(exported, text),
-  "prompts.untrustedBlock": (exported, text) => withArguments(text, { [text]: [text] })(exported, text),
+  "prompts.untrustedData": (exported, text) => withArguments(text, { [text]: [text] })(exported, text),
   "prompts.reviewPrompt": (exported, text) =>
     withArguments({ by: { ...writer, login: text }, body: "", number: 1 }, [noteOf(text)])(exported, text),
   "prompts.sayingPrompt": (exported, text) =>
@@ -457,13 +457,13 @@ const withoutText: Readonly<Record<string, string>> = {
   "bounds.left": "a reason, which it hands on as it is",
   "bounds.sharedBound": "numbers",
   "bounds.threadOf": "a path, which it puts before a number",
-  "bounds.told": "names of ours, and numbers",
+  "bounds.refuseOnce": "names of ours, and numbers",
   "conversation.dueAt": "times",
   "conversation.limitsWith": "settings, put together",
-  "conversation.placeOf": "a path, which it puts before a number",
+  "conversation.threadPlaceOf": "a path, which it puts before a number",
   "merge.mergeConversations": "two conversations, whose lists it joins by keys, each seen once",
   "never-sent.wasNeverSent": "something thrown, of which it reads a code",
-  "notes.isRecent": "times",
+  "notes.isRecentNote": "times",
   "notes.unplacedNotes": "names of ours, which it compares",
   "prompts.conflictPrompt": "a number",
   "retry.answerPauseMs": "a name of ours, and numbers",
@@ -485,7 +485,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "list.oneOrMore": "schemas",
   "notice.scopeOf": "names of ours",
   "notice.isTold": "names of ours, and ids",
-  "list.pageOf": "names of ours, and schemas",
+  "list.pageSchema": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",
   "retry.planRetry": "a failure, whose reason it hands on as it is",
   "retry.withSharedBlame": "what is remembered of failures, whose reason it hands on as it is",

@@ -19,14 +19,14 @@ export function clean<Value>(value: Value): Value {
 }
 
 /** The answer of a tool that tells facts: for programs as they are, for models as JSON. */
-export function facts(value: Record<string, unknown>): CallToolResult {
+export function factsAnswer(value: Record<string, unknown>): CallToolResult {
   const structuredContent = clean(value);
   return { structuredContent, content: [{ type: "text", text: JSON.stringify(structuredContent) }] };
 }
 
 /** The answer of a tool that tells a longer text, beside a few facts. */
-export function told(value: Record<string, unknown>, text: string): CallToolResult {
-  const { content, ...rest } = facts(value);
+export function textAnswer(value: Record<string, unknown>, text: string): CallToolResult {
+  const { content, ...rest } = factsAnswer(value);
   return { ...rest, content: [...content, { type: "text", text: bounded(text) }] };
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from "../database/database.ts";
-import type { Subscription } from "../database/notifications.ts";
+import type { ListenerHandle } from "../database/notifications.ts";
 import { createPeriodic } from "../lifecycle/periodic.ts";
 import { createService, type Service } from "../lifecycle/service.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -216,7 +216,7 @@ export function createWorker(options: WorkerOptions): WorkerService {
     if ((await wakeRetries(database)) > 0) sessions.now();
   }
 
-  const subscriptions: Subscription[] = [];
+  const subscriptions: ListenerHandle[] = [];
   async function listen(): Promise<void> {
     const work = await database.listen("offstage_work", (what) => {
       // Any other payload: notifications were lost, or an older node sent one without a kind.

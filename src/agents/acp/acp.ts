@@ -14,7 +14,7 @@ import {
   stallFailure,
   tooLongFailure,
 } from "./turn-failures.ts";
-import type { TurnTask, Verdict } from "./turn-messages.ts";
+import type { TurnTask, ConversationResult } from "./turn-messages.ts";
 
 /** Time for a harness to end after a cancellation. */
 const cancelGraceMs = 300;
@@ -162,7 +162,7 @@ function written(stdin: SandboxedProcess["stdin"], bytes: Uint8Array): Promise<v
   });
 }
 
-type Ended = Extract<Verdict, { kind: "ended" }>;
+type Ended = Extract<ConversationResult, { kind: "ended" }>;
 
 /** Waits for the thread's verdict. */
 async function finished(request: Turn, { child, driver, life: activity, errors }: Harness): Promise<Ended> {

@@ -1,6 +1,6 @@
 import { methods, type AgentContext, type SessionUpdate } from "@agentclientprotocol/sdk";
 import type { Client } from "../../client.ts";
-import { createUpdates } from "./acp-updates.ts";
+import { createAcpUpdates } from "./acp-updates.ts";
 
 /** An editor, and what it was told of a session. */
 export interface Told {
@@ -30,7 +30,7 @@ export async function follow(
   editor: AgentContext,
   { signal, withPrompts }: { readonly signal: AbortSignal; readonly withPrompts: boolean },
 ): Promise<boolean> {
-  const updatesOf = createUpdates({ root: told.root, withPrompts });
+  const updatesOf = createAcpUpdates({ root: told.root, withPrompts });
   try {
     for await (const event of client.streamEvents(told.id, { after: told.last, signal })) {
       told.last = event.seq;
@@ -45,7 +45,7 @@ export async function follow(
 
 /** Tells an editor all that has happened so far. */
 export async function replay(client: Client, told: Told, editor: AgentContext): Promise<void> {
-  const updatesOf = createUpdates({ root: told.root, withPrompts: true });
+  const updatesOf = createAcpUpdates({ root: told.root, withPrompts: true });
   for (let more = true; more;) {
     const page = await client.session.events(told.id, { after: String(told.last), limit: 1_000 });
     for (const event of page.events) {

@@ -33,7 +33,7 @@ const steps: Readonly<Record<string, string>> = {
  * @param options.root the checkout's folder, below which an editor finds files; null: there is none
  * @param options.withPrompts whether messages of the person are told, too: in a history, not in what comes of a prompt
  */
-export function createUpdates(options: { readonly root: string | null; readonly withPrompts: boolean }) {
+export function createAcpUpdates(options: { readonly root: string | null; readonly withPrompts: boolean }) {
   const { root, withPrompts } = options;
   const known = new Set<string>();
   const runningSteps = new Map<string, string>();

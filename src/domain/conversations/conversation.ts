@@ -144,7 +144,13 @@ export interface ConversationLimits {
 }
 
 /** What a thread is on, by the words of a comment in it; null: it is on no lines. */
-export function placeOf({ path, line }: { readonly path: string | null; readonly line: number | null }): string | null {
+export function threadPlaceOf({
+  path,
+  line,
+}: {
+  readonly path: string | null;
+  readonly line: number | null;
+}): string | null {
   return path === null ? null : line === null ? path : `${path}, line ${line}`;
 }
 

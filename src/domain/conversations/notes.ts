@@ -22,7 +22,7 @@ export function unplacedNotes({ asked, notes }: Pick<Conversation, "asked" | "no
 }
 
 /** Whether a comment may be a part of a review that is submitted now. @param now ms since the epoch */
-export function isRecent({ at }: Note, now: number): boolean {
+export function isRecentNote({ at }: Note, now: number): boolean {
   return at === undefined || now - at <= longestReviewMs;
 }
 

@@ -45,7 +45,7 @@ export interface CheckedBody {
 }
 
 /** Facts collected while a body is read. */
-export interface Facts {
+export interface BodyFacts {
   model: string | null;
   readonly limits: (Located<number> & { readonly name: string })[];
   choices: number;
@@ -71,7 +71,7 @@ export interface Facts {
 }
 
 /** Facts of a body of which nothing was read. */
-export function noFacts(): Facts {
+export function noFacts(): BodyFacts {
   return {
     model: null,
     limits: [],
@@ -97,7 +97,7 @@ export function noFacts(): Facts {
 }
 
 /** Facts of a complete body. @param weight of the whole document, in halves of a token */
-export function conclude(facts: Facts, weight: number): CheckedBody {
+export function conclude(facts: BodyFacts, weight: number): CheckedBody {
   const { stream, prompts, choices, mediaWeight, mediaTextTokens, ...found } = facts;
   return {
     ...found,

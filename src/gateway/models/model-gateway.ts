@@ -5,7 +5,7 @@ import type { ModelProviderId, ModelProviders } from "../../domain/agents/model.
 import { messageOf } from "../../domain/errors/errors.ts";
 import { createBodyCheck, type Understood } from "../bodies/check.ts";
 import { applyEdits, editsFor } from "../bodies/edits.ts";
-import { operations, type Operation } from "../bodies/operations.ts";
+import { operations, type ModelOperation } from "../bodies/operations.ts";
 import { countedUsage, limitedTo, mostUsage, type MostUsage } from "../costs/estimate.ts";
 import { RequestRefusedError } from "../refusal.ts";
 import { createTrafficCounter, finalError, passingError, type ModelTraffic } from "../traffic.ts";
@@ -60,7 +60,7 @@ interface PendingRequest {
   readonly model: string | null;
   /** Null for a request that only reads about models. */
   readonly body: {
-    readonly operation: Operation;
+    readonly operation: ModelOperation;
     readonly blocks: readonly Buffer[];
     readonly checked: Understood;
   } | null;

@@ -4,7 +4,7 @@ import type { Outbound } from "../../outbound/process-wide.ts";
 import type { Prices } from "../costs/prices.ts";
 import type { ModelUsage } from "../costs/usage.ts";
 import type { RegistryRoute } from "../egress/registry-places.ts";
-import type { Refusal } from "../egress/egress.ts";
+import type { RefusedConnection } from "../egress/egress.ts";
 import type { Admission, ModelRequest } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";
 import type { ModelRefusal } from "../refusal.ts";
@@ -72,7 +72,7 @@ export type FromGateway =
   | { readonly kind: "hungUp"; readonly call: number }
   | { readonly kind: "settle"; readonly call: number; readonly usage: ModelUsage | null }
   | { readonly kind: "requests"; readonly counts: readonly RequestCount[] }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "refused"; readonly refusal: RefusedConnection }
   | { readonly kind: "traffic"; readonly call: number; readonly traffic: TrafficAges }
   /** The socket is closed and the recording is written; models' answers may still be read. */
   | { readonly kind: "closed"; readonly problem: string | null };

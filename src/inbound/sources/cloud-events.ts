@@ -12,7 +12,7 @@ import {
   requiredText,
   textAt,
 } from "./payload.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 /** Most events of one batch: each may start a session. */
 const largestBatch = 100;
@@ -167,7 +167,7 @@ const known = new Set([
 /** Most extensions that an event has; the whole is in its `payload`. */
 const mostExtensions = 100;
 
-function happeningOf(payload: Payload): Happening {
+function happeningOf(payload: Payload): SourceHappening {
   const version = requiredText(payload, "specversion");
   if (version !== "1.0") throw new InvalidInputError(`specversion is ${version.slice(0, 20)}: only 1.0 is read`);
   const [id, source, type] = ["id", "source", "type"].map((name) => identityOf(payload, name)) as [

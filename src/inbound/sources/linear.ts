@@ -17,7 +17,7 @@ import {
   requiredText,
   textAt,
 } from "./payload.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 /** How far a delivery's time may be from ours (https://linear.app/developers/webhooks#securing-webhooks). */
 const toleranceMs = 60_000;
@@ -135,7 +135,7 @@ function read(delivery: Delivery): ReadDelivery {
   return deliveryOf(deliveryIdOf(delivery.headers["linear-delivery"]), isIssue ? happeningsOf(payload) : []);
 }
 
-function happeningsOf(payload: Payload): Happening[] {
+function happeningsOf(payload: Payload): SourceHappening[] {
   const action = requiredText(payload, "action");
   if (action === "create") return [happening("issue.created", payload, null)];
   if (action !== "update") return [];
@@ -148,7 +148,7 @@ function happeningsOf(payload: Payload): Happening[] {
   return names.map((name) => happening(name, payload, changes));
 }
 
-function happening(name: string, payload: Payload, changes: SourceEvent["changes"] | null): Happening {
+function happening(name: string, payload: Payload, changes: SourceEvent["changes"] | null): SourceHappening {
   const data = requiredObject(payload, "data");
   const id = requiredText(payload, "data", "id");
   const updatedAt = textAt(data, "updatedAt") ?? textAt(payload, "createdAt");

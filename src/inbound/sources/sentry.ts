@@ -15,7 +15,7 @@ import {
   requiredText,
   textAt,
 } from "./payload.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 const sampleIssue: Payload = {
   id: "1170820242",
@@ -124,7 +124,7 @@ function read(delivery: Delivery): ReadDelivery {
   return deliveryOf(deliveryIdOf(delivery.headers["request-id"]), happening === null ? [] : [happening]);
 }
 
-function ofIssue(payload: Payload): Happening | null {
+function ofIssue(payload: Payload): SourceHappening | null {
   const action = requiredText(payload, "action");
   // An issue is also unresolved because a person says so, or because it escalates: only its substatus tells.
   const isRegression = action === "unresolved" && textAt(payload, "data", "issue", "substatus") === "regressed";
@@ -165,7 +165,7 @@ function projectOf(project: Payload | null): NonNullable<SourceEvent["issue"]>["
   return project && { id: textAt(project, "id"), key: textAt(project, "slug"), name: textAt(project, "name") };
 }
 
-function ofAlert(payload: Payload): Happening {
+function ofAlert(payload: Payload): SourceHappening {
   const data = requiredObject(payload, "data", "event");
   const eventId = textAt(data, "event_id");
   const id = requiredText(payload, "data", "event", "issue_id");

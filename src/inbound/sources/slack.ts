@@ -15,7 +15,7 @@ import {
   textAt,
 } from "./payload.ts";
 import { readableText } from "./slack-text.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 const sampleFrame: Payload = {
   team_id: "T061EG9R6",
@@ -140,7 +140,7 @@ function read(delivery: Delivery): ReadDelivery {
 /** Kinds of messages that people and programs write; the others tell of channels, or of changed and deleted messages. */
 const written = new Set([null, "file_share", "thread_broadcast", "me_message", "bot_message"]);
 
-function happeningOf(payload: Payload): Happening | null {
+function happeningOf(payload: Payload): SourceHappening | null {
   const type = requiredText(payload, "event", "type");
   if (type !== "message" && type !== "app_mention") return null;
   const data = at(payload, "event");

@@ -20,7 +20,7 @@ export interface Source {
 }
 
 /** One happening of a delivery, before it is one of all senders' events. */
-export interface Happening {
+export interface SourceHappening {
   readonly event: SourceEvent;
   readonly contentKey: string | null;
   readonly subject: string | null;
@@ -32,6 +32,6 @@ export function sampleDelivery({ headers, payload }: SourceSample): Delivery {
 }
 
 /** A delivery of these happenings. An event's name is what it says of itself. */
-export function deliveryOf(deliveryId: string | null, happenings: readonly Happening[]): ReadDelivery {
+export function deliveryOf(deliveryId: string | null, happenings: readonly SourceHappening[]): ReadDelivery {
   return { deliveryId, events: happenings.map((happening) => ({ ...happening, name: happening.event.name })) };
 }

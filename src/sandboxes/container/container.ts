@@ -8,7 +8,7 @@ import type { Sandbox, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { createEngineApi } from "./api.ts";
 import { callEngine, defaultCallLimits, type CallLimits } from "./call.ts";
 import { askEngine, type Engine } from "./engine.ts";
-import { optionsOf } from "./options.ts";
+import { containerOptions } from "./options.ts";
 import { createOwnerProcess } from "./owner-process.ts";
 import { createReaper, defaultRetries, type Retries } from "./reaper.ts";
 import { mayPass, runContainer } from "./run.ts";
@@ -67,7 +67,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       api,
       request,
       engine,
-      options: (asking) => optionsOf(request, settings, asking),
+      options: (asking) => containerOptions(request, settings, asking),
       sameKernel: sameKernel.has(settings.runtime),
       reaper,
       starts,

@@ -7,7 +7,7 @@ import { nodeFolders } from "../process/node-folders.ts";
 import { userOfHome } from "../process/ownership.ts";
 import { withRelay } from "../process/relay.ts";
 import type { SandboxRequest } from "../sandbox.ts";
-import type { BindMount, CreateOptions } from "./api.ts";
+import type { BindMount, ContainerOptions } from "./api.ts";
 import { ownLimits, type Engine } from "./engine.ts";
 import { handshakeCommand } from "./handshake.ts";
 import type { ContainerSettings } from "./settings.ts";
@@ -17,7 +17,11 @@ import { nanoCpus } from "./verify.ts";
  * A request as the engine's options for creating a container; its command waits behind the gate. Writes the container's
  * accounts beside its home.
  */
-export function optionsOf(request: SandboxRequest, settings: ContainerSettings, engine: Engine): CreateOptions {
+export function containerOptions(
+  request: SandboxRequest,
+  settings: ContainerSettings,
+  engine: Engine,
+): ContainerOptions {
   const { workspace, home, gateway, limits, aliases = [], workingDirectory = workspace } = request;
   const relayed = withRelay(request, true);
   // A system's Node needs the system's libraries: use the image's Node instead.

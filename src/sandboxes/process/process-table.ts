@@ -58,7 +58,7 @@ export function knownProcess(pid: number): KnownProcess | null {
 }
 
 /** Whether that process still runs. */
-export function isSame({ pid, startedAt }: Pick<KnownProcess, "pid" | "startedAt">): boolean {
+export function isSameProcess({ pid, startedAt }: Pick<KnownProcess, "pid" | "startedAt">): boolean {
   return knownProcess(pid)?.startedAt === startedAt;
 }
 

@@ -4,7 +4,7 @@ import { Readable, Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { usageOf } from "./process-usage.ts";
-import { carriersOf, endProcess, familyOf, isSame, knownProcess, type KnownProcess } from "./process-table.ts";
+import { carriersOf, endProcess, familyOf, isSameProcess, knownProcess, type KnownProcess } from "./process-table.ts";
 
 /** Environment variable that every process of one start inherits, to find those that left its process group. */
 const mark = "OFFSTAGE_PROCESS";
@@ -73,7 +73,7 @@ export function startProcess(
     if (ends === "group") return [];
     const known = first();
     if (known === null) return carriersOf(`${mark}=${id}`);
-    return known !== "ended" && isSame(known) ? [known.pid] : [];
+    return known !== "ended" && isSameProcess(known) ? [known.pid] : [];
   };
   const endAll = (): void => {
     if (child.pid !== undefined) endProcess(-child.pid);

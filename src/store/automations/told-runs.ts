@@ -40,13 +40,17 @@ export async function readToldJob(database: Database, jobId: string): Promise<To
 }
 
 /** The repository that a forge told of, and by which connection. */
-export interface ToldSession {
+export interface ToldRepository {
   readonly repositoryId: string;
   readonly connectionId: string;
 }
 
 /** Records that a forge told the event of a session's run. Can be repeated. */
-export async function noteTold(queryable: Queryable, sessionId: string, told: ToldSession): Promise<void> {
+export async function recordToldRepository(
+  queryable: Queryable,
+  sessionId: string,
+  told: ToldRepository,
+): Promise<void> {
   await queryable.query(
     "insert into session_told (session_id, repository_id, connection_id) values ($1, $2, $3) on conflict do nothing",
     [sessionId, told.repositoryId, told.connectionId],
@@ -54,8 +58,8 @@ export async function noteTold(queryable: Queryable, sessionId: string, told: To
 }
 
 /** What a forge told of the run of a session, if the connection is still there; null: nothing, so its payload is nobody's word. */
-export async function readTold(database: Database, sessionId: string): Promise<ToldSession | null> {
-  const { rows } = await database.pool.query<ToldSession>(
+export async function readToldRepository(database: Database, sessionId: string): Promise<ToldRepository | null> {
+  const { rows } = await database.pool.query<ToldRepository>(
     `select repository_id as "repositoryId", connection_id as "connectionId" from session_told
      join forge_connection connection on connection.id = connection_id and connection.deleted_at is null
      where session_id = $1`,

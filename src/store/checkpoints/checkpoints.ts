@@ -10,7 +10,7 @@ import { forgetOwnDoing } from "../sessions/transition.ts";
 import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } from "./pieces.ts";
 
 /** One repository of a session in a checkpoint. */
-export interface CheckpointRepository {
+export interface CheckpointedRepository {
   /** Folder of the clone in the workspace. */
   readonly directory: string;
   /** Where the session's work started, as the step `prepare` found it. */
@@ -57,7 +57,7 @@ export interface CheckpointRepository {
 export interface Checkpoint {
   /** Absolute paths of the folders as the harness saw them: its saved conversation refers to these paths. */
   readonly madeAt: { readonly workspace: string; readonly home: string };
-  readonly repositories: readonly CheckpointRepository[];
+  readonly repositories: readonly CheckpointedRepository[];
   /** Piece with the files of a session that has no repository, as a gzipped tar archive. */
   readonly files: string | null;
   /** Hash of the state of all files: it differs if any file changed. */

@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
+import type { SignInIdentity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 import { one } from "../one-row.ts";
@@ -44,7 +44,7 @@ export async function takeSignIn(
 export async function signInUser(
   database: Database,
   organizationId: string,
-  identity: Identity,
+  identity: SignInIdentity,
   role: Role,
 ): Promise<User | null> {
   const { rows } = await database.pool.query<User>(

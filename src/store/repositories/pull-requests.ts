@@ -15,7 +15,7 @@ export interface ReadPullRequest {
 }
 
 /** A pull request whose state must be read from its forge: an open one, or one that was closed lately. */
-export interface OpenPullRequest extends ReadPullRequest {
+export interface FollowedPullRequest extends ReadPullRequest {
   readonly state: "open" | "closed";
   readonly repositoryUrl: string;
   /** What its forge last said of whether it can be merged; null if it is not known. */
@@ -107,8 +107,8 @@ const closedFollowedFor = "3 days";
 export async function claimOpenPullRequests(
   database: Database,
   { minutes, limit }: { readonly minutes: number; readonly limit: number },
-): Promise<OpenPullRequest[]> {
-  const { rows } = await database.pool.query<OpenPullRequest>(
+): Promise<FollowedPullRequest[]> {
+  const { rows } = await database.pool.query<FollowedPullRequest>(
     `with due_open as (
        select id from pull_request where state = 'open' and checked_at < now() - $1 * interval '1 minute'
          and created_at > now() - interval '${followedFor}'
@@ -138,7 +138,15 @@ const askedAgainLimit = 5;
  */
 export async function saveMergeable(
   database: Database,
-  { id, organizationId, sessionId, repositoryId, number, mergeable: before, mergeableAsked: asked }: OpenPullRequest,
+  {
+    id,
+    organizationId,
+    sessionId,
+    repositoryId,
+    number,
+    mergeable: before,
+    mergeableAsked: asked,
+  }: FollowedPullRequest,
   mergeable: boolean | null,
 ): Promise<void> {
   const isFinal = mergeable === true || (mergeable === false && (before === false || asked > 0));

@@ -3,7 +3,7 @@ import type { ForgeReply, ReplyTarget } from "../../domain/automations/reply-tar
 import type { NewSession } from "../../domain/sessions/new-session.ts";
 import { noteForgeReply, noteReplyTarget } from "../answers/session-replies.ts";
 import { completeJob, holdJob, type ClaimedJob } from "../automations/jobs.ts";
-import { noteTold } from "../automations/told-runs.ts";
+import { recordToldRepository } from "../automations/told-runs.ts";
 import { insertSessions } from "./new-session.ts";
 import { notifyChange } from "./transition.ts";
 
@@ -101,6 +101,6 @@ async function noteToldSession(
     [sessionId, repository.id],
   );
   if (rowCount === 0) return;
-  await noteTold(transaction, sessionId, { repositoryId: repository.id, connectionId });
+  await recordToldRepository(transaction, sessionId, { repositoryId: repository.id, connectionId });
   if (reply !== null) await noteForgeReply(transaction, { jobId, sessionId, ...reply });
 }

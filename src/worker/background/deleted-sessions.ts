@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../database/database.ts";
-import type { Subscription } from "../../database/notifications.ts";
+import type { ListenerHandle } from "../../database/notifications.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { recordingName } from "../../domain/sessions/recording.ts";
 import { createService, type Service } from "../../lifecycle/service.ts";
@@ -29,7 +29,7 @@ interface RemovalServices {
  */
 export function createRemovalOfDeleted(services: RemovalServices): Service {
   const { database, logger } = services;
-  let subscription: Subscription | null = null;
+  let subscription: ListenerHandle | null = null;
   const removing = new Set<Promise<void>>();
   const stopping = new AbortController();
   return createService({

@@ -9,7 +9,7 @@ import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { pruneClients } from "../../store/oauth/clients.ts";
 import { pruneGrants } from "../../store/oauth/grants.ts";
-import { pruneRequests as pruneOAuthRequests } from "../../store/oauth/requests.ts";
+import { pruneGrantRequests } from "../../store/oauth/requests.ts";
 import { pruneNotices } from "../../store/notices/deliveries.ts";
 import { pruneReadMarks } from "../../store/notices/read-marks.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
@@ -61,7 +61,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     logins: () => pruneLogins(database),
     signIns: () => pruneSignIns(database),
     grants: () => pruneGrants(database),
-    oauthRequests: () => pruneOAuthRequests(database),
+    oauthRequests: () => pruneGrantRequests(database),
     // After the grants that keep them.
     oauthClients: () => pruneClients(database),
     // Before the workers, of which they are.

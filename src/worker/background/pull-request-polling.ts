@@ -10,7 +10,7 @@ import {
   moveToTarget,
   reopenPullRequest,
   saveMergeable,
-  type OpenPullRequest,
+  type FollowedPullRequest,
 } from "../../store/repositories/pull-requests.ts";
 
 const batch = 20;
@@ -21,7 +21,7 @@ const hostsAtOnce = 4;
 const longestMs = 10_000;
 
 interface Asked {
-  readonly pullRequest: OpenPullRequest;
+  readonly pullRequest: FollowedPullRequest;
   readonly address: RepositoryAddress;
 }
 
@@ -87,7 +87,7 @@ export async function pollPullRequests(options: PullRequestPollOptions, stopping
 
 async function pollPullRequest(
   { database, forgeOf }: PullRequestPollOptions,
-  pullRequest: OpenPullRequest,
+  pullRequest: FollowedPullRequest,
   { address, signal }: { readonly address: RepositoryAddress; readonly signal: AbortSignal },
 ): Promise<void> {
   const forge = await forgeOf(address, pullRequest.organizationId);

@@ -245,7 +245,7 @@ export async function makeClonesAgain(
 }
 
 /** Folders in which one setup runs, separate from the session's own. */
-export interface SetupFolders extends MadeAt {
+export interface SetupClone extends MadeAt {
   /** Holds the workspace and the home; only the server may access it. To be removed when the result is archived. */
   readonly folder: string;
   /** For the setup's result; only the server may access it. */
@@ -263,7 +263,7 @@ export async function makeSetupClone(
   { mirror, remote, sparse = [] }: Pick<Clone, "mirror" | "remote" | "sparse">,
   { sha, branch }: { readonly sha: string; readonly branch: string },
   signal: AbortSignal,
-): Promise<SetupFolders> {
+): Promise<SetupClone> {
   const { folders } = services;
   const folder = await folders.setupFolder(sessionId);
   const place = { workspace: join(folder, "workspace"), home: join(folder, "home") };

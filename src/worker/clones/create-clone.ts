@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
+import { addCheckout, whileWithin, type DiskBounds, type WrittenFiles } from "../disk/checkout-size.ts";
 import { git, hasCommit, mustGit } from "../git/git.ts";
 import { isWithin } from "../git/join.ts";
 import { fetchBranch, keepLatest } from "../git/mirrors/fetch-commits.ts";
@@ -70,7 +70,7 @@ export interface Room {
   readonly disk: string;
   readonly bounds: DiskBounds;
   /** What is used already; each clone adds its own. */
-  readonly written: Written;
+  readonly written: WrittenFiles;
 }
 
 /**

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { limitsWith } from "../../domain/conversations/conversation.ts";
-import { decide, keyOf } from "../../domain/conversations/decide.ts";
-import type { Facts } from "../../domain/conversations/facts.ts";
+import { decide, happeningKey } from "../../domain/conversations/decide.ts";
+import type { ConversationFacts } from "../../domain/conversations/facts.ts";
 import { happeningOf, type Happening, type Where } from "../../domain/conversations/happening.ts";
 import { findMention } from "../../domain/conversations/mention.ts";
 import type { Calling } from "../../domain/repositories/calling.ts";
@@ -78,7 +78,7 @@ export async function decideDue(
   services: ConversationServices,
   place: ConversationPlace,
   repository: RepositoryRecord,
-  known: Pick<Facts, "logs" | "places">,
+  known: Pick<ConversationFacts, "logs" | "places">,
 ): Promise<void> {
   const asked = { ...unasked, ...known, commitUrl: await commitUrlOf(services, repository) };
   await happen(services, { place, repository, happening: { type: "tick" }, asked, event: null });
@@ -138,7 +138,7 @@ async function decideLocked(
   const locked = await lockConversation(transaction, place, isKept);
   const sha = happening.type === "pushed" || happening.type === "checks" ? happening.sha : null;
   const unkeyed = await readFacts(transaction, locked, { key: null, sha });
-  const takenBy = keyOf(happening, unkeyed.session);
+  const takenBy = happeningKey(happening, unkeyed.session);
   const known = takenBy === null ? unkeyed : await readFacts(transaction, locked, { key: takenBy, sha });
   const before =
     event === null ? null : await decidedBefore(transaction, locked.id, { key: takenBy, eventId: event.id });
@@ -146,7 +146,7 @@ async function decideLocked(
     commit: asked.commitUrl,
     session: (id: string) => `${publicUrl()}/sessions/${id}`,
   };
-  const facts: Facts = {
+  const facts: ConversationFacts = {
     ...known,
     now: Date.now(),
     newId: randomUUID,

@@ -106,7 +106,7 @@ async function receive(
 }
 
 /** Passes a content on, and tells afterwards whether it is the one that its pointer names. */
-export function checked(content: AsyncIterable<Buffer>, { oid }: LfsPointer) {
+export function verified(content: AsyncIterable<Buffer>, { oid }: LfsPointer) {
   const hash = createHash("sha256");
   return {
     async *content(): AsyncGenerator<Buffer> {
@@ -123,7 +123,7 @@ export function checked(content: AsyncIterable<Buffer>, { oid }: LfsPointer) {
 export async function storeMade(store: string, pointer: LfsPointer, content: AsyncIterable<Buffer>): Promise<void> {
   const unchecked = join(store, `incoming-${randomBytes(8).toString("hex")}`);
   const path = lfsPath(store, pointer.oid);
-  const seen = checked(content, pointer);
+  const seen = verified(content, pointer);
   try {
     await mkdir(dirname(path), { recursive: true });
     await pipeline(seen.content(), createWriteStream(unchecked, { mode: 0o644 }));

@@ -14,7 +14,7 @@ export interface Finding {
 }
 
 /** What was found in a content. */
-export interface Found {
+export interface FoundInContent {
   /** Parts of known secrets. */
   readonly parts: readonly SecretPart[];
   /** Values that look like secrets, each once. */
@@ -30,7 +30,7 @@ export interface ContentScan {
    * @param isLast whether the content ends with it
    * @returns all that was found, at the last piece; null before
    */
-  take(piece: Uint8Array, isLast: boolean): Promise<Found | null>;
+  take(piece: Uint8Array, isLast: boolean): Promise<FoundInContent | null>;
 }
 
 const findingLimit = 1_000;

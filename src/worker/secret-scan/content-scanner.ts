@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { compileCache } from "../../programs/compile-cache.ts";
 import { programFile } from "../../programs/program-file.ts";
-import type { Found } from "./content-scan.ts";
+import type { FoundInContent } from "./content-scan.ts";
 
 /** A part of a content, as sent to the thread. */
 export interface ScanChunk {
@@ -20,7 +20,7 @@ export interface ContentScanner {
    * Searches one content for secrets.
    * @throws NotReadError if it takes too long or too much memory; later contents are searched all the same
    */
-  scan(content: AsyncIterable<Uint8Array>): Promise<Found>;
+  scan(content: AsyncIterable<Uint8Array>): Promise<FoundInContent>;
   /** Ends the thread. */
   close(): Promise<void>;
 }
@@ -51,7 +51,7 @@ export function createContentScanner(
     await ended?.terminate();
   }
 
-  async function ask(chunk: ScanChunk): Promise<Found | null> {
+  async function ask(chunk: ScanChunk): Promise<FoundInContent | null> {
     signal.throwIfAborted();
     thread ??= new Worker(program, {
       workerData: { secrets },
@@ -84,13 +84,13 @@ export function createContentScanner(
 }
 
 /** @throws NotReadError */
-function answerOf(thread: Worker, chunk: ScanChunk, signal: AbortSignal): Promise<Found | null> {
+function answerOf(thread: Worker, chunk: ScanChunk, signal: AbortSignal): Promise<FoundInContent | null> {
   return new Promise((resolve, reject) => {
     const settle = (): void => {
       thread.off("message", onMessage).off("error", onError).off("exit", onExit);
       signal.removeEventListener("abort", onAbort);
     };
-    const onMessage = (found: Found | null): void => {
+    const onMessage = (found: FoundInContent | null): void => {
       settle();
       resolve(found);
     };

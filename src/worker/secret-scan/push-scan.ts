@@ -1,5 +1,5 @@
 import { isAllowed, notReadRule, type AllowedFinding } from "../../domain/repositories/finding.ts";
-import type { Finding, Found } from "./content-scan.ts";
+import type { Finding, FoundInContent } from "./content-scan.ts";
 import { createContentScanner, NotReadError, type ContentScanner } from "./content-scanner.ts";
 import { objectContent, pushedObjects, type ObjectsOptions, type PushedObject } from "../git/pushed-objects.ts";
 
@@ -91,7 +91,7 @@ async function* both(objects: AsyncIterable<PushedObject>, further: AsyncIterabl
 }
 
 /** Searches one object. @returns what was found; a text, the end of a sentence, if it could not be searched */
-async function scanObject(scanner: ContentScanner, object: PushedObject): Promise<Found | string> {
+async function scanObject(scanner: ContentScanner, object: PushedObject): Promise<FoundInContent | string> {
   try {
     return await scanner.scan(object.type === "tree" ? pathsIn(object) : object.content);
   } catch (error) {
@@ -128,9 +128,9 @@ const newline = Buffer.from("\n");
 async function withoutKnown(
   scanner: ContentScanner,
   object: PushedObject,
-  seen: Found,
+  seen: FoundInContent,
   push: PushScan,
-): Promise<Found> {
+): Promise<FoundInContent> {
   const isClean = seen.parts.length === 0 && seen.findings.length === 0;
   if (isClean || object.type === "commit" || seen.more) return seen;
   let { parts, findings } = seen;

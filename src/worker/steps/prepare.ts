@@ -11,7 +11,7 @@ import { submoduleAccess } from "../attempt/submodule-access.ts";
 import {
   fetchCheckpoint,
   reportUnusable,
-  type CheckpointedClones,
+  type RestoreServices,
   type FetchedCheckpoint,
   type RestorableCheckpoint,
 } from "../checkpoints/restore.ts";
@@ -45,7 +45,7 @@ const namedFolders = 10;
 
 type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
 
-type Services = CheckpointedClones &
+type Services = RestoreServices &
   Pick<AttemptServices, "workerId" | "checkouts" | "forgeOf" | "forks" | "repositoryKeyOf" | "devcontainerImages">;
 
 /**

@@ -4,7 +4,7 @@ import { parseRepositoryUrl, type RepositoryAddress } from "../../../src/domain/
 import type { Feedback } from "../../../src/forges/feedback.ts";
 import type { Forge } from "../../../src/forges/forge.ts";
 import { createForges } from "../../../src/forges/forges.ts";
-import { noteTold } from "../../../src/store/automations/told-runs.ts";
+import { recordToldRepository } from "../../../src/store/automations/told-runs.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { readToldEvent, readToldFacts, wantedPullRequest } from "../../../src/worker/steps/agent/told-event.ts";
 import { addAutomation } from "../../store/fixtures.ts";
@@ -64,7 +64,8 @@ describe("what a forge told of a session's run", () => {
       [connectionId, session.organizationId],
     );
     const [repository] = session.repositories;
-    if (isTold) await noteTold(pool, session.sessionId, { repositoryId: repository?.id ?? "", connectionId });
+    if (isTold)
+      await recordToldRepository(pool, session.sessionId, { repositoryId: repository?.id ?? "", connectionId });
     return { ...attempt, session: { ...session, automationId, payload } };
   }
 

@@ -16,7 +16,7 @@ import { consentTo } from "../../../inbound/sources/cloud-events.ts";
 import { askForSync } from "../../../store/automations/file-sync.ts";
 import { createReceivingTriggers, type ReceivingTriggers } from "../../../store/automations/receiving-triggers.ts";
 import { readConnectionForDelivery } from "../../../store/secrets/forge-connections.ts";
-import { createAdmission, type Admission } from "../../http/admission.ts";
+import { createAdmission, type AdmissionCheck } from "../../http/admission.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { errorSchema } from "../../http/errors.ts";
 import { createRateLimitById } from "../../http/rate-limit.ts";
@@ -27,7 +27,7 @@ import {
   handshakeOf,
   isSignedDelivery,
   storablePayload,
-  type Handshake,
+  type AddressHandshake,
 } from "./trigger-deliveries.ts";
 
 const tags = ["Hooks"];
@@ -36,7 +36,7 @@ const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5
 /** What takes deliveries: whether more work may begin, and how many of an address in a minute. */
 interface Intake {
   readonly triggers: ReceivingTriggers;
-  readonly admit: Admission;
+  readonly admit: AdmissionCheck;
   readonly rates: DeliveryRates;
 }
 
@@ -61,7 +61,7 @@ function createDeliveryRates({ rateLimitPerMinute, deliveriesPerMinute }: ApiOpt
 }
 
 /** What a sender is answered: what came of its delivery, or what it asked for to know the address. */
-type Answer = Received | Handshake;
+type Answer = Received | AddressHandshake;
 
 /** Adds the operations that take deliveries. Their bodies are read as bytes: signatures are over these. */
 export async function addHookOperations(app: App, options: ApiOptions): Promise<void> {

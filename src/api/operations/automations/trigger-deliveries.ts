@@ -24,7 +24,7 @@ export interface TriggerDelivery {
 }
 
 /** An answer that a sender asks for to know the address. */
-export interface Handshake {
+export interface AddressHandshake {
   readonly contentType: string;
   readonly body: string;
 }
@@ -39,7 +39,7 @@ export function isSignedDelivery({ fireable: { trigger }, delivery, secrets, now
 }
 
 /** What the sender of a signed delivery asks for to know the address; null if it does not. */
-export function handshakeOf({ fireable: { trigger }, delivery }: TriggerDelivery): Handshake | null {
+export function handshakeOf({ fireable: { trigger }, delivery }: TriggerDelivery): AddressHandshake | null {
   return trigger.type === "source" ? (sources[trigger.source].reader.handshake?.(delivery) ?? null) : null;
 }
 

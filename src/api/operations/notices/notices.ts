@@ -8,7 +8,7 @@ import {
   type NoticeSettingsAnswer,
 } from "../../../domain/notices/notice.ts";
 import { addTestDeliveries } from "../../../store/notices/deliveries.ts";
-import type { Person } from "../../../store/notices/person.ts";
+import type { NotifiedPerson } from "../../../store/notices/person.ts";
 import { readPreferences, updatePreferences } from "../../../store/notices/preferences.ts";
 import { readUnsubscribeToken } from "../../../store/notices/unsubscribe.ts";
 import { organizationOfUser } from "../../../store/people/users.ts";
@@ -115,7 +115,7 @@ function addUnsubscribe(app: App, { database, vault }: ApiOptions): void {
   });
 }
 
-async function settingsOf(options: ApiOptions, person: Person): Promise<NoticeSettingsAnswer> {
+async function settingsOf(options: ApiOptions, person: NotifiedPerson): Promise<NoticeSettingsAnswer> {
   const [{ settings, email }, publicKey] = await Promise.all([
     readPreferences(options.database, person),
     options.pushPublicKey(),

@@ -6,7 +6,7 @@ import { consentSchema, grantable, requestedScopes, type Consent } from "../../.
 import { isDocumentAddress, isLoopback, isRegistered, type OAuthClient } from "../../../domain/people/oauth-client.ts";
 import {
   allowRequest,
-  beginRequest,
+  beginGrantRequest,
   findRequest,
   refuseRequest,
   type OAuthRequest,
@@ -111,7 +111,7 @@ async function begin(options: ApiOptions, request: FastifyRequest, reply: Fastif
   const state = given["state"] ?? null;
   if (problem !== null || resource === null)
     return reply.redirect(answerUrl({ redirectUri, state, issuer }, problem ?? {}));
-  const token = await beginRequest(options.database, {
+  const token = await beginGrantRequest(options.database, {
     clientId: client.id,
     clientName: client.name,
     redirectUri,

@@ -60,7 +60,7 @@ function changedFile(repository: string, name: string, diffs: readonly FileDiffM
 }
 
 /** Whether a file's name or one of its changed lines has these words, without regard to capitals. */
-export function hasWords({ name, before, diffs }: ChangedFile, words: string): boolean {
+export function fileHasWords({ name, before, diffs }: ChangedFile, words: string): boolean {
   const sought = words.trim().toLowerCase();
   const has = (text: string): boolean => text.toLowerCase().includes(sought);
   if (sought === "" || has(name) || (before !== null && has(before))) return true;

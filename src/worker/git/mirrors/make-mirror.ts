@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { mustGit } from "../git.ts";
 import { formatOf, type ObjectFormat } from "../object-format.ts";
-import { remoteOptions, usedMark, type Mirror } from "./mirror.ts";
+import { remoteOptions, mirrorUsedMark, type Mirror } from "./mirror.ts";
 import { listRefs } from "./ask-remote.ts";
 
 /** Makes the mirror if it is missing, and marks it as used. */
 export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
   if (!existsSync(mirror.path)) await makeMirror(mirror, signal);
-  await writeFile(join(mirror.path, usedMark), "");
+  await writeFile(join(mirror.path, mirrorUsedMark), "");
 }
 
 /** Age, in ms, after which the lock on a mirror's packed refs is a leftover: longer than git ever holds it. */

@@ -31,7 +31,7 @@ export function mirrorPath(mirrors: string, url: string): string {
 }
 
 /** Name of a file in each mirror whose modification time tells when the mirror was last used. */
-export const usedMark = "offstage-used";
+export const mirrorUsedMark = "offstage-used";
 
 /** Limits of a mirror that has none of its own. */
 const defaultFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };

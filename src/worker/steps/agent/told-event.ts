@@ -3,7 +3,7 @@ import { readForgeEvent } from "../../../domain/automations/told-by-forge.ts";
 import { isBranchName } from "../../../domain/fields/git-ref.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositories/repository.ts";
 import { readFailedLogs } from "../../../forges/failed-logs.ts";
-import { readTold } from "../../../store/automations/told-runs.ts";
+import { readToldRepository } from "../../../store/automations/told-runs.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
 import { addressOf } from "../../attempt/session-repositories.ts";
 import type { Clone, SessionRepository } from "../../clones/clone.ts";
@@ -34,7 +34,7 @@ export async function readToldEvent(
 ): Promise<ToldEvent | null> {
   if (session.automationId === null) return null;
   const event = readForgeEvent(session.payload);
-  const told = event === null ? null : await readTold(database, session.sessionId);
+  const told = event === null ? null : await readToldRepository(database, session.sessionId);
   const repository = session.repositories.find(({ id }) => id === told?.repositoryId);
   return event === null || repository === undefined ? null : { event, repository };
 }

@@ -11,7 +11,7 @@ import type { ClonedWork } from "../commit/export-work.ts";
 import { knownPullRequest } from "../pull-requests/known.ts";
 import { recordPullRequest } from "../pull-requests/record.ts";
 import { requireNoSecret } from "../commit/require-no-secret.ts";
-import type { PushTarget } from "./where-to-push.ts";
+import type { PushDestination } from "./where-to-push.ts";
 
 /**
  * How a push ended:
@@ -40,7 +40,7 @@ export async function pushBranch(
   attempt: Attempt,
   services: BranchServices,
   work: ClonedWork,
-  { mirror, fork }: PushTarget,
+  { mirror, fork }: PushDestination,
 ): Promise<PushEnd> {
   const { session, signal } = attempt;
   const { database } = services;

@@ -9,7 +9,7 @@ import { pushBranch, type BranchServices, type PushEnd } from "./push-branch.ts"
 import { requireWorkflowRight } from "./require-writable.ts";
 import { createRefusalNotices, type RefusalNotices } from "./refusal-notices.ts";
 import { refusalOf, undelivered } from "../commit/undelivered.ts";
-import { whereToPush, type PushTarget } from "./where-to-push.ts";
+import { whereToPush, type PushDestination } from "./where-to-push.ts";
 
 /** Work whose branch is on the remote. */
 export interface PushedWork extends ClonedWork {
@@ -123,7 +123,7 @@ async function pushWork(
   attempt: Attempt,
   services: PushServices,
   work: ClonedWork,
-  target: PushTarget,
+  target: PushDestination,
 ): Promise<PushEnd> {
   const oids = work.lfs.map(({ oid }) => oid);
   // First, so that no pointer is on the branch without its content.

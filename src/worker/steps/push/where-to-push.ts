@@ -5,7 +5,7 @@ import type { Mirror } from "../../git/mirrors/mirror.ts";
 import { worksFromFork } from "./require-writable.ts";
 
 /** See `whereToPush`. */
-export interface PushTarget {
+export interface PushDestination {
   /** With the remote that it is pushed to. */
   readonly mirror: Mirror;
   /** Undefined: the repository itself. */
@@ -22,7 +22,7 @@ export async function whereToPush(
   attempt: Pick<Attempt, "session" | "signal" | "emit">,
   services: Pick<AttemptServices, "forgeOf" | "forks">,
   clone: Clone,
-): Promise<PushTarget> {
+): Promise<PushDestination> {
   const { repository } = clone;
   const target = await whereBranchIs(attempt, services, clone);
   if (target.fork === undefined) return target;
@@ -39,7 +39,7 @@ export async function whereBranchIs(
   attempt: Pick<Attempt, "session" | "signal">,
   services: Pick<AttemptServices, "forgeOf" | "forks">,
   { address, mirror }: Clone,
-): Promise<PushTarget> {
+): Promise<PushDestination> {
   if (!services.forks) return { mirror, fork: undefined };
   const { signal } = attempt;
   const forge = services.forgeOf(address);

@@ -3,7 +3,7 @@ import type { Database } from "../../database/database.ts";
 import { forgeEventSchema } from "../../domain/automations/forge-event.ts";
 import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import { noteCheck, noteReview } from "../../store/repositories/told-of-pull-requests.ts";
-import type { Place } from "./event-place.ts";
+import type { EventPlace } from "./event-place.ts";
 
 /** What is read here of an event of a forge. */
 const toldSchema = z.object({
@@ -14,7 +14,11 @@ const toldSchema = z.object({
 });
 
 /** Keeps what a forge tells of checks and reviews of a session's pull request, for its page. */
-export async function noteTold(database: Database, event: ClaimedEvent, place: Place | null): Promise<void> {
+export async function recordForgeState(
+  database: Database,
+  event: ClaimedEvent,
+  place: EventPlace | null,
+): Promise<void> {
   const told = toldSchema.safeParse(event.payload);
   if (place === null || place.known === null || !told.success) return;
   const { name, checks, review, pullRequest } = told.data;

@@ -1,11 +1,11 @@
 /** Lets one piece of work for a key be under way, and the others wait for it. */
-export interface OneAtATime {
+export interface KeyedLock {
   /** @throws whatever `work` throws, and the signal's reason */
   run<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
 }
 
 /** Makes one; it forgets a key once nobody waits for it. */
-export function createOneAtATime(): OneAtATime {
+export function createKeyedLock(): KeyedLock {
   const last = new Map<string, Promise<void>>();
   return {
     async run(key, signal, work) {
