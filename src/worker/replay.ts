@@ -147,7 +147,7 @@ async function replayTurns(
       resume,
       onSession: (id) => Promise.resolve(void (resume = id)),
       // The recorded answers name files by the paths of the original session.
-      seenAt: await services.folders.seenAt(original.session.sessionId),
+      visiblePaths: await services.folders.visiblePaths(original.session.sessionId),
       signal: attempt.signal,
     });
     conversation.push({ from: "user", text: message }, { from: "agent", text: finalMessage });

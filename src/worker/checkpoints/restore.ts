@@ -76,7 +76,7 @@ export async function fetchCheckpoint(
     }
     // Without a sandbox a harness can't see its folders at their former paths.
     const isShown = sandbox.isolates && stored.harness !== null;
-    return { stored, work, madeAt: isShown ? stored.madeAt : null };
+    return { stored, work, originalPaths: isShown ? stored.originalPaths : null };
   } catch (error) {
     await reportUnusable(attempt, services, error);
     return null;

@@ -76,15 +76,15 @@ export async function takeCheckpoint(
     const state = harness === null ? last.state : await archiveMemory(attempt, services, harness, draft);
     // A join by hand that has begun or is done may have changed no file.
     if (fresh.size === 0 && isDeepStrictEqual(repositories, last.repositories)) return last;
-    const { workspace, home } = await folders.seenAt(session.sessionId);
+    const { workspace, home } = await folders.visiblePaths(session.sessionId);
     const checkpoint: Checkpoint = {
-      madeAt: { workspace, home },
+      originalPaths: { workspace, home },
       repositories: repositories.map(({ packed, lfsPieces }) => ({
         ...packed,
         ...(lfsPieces.length > 0 && { lfs: lfsPieces.map(({ piece }) => piece) }),
       })),
       files: files?.piece ?? null,
-      state: workOf({ repositories, files }),
+      contentHash: workOf({ repositories, files }),
       harness: state === null ? null : { provider: state.provider, piece: state.piece },
     };
     const bytes = await totalSize(fresh.values());

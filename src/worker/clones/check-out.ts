@@ -9,7 +9,7 @@ import { layWorkspace } from "../checkouts/layers.ts";
 import type { Way } from "../checkouts/ways.ts";
 import { addWritten, whileWithin } from "../disk/checkout-size.ts";
 import { changesIn } from "../disk/overlay.ts";
-import type { MadeAt } from "../disk/session-folders.ts";
+import type { SessionPaths } from "../disk/session-folders.ts";
 import { fetchForFolder } from "../git/lfs/lfs.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { CloneStart, RemoteRepository, Submodule } from "../git/remote-repository.ts";
@@ -40,7 +40,7 @@ export interface MadeClone {
 interface Making {
   readonly services: CloneServices;
   /** The workspace is an empty folder. */
-  readonly place: MadeAt;
+  readonly place: SessionPaths;
   readonly room: Room;
   readonly progress: Progress;
   readonly signal: AbortSignal;

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
-import type { MadeAt, StartRecord } from "../disk/session-folders.ts";
+import type { SessionPaths, StartRecord } from "../disk/session-folders.ts";
 import { breakLocks, ensureMirror } from "../git/mirrors/make-mirror.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
@@ -28,7 +28,7 @@ export interface CloneRequest {
   /** Receives git's progress; fraction is from 0 to 1. */
   readonly progress: (progress: { text: string; fraction?: number }) => void;
   /** Makes the session's folders, with an empty workspace; default: fresh ones. */
-  readonly begin?: (() => Promise<MadeAt>) | undefined;
+  readonly begin?: (() => Promise<SessionPaths>) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -37,7 +37,7 @@ export interface CheckpointContent {
   /** The work of each repository, by its folder in the workspace. */
   readonly work: ReadonlyMap<string, CheckpointWork>;
   /** Folders in which the checkpoint was made; null if its harness need not find them at the same paths. */
-  readonly madeAt: MadeAt | null;
+  readonly originalPaths: SessionPaths | null;
 }
 
 /**
@@ -156,7 +156,7 @@ export async function makeClones(
     if (work !== null && clone !== undefined) pending.push(await toRestore(services, request, clone, work));
   }
   if (checkpoint === null) await completeClones(services, sessionId, clones);
-  else if (checkpoint.madeAt !== null) await folders.markMoved(sessionId, checkpoint.madeAt);
+  else if (checkpoint.originalPaths !== null) await folders.markMoved(sessionId, checkpoint.originalPaths);
   return { clones, pending };
 }
 
@@ -245,7 +245,7 @@ export async function makeClonesAgain(
 }
 
 /** Folders in which one setup runs, separate from the session's own. */
-export interface SetupClone extends MadeAt {
+export interface SetupClone extends SessionPaths {
   /** Holds the workspace and the home; only the server may access it. To be removed when the result is archived. */
   readonly folder: string;
   /** For the setup's result; only the server may access it. */
@@ -276,7 +276,10 @@ export async function makeSetupClone(
   return { folder, results, ...place, disk: folders.diskOf(sessionId), readOnly: [mirror.path] };
 }
 
-async function giveToAgent({ sandbox }: Pick<CloneServices, "sandbox">, { workspace, home }: MadeAt): Promise<void> {
+async function giveToAgent(
+  { sandbox }: Pick<CloneServices, "sandbox">,
+  { workspace, home }: SessionPaths,
+): Promise<void> {
   await sandbox.makeWritable(workspace);
   await sandbox.makeWritable(home);
 }

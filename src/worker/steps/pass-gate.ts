@@ -133,8 +133,8 @@ async function runGate(
   const gateway = await openSetupGateway(attempt, services, session.repositories, (error) => lost.abort(error));
   try {
     const { sandbox, limits, setupLimitMs } = services;
-    const { paths, seenAt, aliases, workingDirectory } = await turnFoldersOf(attempt, services, undefined);
-    const { home } = seenAt;
+    const { paths, visiblePaths, aliases, workingDirectory } = await turnFoldersOf(attempt, services, undefined);
+    const { home } = visiblePaths;
     const installs = registrySettings(attempt.registries, gateway, home);
     const event = JSON.stringify(session.payload ?? {});
     const files = { ...installs.files, [scriptFile]: script, [eventFile]: event };

@@ -6,7 +6,7 @@ import type { Gateway } from "../../../gateway/gateway.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
 import { isFailure } from "../../attempt/end.ts";
 import { foldersOf } from "../../attempt/session-repositories.ts";
-import type { MadeAt } from "../../disk/session-folders.ts";
+import type { SessionPaths } from "../../disk/session-folders.ts";
 import type { EarlyStart } from "../../harness/begin-early.ts";
 import type { EarlyHarness } from "../../harness/early-harness.ts";
 import { placeLaunch, type Launch } from "../../harness/launch.ts";
@@ -28,7 +28,7 @@ export interface AgentTurn extends Omit<Launch, "registries"> {
   /** Called with the harness's session id, to be stored for the next turn. */
   readonly onSession: (harnessSessionId: string) => Promise<void>;
   /** Paths at which the agent sees the session's folders, if not those recorded for the session. */
-  readonly seenAt?: MadeAt;
+  readonly visiblePaths?: SessionPaths;
   /** The harness, if it runs already, with the gateway adopted for the session; null or omitted: it is started. */
   readonly early?: { readonly harness: EarlyHarness; readonly began: EarlyStart["began"] } | null;
   readonly signal: AbortSignal;
@@ -64,7 +64,7 @@ export function agentTurn(attempt: TurnAttempt, services: TurnServices, turn: Ag
 
 async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: AgentTurn): Promise<TurnResult> {
   const { provider, gateway } = turn;
-  const folders = await turnFoldersOf(attempt, services, turn.seenAt);
+  const folders = await turnFoldersOf(attempt, services, turn.visiblePaths);
   const { mask, emit } = attempt;
   const request = {
     provider,
@@ -85,7 +85,7 @@ async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: Agen
   };
   const early = turn.early ?? null;
   const launch = { ...turn, registries: attempt.registries };
-  const { harness, files, request: started } = placeLaunch(launch, services, folders.seenAt.home, gateway);
+  const { harness, files, request: started } = placeLaunch(launch, services, folders.visiblePaths.home, gateway);
   // A harness that was started early has its files; a setup may have put others into the home since.
   if (early === null || folders.wasSetUp)
     await writeHarnessFiles(services.sandbox, { ...folders.paths, signal: turn.signal }, files);
@@ -174,16 +174,16 @@ type TurnFolders = Awaited<ReturnType<typeof turnFoldersOf>>;
 
 /**
  * The session's folders as its agent sees them.
- * @param seenAt paths at which it sees them; undefined: those recorded for the session
+ * @param visiblePaths paths at which it sees them; undefined: those recorded for the session
  */
 export async function turnFoldersOf(
   { session }: Pick<Attempt, "session">,
   services: Pick<AttemptServices, "folders" | "mirrors">,
-  seenAt: MadeAt | undefined,
+  visiblePaths: SessionPaths | undefined,
 ) {
   const { repositories, sessionId } = session;
   const paths = foldersOf(session, services);
-  const seen = seenAt ?? (await services.folders.seenAt(sessionId));
+  const seen = visiblePaths ?? (await services.folders.visiblePaths(sessionId));
   const moved = [
     { path: seen.workspace, folder: paths.workspace },
     { path: seen.home, folder: paths.home },
@@ -195,7 +195,7 @@ export async function turnFoldersOf(
   return {
     paths,
     wasSetUp: setUps.includes(true),
-    seenAt: { workspace: seen.workspace, home: seen.home },
+    visiblePaths: { workspace: seen.workspace, home: seen.home },
     aliases: [...(await services.folders.aliases(sessionId)), ...moved],
     workingDirectory: alone === null ? seen.workspace : join(seen.workspace, alone),
   };
