@@ -14,7 +14,7 @@ import type { ContainerSettings } from "./settings.ts";
 import { nanoCpus } from "./verify.ts";
 
 /**
- * A request as the engine's options for creating a container; its command waits behind the gate. Writes the container's
+ * A request as the engine's options for creating a container; its command waits for the handshake. Writes the container's
  * accounts beside its home.
  */
 export function containerOptions(

@@ -1,4 +1,4 @@
-/* Prints what a trial container can verify from inside, as JSON: its memory limit, whether it can write, whether it has git. */
+/* Prints what a container can verify of itself from inside, as JSON: its memory limit, whether it can write, whether it has git. */
 const { spawnSync } = require("node:child_process");
 const { readFileSync, writeFileSync } = require("node:fs");
 
