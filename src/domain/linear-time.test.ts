@@ -266,7 +266,7 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "registry.registryAddress": (exported, text) =>
     first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
-  "registry.besideRegistry": (exported, text) => {
+  "registry.fileAddressesOf": (exported, text) => {
     for (const kind of ["pypi", "npm"]) withArguments(kind, `https://registry.example/${text}`)(exported, text);
   },
   "registry.registryFolder": (exported, text) =>
@@ -435,12 +435,12 @@ const calls: Readonly<Record<string, Call>> = {
     const policy = { admins: ["a@b"], domains: ["b.example"], githubOrganizations: ["c"], defaultRole: "member" };
     withArguments(identity, policy)(exported, text);
   },
-  "told-by-forge.isAboutSubject": first,
-  "told-by-forge.isAboutPullRequest": first,
-  "told-by-forge.readForgeEvent": (exported, text) => {
+  "event-subject.isAboutSubject": first,
+  "event-subject.isAboutPullRequest": first,
+  "event-subject.readForgeEvent": (exported, text) => {
     for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
   },
-  "told-by-forge.subjectOf": (exported, text) => {
+  "event-subject.subjectOf": (exported, text) => {
     for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
   },
   "uuid.isUuid": first,
@@ -451,7 +451,7 @@ const calls: Readonly<Record<string, Call>> = {
 const withoutText: Readonly<Record<string, string>> = {
   "approval.approvalWords": "three flags",
   "answers.isDoneByCommit": "names of ours, and commits, which it compares",
-  "answers.isWorthTelling": "names of ours, and commits, which it compares",
+  "answers.isWorthAnswering": "names of ours, and commits, which it compares",
   "audit.outcomeOf": "a number",
   "bounds.begun": "counts, and a run, which it hands on as it is",
   "bounds.left": "a reason, which it hands on as it is",
@@ -484,7 +484,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.oneOrMore": "schemas",
   "notice.scopeOf": "names of ours",
-  "notice.isTold": "names of ours, and ids",
+  "notice.isNotified": "names of ours, and ids",
   "list.pageSchema": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",
   "retry.planRetry": "a failure, whose reason it hands on as it is",

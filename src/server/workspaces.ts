@@ -56,7 +56,7 @@ export function createWorkspaces(
     (error) => logger.warn({ err: error }, "could not unmount a session's workspace; the next start will"),
   );
   const folders = createSessionFolders(data, disks, sandbox);
-  const upkeep = createService({
+  const maintenance = createService({
     start: () => Promise.resolve(),
     async stop() {
       await removing.stop();
@@ -64,5 +64,5 @@ export function createWorkspaces(
     },
   });
   const ownDiskIsFull = (sessionId: string): Promise<boolean> => disks.isFull(folders.diskOf(sessionId));
-  return { folders, checkouts, ownDiskIsFull, mounts: joinServices([upkeep, disks.mounts]) };
+  return { folders, checkouts, ownDiskIsFull, mounts: joinServices([maintenance, disks.mounts]) };
 }

@@ -227,10 +227,10 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     const longAgo = new Date(Date.now() - 2 * 60 * 60_000);
     const names = (): string[] => readdirSync(join(folder, "claims"));
     for (const name of names()) await lutimes(join(folder, "claims", name), longAgo, longAgo);
-    const { upkeep } = server();
-    await upkeep.start();
+    const { sweeper } = server();
+    await sweeper.start();
     await waitFor(() => names().length === 1, "the claim of what is gone is removed");
-    await upkeep.stop();
+    await sweeper.stop();
     expect(names().map((name) => readlinkSync(join(folder, "claims", name)))).toEqual([session("kept")]);
   });
 

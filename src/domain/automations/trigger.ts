@@ -3,7 +3,7 @@ import { optionalText, text } from "../fields/text.ts";
 import { isUuid } from "../fields/uuid.ts";
 import { repositoryPatternSchema } from "../repositories/repository-pattern.ts";
 import { forgeEventNames } from "./forge-event.ts";
-import { isAboutPullRequest, isAboutSubject } from "./told-by-forge.ts";
+import { isAboutPullRequest, isAboutSubject } from "./event-subject.ts";
 import { isSourceEventName, sourceNames } from "./source-event.ts";
 import { isCron, isTimeZone } from "./schedule.ts";
 

@@ -1,4 +1,4 @@
-import { answerOf, isDoneByCommit, isWorthTelling } from "./answers.ts";
+import { answerOf, isDoneByCommit, isWorthAnswering } from "./answers.ts";
 import { left } from "./bounds.ts";
 import type { Conversation, ConversationLimits } from "./conversation.ts";
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
@@ -78,7 +78,7 @@ function answerEnded(conversation: Conversation, facts: ConversationFacts, limit
   const runs = conversation.runs.filter((run) => {
     const end = facts.ends.get(run.id);
     if (end === undefined) return true;
-    if (!isWorthTelling(run, end)) return false;
+    if (!isWorthAnswering(run, end)) return false;
     const text = answerOf(run, end);
     run.threads.forEach((threadId, index) => {
       const key = `run:${run.id}:${index}`;

@@ -46,7 +46,7 @@ export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: Not
  * Whether a person is told.
  * @param askedBy id of the user who asked for the session; null: nobody in particular, or it is of no session
  */
-export function isTold(
+export function isNotified(
   { userId, settings }: { readonly userId: string; readonly settings: NoticeSettings },
   kind: NoticeKind,
   channel: NoticeChannel,

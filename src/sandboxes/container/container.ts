@@ -141,6 +141,6 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     attachProblem: () => Promise.resolve("a container gets its folders when it is made"),
     moveOwner: () => Promise.resolve(),
     releaseOwner: giveBack,
-    sweeper: joinServices([reaper.sweeps, ...(process.getuid?.() === 0 ? [claims.upkeep] : [])]),
+    sweeper: joinServices([reaper.sweeps, ...(process.getuid?.() === 0 ? [claims.sweeper] : [])]),
   };
 }

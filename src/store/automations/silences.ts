@@ -81,8 +81,8 @@ async function reviewOne(
     [now, id],
   );
   const [found] = rows;
-  if (found === undefined) return (await tellRecovered(transaction, id)) ? "recovered" : "unchanged";
-  return (await tellSilent(transaction, id, found)) ? "silent" : "unchanged";
+  if (found === undefined) return (await announceRecovery(transaction, id)) ? "recovered" : "unchanged";
+  return (await announceSilence(transaction, id, found)) ? "silent" : "unchanged";
 }
 
 /**
@@ -90,7 +90,7 @@ async function reviewOne(
  * automation.
  * @returns false if it was
  */
-export async function tellSilent(
+export async function announceSilence(
   transaction: Queryable,
   id: string,
   { since, reason }: { readonly since: Date; readonly reason: string },
@@ -106,7 +106,7 @@ export async function tellSilent(
 }
 
 /** Records that nothing is overdue any more, and tells of it. @returns false if it was so before */
-async function tellRecovered(transaction: Queryable, id: string): Promise<boolean> {
+async function announceRecovery(transaction: Queryable, id: string): Promise<boolean> {
   const { rowCount } = await transaction.query(
     `with before as (select silent_since from automation where id = $1 and silent_since is not null),
      changed as (

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import {
-  isTold,
+  isNotified,
   noticeChannels,
   type NoticeChannel,
   type NoticeKind,
@@ -56,7 +56,7 @@ async function writeDeliveries(
     [organizationId],
   );
   for (const channel of noticeChannels) {
-    const people = rows.filter((person) => channels.has(channel) && isTold(person, kind, channel, askedBy));
+    const people = rows.filter((person) => channels.has(channel) && isNotified(person, kind, channel, askedBy));
     if (people.length > 0) await addDeliveries(transaction, people, channel, { organizationId, kind, sessionId, data });
   }
 }

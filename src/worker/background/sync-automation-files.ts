@@ -143,7 +143,7 @@ async function sync(options: FileSyncs, claim: ClaimedSync, signal: AbortSignal)
   });
   if (read === null) return endSync(database, claim, null);
   await applyFiles(database, vault, claim, read, (transaction, problems) =>
-    tellStatus(transaction, options, { claim, read, problems, isForge: forge.opensPullRequests }),
+    queueCommitStatus(transaction, options, { claim, read, problems, isForge: forge.opensPullRequests }),
   );
 }
 
@@ -253,7 +253,7 @@ function pageOf({ filePages }: Forge, { cloneUrl }: RepositoryAddress, commit: s
 }
 
 /** Says at the commit what became of the files, if there are any or were. The same once, however often it is looked at. */
-async function tellStatus(
+async function queueCommitStatus(
   transaction: Queryable,
   { publicUrl }: FileSyncs,
   {

@@ -41,7 +41,7 @@ export async function decideInConversation(
   calling: Calling,
 ): Promise<Steered | null> {
   const services = { ...shared, limits: limitsWith(shared.limits, calling) };
-  const told = toldBy(event);
+  const told = happeningIn(event);
   if (told === null) return null;
   const { database } = services;
   const { organizationId } = event;
@@ -84,7 +84,7 @@ export async function decideDue(
   await happen(services, { place, repository, happening: { type: "tick" }, asked, event: null });
 }
 
-function toldBy({ connectionId, name, payload }: ClaimedEvent): { where: Where; happening: Happening } | null {
+function happeningIn({ connectionId, name, payload }: ClaimedEvent): { where: Where; happening: Happening } | null {
   if (connectionId !== null) return happeningOf(payload as unknown as ForgeEvent);
   if (name !== "pullRequest.conflicted") return null;
   const { pullRequest } = payload as { readonly pullRequest?: { readonly number?: unknown } };

@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import { idScopesOf } from "../../domain/answers/answer.ts";
 import { automationStatusName } from "../../domain/automations/automation-file.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { isAboutPullRequest } from "../../domain/automations/told-by-forge.ts";
+import { isAboutPullRequest } from "../../domain/automations/event-subject.ts";
 import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";

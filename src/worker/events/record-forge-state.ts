@@ -2,11 +2,11 @@ import { z } from "zod";
 import type { Database } from "../../database/database.ts";
 import { forgeEventSchema } from "../../domain/automations/forge-event.ts";
 import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
-import { noteCheck, noteReview } from "../../store/repositories/told-of-pull-requests.ts";
+import { noteCheck, noteReview } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
 
 /** What is read here of an event of a forge. */
-const toldSchema = z.object({
+const reportedSchema = z.object({
   name: forgeEventSchema.shape.name,
   checks: forgeEventSchema.shape.checks,
   review: forgeEventSchema.shape.review,
@@ -19,9 +19,9 @@ export async function recordForgeState(
   event: ClaimedEvent,
   place: EventPlace | null,
 ): Promise<void> {
-  const told = toldSchema.safeParse(event.payload);
-  if (place === null || place.known === null || !told.success) return;
-  const { name, checks, review, pullRequest } = told.data;
+  const reported = reportedSchema.safeParse(event.payload);
+  if (place === null || place.known === null || !reported.success) return;
+  const { name, checks, review, pullRequest } = reported.data;
   const at = { organizationId: event.organizationId, repositoryId: place.known.id };
   if (checks !== undefined && (name === "checks.failed" || name === "checks.passed")) {
     const outcome = name === "checks.failed" ? "failed" : "passed";

@@ -120,7 +120,7 @@ async function openPullRequest(
     return known?.state === "open" ? { ...known, created: false } : open(attempt, forge, clone, request);
   });
   if (!opened.created && opened.state === "open") {
-    await tellOfTurn(attempt, services, { forge, number: opened.number }, work, finalMessage);
+    await addTurnToText(attempt, services, { forge, number: opened.number }, work, finalMessage);
   }
   const approval = opened.created && opened.state === "open" ? await readApproval(attempt, forge, clone) : null;
   const { openedBy } = await recordPullRequest(attempt, services, { ...opened, clone, headSha: pushedSha, approval });
@@ -199,7 +199,7 @@ async function ownCommits(
 }
 
 /** Adds what the agent says of a further turn to the text of a pull request that was open before. */
-async function tellOfTurn(
+async function addTurnToText(
   { session: { organizationId }, mask, signal, emit }: Attempt,
   { database }: Services,
   { forge, number }: { readonly forge: Forge; readonly number: number },

@@ -32,14 +32,14 @@ import type { JoinServices } from "./joins/bring-in.ts";
 import { joinBranches } from "./joins/join-branches.ts";
 import { resumeJoins } from "./joins/by-hand.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./agent/prompt.ts";
-import type { ToldFacts } from "./agent/told-event.ts";
+import type { EventFacts } from "./agent/delivered-event.ts";
 
 /** What the turns of an attempt share. */
 export interface Turns {
   readonly clones: readonly Clone[];
   readonly environments: readonly RepositoryEnvironment[];
-  /** What the agent is told of the event that a forge told; null or omitted: nothing. */
-  readonly told?: ToldFacts | null;
+  /** What the prompt says about the event that a forge delivered; null or omitted: nothing. */
+  readonly eventFacts?: EventFacts | null;
   /** Where the work so far comes from, for the prompt after an interruption. */
   readonly origin: "disk" | RestoredFrom;
   /** The harness of the first turn, started early; null or omitted: it is started when its turn comes. */
@@ -213,7 +213,7 @@ interface Message {
 async function takeTurn(
   attempt: Attempt,
   services: AgentServices,
-  { clones, environments, told, early, checkpointer, safePoints }: Turns,
+  { clones, environments, eventFacts, early, checkpointer, safePoints }: Turns,
   message: Message,
 ): Promise<{ readonly result: TurnResult; readonly harness: Harness }> {
   const { database } = services;
@@ -244,7 +244,8 @@ async function takeTurn(
       early: ready,
       toolServers: tools.list.length === 0 ? [] : [toolServer(gateway)],
       // The first message may have been cancelled before an agent got it.
-      message: message.isFirst || harness === null ? firstPrompt(session, message.text, clones, told) : message.text,
+      message:
+        message.isFirst || harness === null ? firstPrompt(session, message.text, clones, eventFacts) : message.text,
       transcript: transcriptText(await transcript(database, session)),
       // Another provider can't load this session.
       resume: harness?.provider === provider.id ? harness.sessionId : null,

@@ -34,7 +34,7 @@ const tags = ["Hooks"];
 /** Answers of the operations that take deliveries. 200: what a sender asks for to know the address. */
 const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5xx": errorSchema };
 /** What takes deliveries: whether more work may begin, and how many of an address in a minute. */
-interface Intake {
+interface HookServices {
   readonly triggers: ReceivingTriggers;
   readonly admit: AdmissionCheck;
   readonly rates: DeliveryRates;
@@ -65,7 +65,7 @@ type Answer = Received | AddressHandshake;
 
 /** Adds the operations that take deliveries. Their bodies are read as bytes: signatures are over these. */
 export async function addHookOperations(app: App, options: ApiOptions): Promise<void> {
-  const intake: Intake = {
+  const services: HookServices = {
     triggers: createReceivingTriggers(options.database, options.vault),
     admit: createAdmission(options),
     rates: createDeliveryRates(options),
@@ -73,13 +73,13 @@ export async function addHookOperations(app: App, options: ApiOptions): Promise<
   await app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, parsed) => parsed(null, body));
-    addTriggerHook(scope, options, intake);
-    addForgeHook(scope, options, intake);
+    addTriggerHook(scope, options, services);
+    addForgeHook(scope, options, services);
     done();
   });
 }
 
-function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
+function addTriggerHook(app: App, options: ApiOptions, services: HookServices): void {
   app.post(
     "/hook/:triggerId",
     {
@@ -95,7 +95,7 @@ function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
     },
     async (request, reply) => {
       const triggerId = request.params.triggerId.toLowerCase();
-      return send(options, reply, await receiveForTrigger(options, intake, triggerId, { request, reply }));
+      return send(options, reply, await receiveForTrigger(options, services, triggerId, { request, reply }));
     },
   );
   app.options(
@@ -114,7 +114,7 @@ const mostChanges = 5;
 
 async function receiveForTrigger(
   options: ApiOptions,
-  { triggers, admit, rates }: Intake,
+  { triggers, admit, rates }: HookServices,
   triggerId: string,
   {
     request,
@@ -151,7 +151,7 @@ async function receiveForTrigger(
   throw new UnavailableError("the trigger of this address is being changed: send the delivery again", 1);
 }
 
-function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
+function addForgeHook(app: App, options: ApiOptions, services: HookServices): void {
   app.post(
     "/hook/forge/:connectionId",
     {
@@ -166,14 +166,14 @@ function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
     },
     async (request, reply) => {
       const connectionId = request.params.connectionId.toLowerCase();
-      return send(options, reply, await receiveForConnection(options, intake, connectionId, { request, reply }));
+      return send(options, reply, await receiveForConnection(options, services, connectionId, { request, reply }));
     },
   );
 }
 
 async function receiveForConnection(
   options: ApiOptions,
-  { admit, rates }: Intake,
+  { admit, rates }: HookServices,
   connectionId: string,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<Answer> {

@@ -7,7 +7,7 @@ export interface FolderLock {
 }
 
 /**
- * Makes the lock between starting sessions, which have left no sign yet of what they use, and the upkeep that removes what is unused.
+ * Makes the lock between starting sessions, which have left no sign yet of what they use, and the maintenance that removes what is unused.
  * It is in memory: a data folder has one worker, so both are in one process.
  */
 export function createFolderLock(): FolderLock {

@@ -24,7 +24,7 @@ export async function readApproval(
 }
 
 /** The approval of an open pull request, as the session is told of it. */
-export interface TellableApproval {
+export interface ReportedApproval {
   readonly forge: Pick<Forge, "name">;
   /** Of the repository. */
   readonly name: string;
@@ -36,7 +36,7 @@ export interface TellableApproval {
 /** Says in the session who may approve its pull request, unless there is nothing to say. */
 export async function noticeApproval(
   { emit }: Pick<Attempt, "emit">,
-  { forge, name, approval, isRequesters }: TellableApproval,
+  { forge, name, approval, isRequesters }: ReportedApproval,
 ): Promise<void> {
   const words = approvalWords(approval, isRequesters ? "the person who asked" : null);
   if (words === null) return;

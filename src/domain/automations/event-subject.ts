@@ -20,7 +20,7 @@ export function isAboutPullRequest(name: string): boolean {
   return aboutPullRequests.has(name);
 }
 
-/** What a forge told, read again from where it was kept; null: it has not that form. @param payload of a job or session */
+/** Parses a stored payload as a forge event; null if it is none. @param payload of a job or session */
 export function readForgeEvent(payload: unknown): ForgeEvent | null {
   return forgeEventSchema.safeParse(payload).data ?? null;
 }

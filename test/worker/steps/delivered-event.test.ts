@@ -4,9 +4,13 @@ import { parseRepositoryUrl, type RepositoryAddress } from "../../../src/domain/
 import type { Feedback } from "../../../src/forges/feedback.ts";
 import type { Forge } from "../../../src/forges/forge.ts";
 import { createForges } from "../../../src/forges/forges.ts";
-import { recordToldRepository } from "../../../src/store/automations/told-runs.ts";
+import { recordDeliveredRepository } from "../../../src/store/automations/delivered-runs.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { readToldEvent, readToldFacts, wantedPullRequest } from "../../../src/worker/steps/agent/told-event.ts";
+import {
+  readDeliveredEvent,
+  readEventFacts,
+  wantedPullRequest,
+} from "../../../src/worker/steps/agent/delivered-event.ts";
 import { addAutomation } from "../../store/fixtures.ts";
 import { repositoryOf } from "../repository-of.ts";
 import { createStepWorld, type StepWorld } from "./step-world.ts";
@@ -47,15 +51,15 @@ describe("what a forge told of a session's run", () => {
   });
   afterEach(() => world.close());
 
-  /** A run of an automation with this payload, of which a connection told, or somebody who made it up. */
-  async function begin(payload: object, isTold: boolean) {
+  /** A run of an automation with this payload, which a connection delivered, or somebody made up. */
+  async function begin(payload: object, isDelivered: boolean) {
     const attempt = await world.begin();
     const { session } = attempt;
     const { pool } = world.database;
     const automationId = await addAutomation(
       world.database,
       session.organizationId,
-      `told-${crypto.randomUUID().slice(0, 8)}`,
+      `delivered-${crypto.randomUUID().slice(0, 8)}`,
     );
     const connectionId = crypto.randomUUID();
     await pool.query(
@@ -64,22 +68,22 @@ describe("what a forge told of a session's run", () => {
       [connectionId, session.organizationId],
     );
     const [repository] = session.repositories;
-    if (isTold)
-      await recordToldRepository(pool, session.sessionId, { repositoryId: repository?.id ?? "", connectionId });
+    if (isDelivered)
+      await recordDeliveredRepository(pool, session.sessionId, { repositoryId: repository?.id ?? "", connectionId });
     return { ...attempt, session: { ...session, automationId, payload } };
   }
 
   test("is the event that a connection delivered, with its repository", async () => {
     const attempt = await begin(event, true);
-    const told = await readToldEvent(attempt, world);
-    expect(told).toMatchObject({ event: { pullRequest: { number: 7 } }, repository: { name: "acme/app" } });
+    const delivered = await readDeliveredEvent(attempt, world);
+    expect(delivered).toMatchObject({ event: { pullRequest: { number: 7 } }, repository: { name: "acme/app" } });
   });
 
   test("is nothing if nobody but the payload says so, if it is of another form, and if no automation runs", async () => {
-    expect(await readToldEvent(await begin(event, false), world)).toBeNull();
-    expect(await readToldEvent(await begin({ name: "pullRequest.opened" }, true), world)).toBeNull();
-    const told = await begin(event, true);
-    expect(await readToldEvent({ session: { ...told.session, automationId: null } }, world)).toBeNull();
+    expect(await readDeliveredEvent(await begin(event, false), world)).toBeNull();
+    expect(await readDeliveredEvent(await begin({ name: "pullRequest.opened" }, true), world)).toBeNull();
+    const delivered = await begin(event, true);
+    expect(await readDeliveredEvent({ session: { ...delivered.session, automationId: null } }, world)).toBeNull();
   });
 
   /** A forge whose one failed job has this log, or can't be asked. */
@@ -93,9 +97,9 @@ describe("what a forge told of a session's run", () => {
 
   test("comes with the ends of the logs of what failed, masked", async () => {
     const attempt = await begin(failed, true);
-    const told = await readToldEvent(attempt, world);
+    const delivered = await readDeliveredEvent(attempt, world);
     const services = withLogs(() => Promise.resolve("It broke: a-value-that-is-sealed"));
-    expect(await readToldFacts(attempt, services, told, [])).toEqual({
+    expect(await readEventFacts(attempt, services, delivered, [])).toEqual({
       pullRequest: null,
       logs: "build:\nIt broke: [secret]",
     });
@@ -103,19 +107,19 @@ describe("what a forge told of a session's run", () => {
 
   test("comes without logs if they can't be read, and with nothing once the first turn is done", async () => {
     const attempt = await begin(failed, true);
-    const told = await readToldEvent(attempt, world);
+    const delivered = await readDeliveredEvent(attempt, world);
     const away = withLogs(() => Promise.reject(new Error("away")));
-    expect(await readToldFacts(attempt, away, told, [])).toEqual({ pullRequest: null, logs: null });
+    expect(await readEventFacts(attempt, away, delivered, [])).toEqual({ pullRequest: null, logs: null });
     const later = { ...attempt, session: { ...attempt.session, summary: "Done." } };
-    expect(await readToldFacts(later, away, told, [])).toBeNull();
+    expect(await readEventFacts(later, away, delivered, [])).toBeNull();
   });
 
   test("says of a pull request whose commits are not in the clone that they are not", async () => {
     const attempt = await begin(event, true);
     const services = world.worker("one");
     const { clones } = await prepareWorkspace({ ...attempt, session: { ...attempt.session, payload: null } }, services);
-    const told = await readToldEvent(attempt, world);
-    expect(await readToldFacts(attempt, services, told, clones)).toEqual({
+    const delivered = await readDeliveredEvent(attempt, world);
+    expect(await readEventFacts(attempt, services, delivered, clones)).toEqual({
       pullRequest: { number: 7, fetched: null },
       logs: null,
     });
@@ -129,29 +133,29 @@ describe("the pull request that a clone is to have", () => {
     return { forgeOf, repositoryKeyOf };
   };
   const repository = repositoryOf("app");
-  const told = { event, repository };
+  const delivered = { event, repository };
 
   test("is that of the event, by the forge's own ref for it", () => {
-    const wanted = wantedPullRequest(told, repository, servicesOf("github"));
+    const wanted = wantedPullRequest(delivered, repository, servicesOf("github"));
     expect(wanted).toEqual({ number: 7, ref: "refs/pull/7/head", target: "main" });
   });
 
   test("is the branch on a forge without such refs, if it is the repository's own", () => {
-    expect(wantedPullRequest(told, repository, servicesOf("bitbucket"))?.ref).toBe("refs/heads/work");
+    expect(wantedPullRequest(delivered, repository, servicesOf("bitbucket"))?.ref).toBe("refs/heads/work");
     const head = { ...pullRequest.head, repositoryUrl: "https://git.example.com/somebody/app" };
-    const ofFork = { ...told, event: { ...event, pullRequest: { ...pullRequest, head } } };
+    const ofFork = { ...delivered, event: { ...event, pullRequest: { ...pullRequest, head } } };
     expect(wantedPullRequest(ofFork, repository, servicesOf("bitbucket"))?.ref).toBeNull();
   });
 
   test("has no names that are none of git's", () => {
     const head = { ...pullRequest.head, branch: "--upload-pack=x" };
-    const odd = { ...told, event: { ...event, pullRequest: { ...pullRequest, head, target: "a..b" } } };
+    const odd = { ...delivered, event: { ...event, pullRequest: { ...pullRequest, head, target: "a..b" } } };
     expect(wantedPullRequest(odd, repository, servicesOf("bitbucket"))).toEqual({ number: 7, ref: null, target: null });
   });
 
   test("is none of another repository, of an event without one, and if nobody told", () => {
     const services = servicesOf("github");
-    expect(wantedPullRequest(told, repositoryOf("web"), services)).toBeUndefined();
+    expect(wantedPullRequest(delivered, repositoryOf("web"), services)).toBeUndefined();
     expect(wantedPullRequest({ event: failed, repository }, repository, services)).toBeUndefined();
     expect(wantedPullRequest(null, repository, services)).toBeUndefined();
   });

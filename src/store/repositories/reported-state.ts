@@ -1,7 +1,7 @@
 import type { Database } from "../../database/database.ts";
 
 /** Where a pull request is that a delivery tells of. */
-interface ToldPlace {
+interface ReportedRepository {
   readonly organizationId: string;
   readonly repositoryId: string;
 }
@@ -13,7 +13,7 @@ interface ToldPlace {
  */
 export async function noteCheck(
   database: Database,
-  { organizationId, repositoryId }: ToldPlace,
+  { organizationId, repositoryId }: ReportedRepository,
   { sha, check, outcome }: { readonly sha: string; readonly check: string; readonly outcome: "passed" | "failed" },
 ): Promise<void> {
   const { rows } = await database.pool.query<{ session_id: string }>(
@@ -33,7 +33,7 @@ export async function noteCheck(
 /** Records what a review of an open pull request said last; null: it was dismissed. */
 export async function noteReview(
   database: Database,
-  { organizationId, repositoryId }: ToldPlace,
+  { organizationId, repositoryId }: ReportedRepository,
   number: number,
   review: "approved" | "changesRequested" | null,
 ): Promise<void> {

@@ -3,8 +3,8 @@ import type { Trigger } from "../../domain/automations/trigger.ts";
 
 type ForgeTrigger = Extract<Trigger, { type: "forge" }>;
 
-/** That a forge told the event of a job. */
-export interface ToldJob extends Pick<ForgeTrigger, "reply" | "pushTo"> {
+/** The connection that delivered the event of a job, and what the trigger wants. */
+export interface DeliveredJob extends Pick<ForgeTrigger, "reply" | "pushTo"> {
   readonly connectionId: string;
   /** Address of the connection, which tells of nothing that is elsewhere. */
   readonly webUrl: string;
@@ -17,9 +17,9 @@ const mostReplays = 20;
  * Reads whether a connection delivered the event of a job, or of what the job repeats, and what its trigger wants.
  * @returns null if not, or if the connection is gone: the payload is then what anybody with a key may have made up
  */
-export async function readToldJob(database: Database, jobId: string): Promise<ToldJob | null> {
-  const { rows } = await database.pool.query<ToldJob>({
-    name: "read_told_job",
+export async function readDeliveredJob(database: Database, jobId: string): Promise<DeliveredJob | null> {
+  const { rows } = await database.pool.query<DeliveredJob>({
+    name: "read_delivered_job",
     text: `with recursive repeated as (
         select id, organization_id, event_id, replay_of, trigger_id, 0 as replays from job where id = $1
         union all
@@ -39,27 +39,33 @@ export async function readToldJob(database: Database, jobId: string): Promise<To
   return rows[0] ?? null;
 }
 
-/** The repository that a forge told of, and by which connection. */
-export interface ToldRepository {
+/** The repository that a delivered event is about, and the connection that delivered it. */
+export interface DeliveredRepository {
   readonly repositoryId: string;
   readonly connectionId: string;
 }
 
-/** Records that a forge told the event of a session's run. Can be repeated. */
-export async function recordToldRepository(
+/** Records which repository the delivered event of a session's run is about. Idempotent. */
+export async function recordDeliveredRepository(
   queryable: Queryable,
   sessionId: string,
-  told: ToldRepository,
+  delivered: DeliveredRepository,
 ): Promise<void> {
   await queryable.query(
     "insert into session_told (session_id, repository_id, connection_id) values ($1, $2, $3) on conflict do nothing",
-    [sessionId, told.repositoryId, told.connectionId],
+    [sessionId, delivered.repositoryId, delivered.connectionId],
   );
 }
 
-/** What a forge told of the run of a session, if the connection is still there; null: nothing, so its payload is nobody's word. */
-export async function readToldRepository(database: Database, sessionId: string): Promise<ToldRepository | null> {
-  const { rows } = await database.pool.query<ToldRepository>(
+/**
+ * Which repository the delivered event of a session's run is about; null if no connection delivered it, or the connection is gone: the
+ * payload is then what anybody with a key may have made up.
+ */
+export async function readDeliveredRepository(
+  database: Database,
+  sessionId: string,
+): Promise<DeliveredRepository | null> {
+  const { rows } = await database.pool.query<DeliveredRepository>(
     `select repository_id as "repositoryId", connection_id as "connectionId" from session_told
      join forge_connection connection on connection.id = connection_id and connection.deleted_at is null
      where session_id = $1`,

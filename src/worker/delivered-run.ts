@@ -1,17 +1,17 @@
 import type { Database } from "../database/database.ts";
 import type { ForgeReply } from "../domain/automations/reply-target.ts";
 import type { ForgeEvent } from "../domain/automations/forge-event.ts";
-import { readForgeEvent, subjectOf } from "../domain/automations/told-by-forge.ts";
+import { readForgeEvent, subjectOf } from "../domain/automations/event-subject.ts";
 import { isBranchName } from "../domain/fields/git-ref.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repositories/repository.ts";
 import { servesAddress } from "../forges/serves.ts";
 import type { ClaimedJob } from "../store/automations/jobs.ts";
-import { readToldJob, type ToldJob } from "../store/automations/told-runs.ts";
+import { readDeliveredJob, type DeliveredJob } from "../store/automations/delivered-runs.ts";
 
 type JobRepository = ClaimedJob["automation"]["repositories"][number];
 
-/** A run whose event a forge told about one of the run's repositories. */
-export interface ToldRun extends Pick<ToldJob, "connectionId" | "pushTo"> {
+/** A run whose event was delivered by a forge and is about one of the run's repositories. */
+export interface DeliveredRun extends Pick<DeliveredJob, "connectionId" | "pushTo"> {
   readonly event: ForgeEvent;
   /** The event's. */
   readonly repository: JobRepository;
@@ -20,23 +20,26 @@ export interface ToldRun extends Pick<ToldJob, "connectionId" | "pushTo"> {
 }
 
 /** What finding it needs. */
-export interface ToldRunServices {
+export interface DeliveredRunServices {
   readonly database: Database;
   /** A key that is equal for all addresses of one repository. */
   readonly keyOf: (address: RepositoryAddress, organizationId: string) => Promise<string>;
 }
 
 /**
- * Finds what a forge told of a job: only if a connection delivered it, about a repository that is that connection's, and that the run
+ * Finds the event of a job: only if a connection delivered it, about a repository that is that connection's, and that the run
  * works on. So nobody can make Offstage answer or read elsewhere by what a payload says.
  * @returns null if there is no such thing; the reason why the run's trigger starts nothing, as an end of a sentence
  */
-export async function findToldRun(services: ToldRunServices, job: ClaimedJob): Promise<ToldRun | null | string> {
+export async function findDeliveredRun(
+  services: DeliveredRunServices,
+  job: ClaimedJob,
+): Promise<DeliveredRun | null | string> {
   const event = readForgeEvent(job.payload);
-  const told = event === null ? null : await readToldJob(services.database, job.id);
-  if (event === null || told === null) return null;
-  const { connectionId, pushTo, reply } = told;
-  const repository = await repositoryOf(services, job, { event, told });
+  const delivered = event === null ? null : await readDeliveredJob(services.database, job.id);
+  if (event === null || delivered === null) return null;
+  const { connectionId, pushTo, reply } = delivered;
+  const repository = await repositoryOf(services, job, { event, delivered });
   if (repository === null)
     return pushTo === "pullRequest" ? "the pull request is of no repository that the automation works on" : null;
   const place = reply === "subject" ? replyOf(event, connectionId, repository.id) : null;
@@ -55,12 +58,12 @@ function replyOf(event: ForgeEvent, connectionId: string, repositoryId: string):
 }
 
 async function repositoryOf(
-  { keyOf }: ToldRunServices,
+  { keyOf }: DeliveredRunServices,
   { organizationId, automation }: ClaimedJob,
-  { event, told }: { readonly event: ForgeEvent; readonly told: ToldJob },
+  { event, delivered }: { readonly event: ForgeEvent; readonly delivered: DeliveredJob },
 ): Promise<JobRepository | null> {
   const address = addressIn(event.repository?.url ?? null);
-  if (address === null || !servesAddress(told.webUrl, address, true)) return null;
+  if (address === null || !servesAddress(delivered.webUrl, address, true)) return null;
   const key = await keyOf(address, organizationId);
   for (const repository of automation.repositories) {
     const own = addressIn(repository.url);
@@ -71,9 +74,9 @@ async function repositoryOf(
 
 /** Why a run can't go on with the pull request's own branch; null: it can. */
 async function whyNotPushedTo(
-  { keyOf }: ToldRunServices,
+  { keyOf }: DeliveredRunServices,
   { organizationId }: ClaimedJob,
-  { event: { pullRequest }, repository }: ToldRun,
+  { event: { pullRequest }, repository }: DeliveredRun,
 ): Promise<string | null> {
   if (pullRequest === undefined) return "the event is about no pull request";
   const { number, head, target, state } = pullRequest;
