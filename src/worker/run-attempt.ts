@@ -155,11 +155,11 @@ async function runSteps(
     checkpointer.start(clones);
     const turns = { ...workspace, origin, checkpointer, safePoints, early };
     const taken = await step("agent", () => takeTurns(gated, services, turns));
-    const { answer } = taken;
+    const { finalMessage } = taken;
     const { works, pushed, refused } = await publish(attempt, services, step, turns, taken);
-    if (pushed === null) return await reportNoChange(attempt, works, answer);
-    await step("pullRequest", () => openPullRequests(attempt, services, pushed, answer ?? "", refused));
-    return answer ?? "Done.";
+    if (pushed === null) return await reportNoChange(attempt, works, finalMessage);
+    await step("pullRequest", () => openPullRequests(attempt, services, pushed, finalMessage ?? "", refused));
+    return finalMessage ?? "Done.";
   } catch (error) {
     await early?.end();
     await checkpointer.takeLast(error);
@@ -226,12 +226,12 @@ async function withGate(
 async function reportNoChange(
   { emit }: Pick<Attempt, "emit">,
   works: readonly ClonedWork[],
-  answer: string | null,
+  finalMessage: string | null,
 ): Promise<string> {
   const wasPushed = works.some(({ recorded }) => recorded.pushedSha !== null);
   const text = `The agent changed nothing${wasPushed ? " more" : ": there is no pull request"}.`;
   await emit({ type: "notice", data: { level: "info", text } });
-  return answer ?? "The agent changed nothing.";
+  return finalMessage ?? "The agent changed nothing.";
 }
 
 /** Records how an attempt ended that did not complete. @throws LeaseLostError */

@@ -92,22 +92,22 @@ export function createWorker(options: WorkerOptions): WorkerService {
     everyMs: pollMs,
     onFailure: (error: unknown) => logger.error({ err: error }, "could not claim work; will retry"),
   };
-  const jobs = createPeriodic({ ...polling, round: takeJobs });
-  const sessions = createPeriodic({ ...polling, round: takeSessions });
+  const jobs = createPeriodic({ ...polling, pass: takeJobs });
+  const sessions = createPeriodic({ ...polling, pass: takeSessions });
   const recovery = createPeriodic({
-    round: recoverExpired,
+    pass: recoverExpired,
     everyMs: leaseMs / 6,
     firstAfterMs: leaseMs / 6,
     onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will retry"),
   });
   const budgets = createPeriodic({
-    round: wakeForBudgets,
+    pass: wakeForBudgets,
     everyMs: leaseMs / 2,
     firstAfterMs: leaseMs / 2,
     onFailure: (error) => logger.warn({ err: error }, "could not look for raised budgets; will retry"),
   });
   const retries = createPeriodic({
-    round: wakeForRetries,
+    pass: wakeForRetries,
     everyMs: retryPollMs,
     onFailure: (error) => logger.warn({ err: error }, "could not look for sessions to try again; will retry"),
   });

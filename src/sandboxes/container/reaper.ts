@@ -141,9 +141,9 @@ export function createReaper(options: ReaperOptions): Reaper {
   }
 
   let failed = false;
-  const rounds = createPeriodic({
+  const passes = createPeriodic({
     everyMs: retries.sweepMs,
-    async round(stopping) {
+    async pass(stopping) {
       await sweep(stopping);
       failed = false;
     },
@@ -154,9 +154,9 @@ export function createReaper(options: ReaperOptions): Reaper {
     },
   });
   const sweeps = createService({
-    start: () => rounds.start(),
+    start: () => passes.start(),
     async stop() {
-      await rounds.stop();
+      await passes.stop();
       for (const each of waiting.values()) clearTimeout(each);
       waiting.clear();
     },

@@ -61,9 +61,9 @@ export class UidClaims {
   #folder: Promise<string | null> | null = null;
   /** Releases stale claims of killed servers, at its start and every hour. */
   readonly sweeper: Service = createPeriodic({
-    round: () => this.#removeStale(),
+    pass: () => this.#removeStale(),
     everyMs: sweepEveryMs,
-    // Another round, or the next claim that finds no free id, tries again.
+    // Another pass, or the next claim that finds no free id, tries again.
     onFailure: () => undefined,
   });
 

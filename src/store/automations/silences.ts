@@ -40,7 +40,7 @@ const overdue = `
   where ($2::uuid is null or automation.id = $2) and automation.deleted_at is null
     and not (automation.paused and automation.paused_reason is null)`;
 
-/** Which automations a round told of. */
+/** Which automations a pass told of. */
 export interface ReviewedSilences {
   readonly silent: number;
   readonly recovered: number;

@@ -193,7 +193,7 @@ export async function beginReading(
   return rows.map((row) => ({ ...place, ...row }));
 }
 
-/** Has a pull request read again in the next round, since what its forge says and what it told do not agree: the one or the other is late. */
+/** Has a pull request read again in the next pass, since what its forge says and what it told do not agree: the one or the other is late. */
 export async function readAgainSoon(database: Database, { id }: Pick<ReadPullRequest, "id">): Promise<void> {
   await database.pool.query("update pull_request set checked_at = '-infinity' where id = $1", [id]);
 }

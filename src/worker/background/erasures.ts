@@ -42,15 +42,15 @@ interface Place {
  */
 export function createErasures(place: Place): Service {
   const { database, logger } = place;
-  const rounds = createPeriodic({
-    round: async (stopping) => {
+  const passes = createPeriodic({
+    pass: async (stopping) => {
       await eraseOrganizations(place, stopping);
       if (!stopping.aborted) await cleanDisk(place, stopping);
     },
     everyMs,
     onFailure: (error) => logger.warn({ err: error }, "could not erase an organization; will retry"),
   });
-  return withListener(rounds, (now) => database.listen(erasureChannel, now));
+  return withListener(passes, (now) => database.listen(erasureChannel, now));
 }
 
 async function eraseOrganizations({ database, logger, objects }: Place, stopping: AbortSignal): Promise<void> {

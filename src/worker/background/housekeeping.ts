@@ -99,7 +99,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     try {
       counts[name] = await task();
     } catch (error) {
-      // Nothing depends on this round: the next one tries again.
+      // Nothing depends on this pass: the next one tries again.
       logger.warn({ err: error, what: name }, "could not remove expired data; will retry");
     }
   }
@@ -109,7 +109,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
 /** Makes hourly housekeeping. */
 export function createHousekeeping(house: Housekeeping): Service {
   return createPeriodic({
-    round: async (stopping) => house.logger.debug(await keepHouse(house, stopping), "removed expired data"),
+    pass: async (stopping) => house.logger.debug(await keepHouse(house, stopping), "removed expired data"),
     firstAfterMs,
     everyMs,
     onFailure: (error) => house.logger.warn({ err: error }, "could not tidy; will retry"),

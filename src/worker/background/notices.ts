@@ -68,7 +68,7 @@ export function createNotices(options: NoticeOptions): Service {
   });
   const decisions = createPeriodic({
     everyMs: pollEveryMs,
-    round: async (stopping) => {
+    pass: async (stopping) => {
       while (!stopping.aborted) {
         if ((await fanOutNotices(database, channels)) === 0) return;
         deliveries.now();

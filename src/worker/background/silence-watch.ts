@@ -17,7 +17,7 @@ export function createSilenceWatch({
 }): Service {
   return createPeriodic({
     everyMs,
-    round: async () => {
+    pass: async () => {
       const { silent, recovered } = await reviewSilences(database);
       if (silent > 0) logger.warn({ automations: silent }, "automations were expected to fire and did not");
       if (recovered > 0) logger.info({ automations: recovered }, "automations are silent no more");

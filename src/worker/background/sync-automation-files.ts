@@ -103,7 +103,7 @@ async function syncClaimed(options: FileSyncs, claim: ClaimedSync, signal: Abort
   const renewals = createPeriodic({
     everyMs: leaseMs / 3,
     firstAfterMs: leaseMs / 3,
-    round: async () => {
+    pass: async () => {
       if (!(await renewSync(database, claim, leaseMs))) lost.abort(new Error("the claim of the repository was lost"));
     },
     onFailure: (error) => logger.warn({ err: error }, "could not renew a claim of automations of files"),

@@ -83,8 +83,8 @@ export async function publish(
   }
 }
 
-/** One round of exporting and pushing. */
-interface Round extends Pick<TurnsTaken, "clones" | "conflicts"> {
+/** One pass of exporting and pushing. */
+interface PublishPass extends Pick<TurnsTaken, "clones" | "conflicts"> {
   readonly notices: RefusalNotices;
 }
 
@@ -93,7 +93,7 @@ async function exportAndPush(
   services: PublishServices,
   step: RunStep,
   turns: Turns,
-  { clones: taken, conflicts, notices }: Round,
+  { clones: taken, conflicts, notices }: PublishPass,
 ): Promise<PublishedWork | Unresolved> {
   const { works, clones, changes, left, refused } = await step("commit", () =>
     exportAll(attempt, services, turns, { clones: taken, conflicts, notices }),
@@ -153,7 +153,7 @@ function unresolvedIn({ conflicts, collided, left }: Unresolved, directory: stri
 /**
  * Exports everything, tells of what may not be pushed, and takes a checkpoint, with which another worker that takes over pushes the same
  * commits.
- * @param round.conflicts merges that the agent is to finish
+ * @param pass.conflicts merges that the agent is to finish
  * @returns the clones' work, the clones as they are recorded now, what is to be pushed, what else is left that keeps work from that,
  *   and what may not be pushed
  * @throws SessionError if nothing may be pushed and nothing is left to resolve
@@ -162,7 +162,7 @@ async function exportAll(
   attempt: Attempt,
   services: PublishServices,
   { checkpointer }: Pick<Turns, "checkpointer">,
-  { clones: taken, conflicts, notices }: Round,
+  { clones: taken, conflicts, notices }: PublishPass,
 ) {
   const told = new Set(conflicts.map(({ directory }) => directory));
   const works = await exportWork(attempt, services, taken, told);

@@ -34,6 +34,9 @@ import { resumeJoins } from "./joins/by-hand.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./agent/prompt.ts";
 import type { EventFacts } from "./agent/delivered-event.ts";
 
+// The step `agent`: for each message that waits, joins what others committed, makes the prompt, has the harness take its turn
+// (agent/turn.ts), and records the result. `resolveTurn` is the one turn more that a conflict takes.
+
 /** What the turns of an attempt share. */
 export interface Turns {
   readonly clones: readonly Clone[];
@@ -82,14 +85,14 @@ export async function takeTurns(
   attempt: Attempt,
   services: AgentServices,
   turns: Turns,
-): Promise<TurnsTaken & { readonly answer: string | null }> {
+): Promise<TurnsTaken & { readonly finalMessage: string | null }> {
   const { database } = services;
   const { session, mask } = attempt;
   const { checkpointer, safePoints } = turns;
   let repeated = await reopenLost(attempt, services, turns);
   // From here on this disk has the newest state of the session.
   await saveWorkspaceWorker(database, session, services.workerId);
-  let answer = session.summary;
+  let finalMessage = session.summary;
   let taken: Between = { clones: turns.clones, harness: session.harness, hasEnded: false };
   safePoints.enter();
   for (;;) {
@@ -106,19 +109,24 @@ export async function takeTurns(
     const before = taken.hasEnded && joined.takenIn.length === 0 && !interrupted ? checkpointer.work() : null;
     const turn = await takeTurn(attempt, services, turns, { isFirst: position === 1, text, harness: taken.harness });
     taken = { ...taken, harness: turn.harness, hasEnded: true };
-    answer = turn.result.finalMessage;
+    finalMessage = turn.result.finalMessage;
     // Store the harness's memory first: a completed turn is never repeated.
     const isKept = await checkpointer.take();
     const after = isKept ? checkpointer.work() : null;
     const hasChanged = before === null || after === null ? null : before !== after;
     const isRepeated = repeated > 0;
     repeated -= 1;
-    await completeMessage(database, session, message.id, { answer: mask.text(answer), isKept, isRepeated, hasChanged });
+    await completeMessage(database, session, message.id, {
+      answer: mask.text(finalMessage),
+      isKept,
+      isRepeated,
+      hasChanged,
+    });
   }
   // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
   const { clones, conflicts } = await resumeJoins(attempt, services, taken.clones, !taken.hasEnded);
-  return { clones, conflicts, harness: taken.harness, answer: answer || null };
+  return { clones, conflicts, harness: taken.harness, finalMessage: finalMessage || null };
 }
 
 /**

@@ -28,7 +28,7 @@ export type PushEnd =
 export type BranchServices = Pick<AttemptServices, "database" | "author" | "committer" | "signer" | "forgeOf">;
 
 /** How often a branch may move while it is pushed. */
-const rounds = 5;
+const mostTries = 5;
 
 /**
  * Pushes a work branch, never by force. What others committed meanwhile is fetched and joined with the work. Before each push the
@@ -46,7 +46,7 @@ export async function pushBranch(
   const { database } = services;
   const { branch, configuredBranch = null } = work.clone.remote;
   const options = await remoteOptions(mirror, signal);
-  for (let round = 1; round <= rounds; round += 1) {
+  for (let nth = 1; nth <= mostTries; nth += 1) {
     const tip = await findTip(mirror, { branch, configuredBranch }, options);
     // An earlier attempt may have pushed it before a crash.
     if (tip === work.headSha) return { kind: "pushed", sha: tip };
@@ -139,7 +139,7 @@ async function mayRecreate(
 function keepsMoving({ url }: Mirror, branch: string): SessionError {
   return new SessionError({
     code: "branch_diverged",
-    reason: `The branch ${branch} of ${url} moved ${rounds} times while this session pushed to it; nothing was overwritten.`,
+    reason: `The branch ${branch} of ${url} moved ${mostTries} times while this session pushed to it; nothing was overwritten.`,
     retryable: true,
     remedy: "Retry when nobody else pushes to the branch.",
   });

@@ -26,7 +26,7 @@ test("what may not be pushed and what a forge did not take are told apart", asyn
   ]);
 });
 
-test("the same is said once, in however many rounds it comes up again", async () => {
+test("the same is said once, however often it comes up again", async () => {
   const { notTaken, events } = notices();
   await notTaken([refused("web", "It is protected."), refused("web", "It is protected.")]);
   await notTaken([refused("web", "It is protected."), refused("web", "It is archived.")]);

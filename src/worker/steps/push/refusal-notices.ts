@@ -9,7 +9,7 @@ export interface RefusalNotices {
   notTaken(refused: readonly RefusedRepository[]): Promise<void>;
 }
 
-/** Notices of one publishing: the same is said once, in however many rounds it comes up again. */
+/** Notices of one publishing: the same is said once, however often it comes up again. */
 export function createRefusalNotices({ mask, emit }: Pick<Attempt, "mask" | "emit">): RefusalNotices {
   const said = new Set<string>();
   async function say(refused: readonly RefusedRepository[], about: (name: string) => string): Promise<void> {
