@@ -437,6 +437,17 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "event-subject.isAboutSubject": first,
   "event-subject.isAboutPullRequest": first,
+  "grant.requestedScopes": first,
+  "oauth-client.mayRedirectTo": (exported, text) => {
+    for (const address of [text, `https://${text}`, `http://127.0.0.1/${text}`]) withArguments(address)(exported, text);
+  },
+  "oauth-client.isRegistered": (exported, text) => {
+    const redirectUris = [`http://127.0.0.1/${text}`, `https://example.com/${text}`];
+    for (const address of [text, ...redirectUris]) withArguments({ redirectUris }, address)(exported, text);
+  },
+  "oauth-client.isDocumentAddress": (exported, text) => {
+    for (const id of [text, `https://example.com/${text}`]) withArguments(id)(exported, text);
+  },
   "event-subject.readForgeEvent": (exported, text) => {
     for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
   },
@@ -466,6 +477,8 @@ const withoutText: Readonly<Record<string, string>> = {
   "notes.isRecentNote": "times",
   "notes.unplacedNotes": "names of ours, which it compares",
   "prompts.conflictPrompt": "a number",
+  "grant.grantable": "names of ours, which it compares",
+  "oauth-client.isLoopback": "an address that was parsed, of which it compares two parts",
   "retry.answerPauseMs": "a name of ours, and numbers",
   "rounds.conflicted": "a commit, which it hands on as it is",
   "rounds.pushed": "a commit, which it hands on as it is",
