@@ -20,7 +20,7 @@ import { sessionDetailSchema } from "./domain/sessions/session.ts";
 import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
 // The form of each answer of the API, by the names that src/client.ts knows them by: a module of its own, so that the web app loads
-// it beside its first request and not before its first picture. Each `…Page` is the answer of that noun's list.
+// it during its first request and not before its first picture. Each `…Page` is the answer of that noun's list.
 
 export { agentListSchema } from "./domain/agents/agent.ts";
 export { automationTemplatesSchema } from "./domain/automations/automation-file.ts";

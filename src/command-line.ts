@@ -134,7 +134,7 @@ const commands: Commands = {
   },
 };
 
-/** The settings of a command beside `start`. Says which data folder it chose if nobody named one. */
+/** The settings of a command other than `start`. Says which data folder it chose if nobody named one. */
 function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
   const config = readConfig(process.env, flags);
   if (!config.dataIsNamed)

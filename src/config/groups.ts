@@ -158,7 +158,7 @@ export function sshOf(variables: Variables) {
 }
 
 /**
- * How the server reaches the outside: proxies, and certificates that it trusts beside the usual ones.
+ * How the server reaches the outside: proxies, and certificates that it trusts in addition to the usual ones.
  * @throws InvalidInputError if OFFSTAGE_CA_FILE can't be read, or holds no certificate
  */
 export function outboundOf(variables: Variables): Outbound {

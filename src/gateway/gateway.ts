@@ -87,7 +87,7 @@ export async function openGateway(
   options: Served &
     Reach & {
       readonly directory: string;
-      /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
+      /** Certificates that the sandbox trusts in addition to the usual ones, each as PEM. */
       readonly authorities?: readonly string[];
     },
 ): Promise<LocalGateway> {

@@ -8,7 +8,7 @@ export interface ClaimLoopOptions<Claimed> {
   /** Milliseconds between two looks for something to claim, if neither `now` nor the end of some work brings one earlier. */
   readonly everyMs: number;
   /**
-   * Claims what may be worked on beside what is worked on now.
+   * Claims what may be worked on in addition to what is worked on now.
    * @returns nothing if there is nothing to claim: else it is called again at once
    */
   readonly claim: (underWay: readonly Claimed[]) => Promise<readonly Claimed[]>;

@@ -12,7 +12,7 @@ import { sessionId } from "./session-tools.ts";
 
 /** Most characters of one event. */
 const longestEvent = 4_000;
-/** How often a client that asked for it is told that a call still waits, in ms. */
+/** How often a client that asked for it learns that a call still waits, in ms. */
 const progressMs = 5_000;
 /** Most files of which a diff's answer says how much they changed. */
 const mostFiles = 300;

@@ -38,7 +38,7 @@ export interface WorkerOptions {
   /** Whether this machine's disk has room for another session; if not, no session is claimed. */
   readonly hasRoom?: () => Promise<boolean>;
   /**
-   * Whether there is memory for another session beside those that run; if not, none is claimed until one has ended, or memory is free.
+   * Whether there is memory for another session in addition to those that run; if not, none is claimed until one has ended, or memory is free.
    * @param young how many of them began a moment ago, and do not hold yet what they will
    */
   readonly hasMemory?: (young: number) => boolean;
@@ -66,7 +66,7 @@ interface Running {
   heldUntil: number;
 }
 
-/** A worker, and what others beside it may ask of it. */
+/** A worker, and what other parts may ask of it. */
 export interface WorkerService extends Service {
   /**
    * Waits until no attempt at a session runs here. A cancelled one may still be saving its diff, long after the session has ended.

@@ -36,7 +36,7 @@ export interface HarnessServices {
 /** The thread that reads a harness, as the server uses it. */
 export interface TurnDriver {
   /**
-   * Has the harness open a session in a folder and answer a message, of which nothing is told.
+   * Has the harness open a session in a folder and answer a message, of which nothing is reported.
    * @throws Error with the harness's words if it does not
    */
   warmUp(workingDirectory: string): Promise<void>;

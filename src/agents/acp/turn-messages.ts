@@ -27,7 +27,7 @@ export type TurnCall =
 
 /** A message from the server to the thread. */
 export type ToThread =
-  /** Has the harness open a session there and answer one message, of which nothing is told. Answered by `warmed`. */
+  /** Has the harness open a session there and answer one message, of which nothing is reported. Answered by `warmed`. */
   | { readonly kind: "warmUp"; readonly workingDirectory: string }
   | { readonly kind: "turn"; readonly task: TurnTask }
   | { readonly kind: "output"; readonly bytes: Uint8Array }

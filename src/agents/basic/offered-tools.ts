@@ -4,7 +4,7 @@ import { Experimental_StdioMCPTransport as StdioTransport } from "@ai-sdk/mcp/mc
 import { tool, type ToolSet } from "ai";
 import { asText, type ToolOutcome } from "./tools.ts";
 
-/** Tools that programs beside the agent offer by the Model Context Protocol. */
+/** Tools that other programs offer the agent by the Model Context Protocol. */
 export interface ConnectedTools {
   readonly tools: ToolSet;
   /** Ends the programs. */

@@ -2,7 +2,7 @@ import { methods, type AgentContext, type SessionUpdate } from "@agentclientprot
 import type { Client } from "../../client.ts";
 import { createAcpUpdates } from "./acp-updates.ts";
 
-/** An editor, and what it was told of a session. */
+/** An editor, and what it was sent of a session. */
 export interface Told {
   /** As the editor knows the session. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Told {
   readonly id: string;
   /** The checkout's folder; null: there is none. */
   readonly root: string | null;
-  /** Number of the last event that the editor was told. */
+  /** Number of the last event that the editor was sent. */
   last: number;
 }
 
@@ -21,7 +21,7 @@ export function tell(editor: AgentContext, name: string, update: SessionUpdate):
 
 /**
  * Tells an editor what happens until the session ends.
- * @param options.withPrompts whether messages of the person are told, too
+ * @param options.withPrompts whether messages of the person are sent, too
  * @returns false if the signal aborted before
  */
 export async function follow(

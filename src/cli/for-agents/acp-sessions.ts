@@ -29,7 +29,7 @@ interface OpenSession {
   readonly name: string;
   readonly cwd: string;
   choices: Choices;
-  /** The server's session, and what the editor was told of it; null before the first prompt. */
+  /** The server's session, and what the editor was sent of it; null before the first prompt. */
   told: Told | null;
   /** Whether the editor gave up the turn under way. */
   isCancelled: boolean;
@@ -55,7 +55,7 @@ export async function createAcpSession(sessions: AcpSessions, cwd: string): Prom
 
 /**
  * Goes on with a session of an earlier process, or one that was begun elsewhere.
- * @param options.replay whether its history is told first
+ * @param options.replay whether its history is sent first
  */
 export async function openSession(
   sessions: AcpSessions,
@@ -72,7 +72,7 @@ export async function openSession(
   const session = remember(sessions, name, cwd, choices, told);
   if (options.replay) await replay(sessions.client, told, editor);
   else told.last = await lastEvent(sessions.client, told.id);
-  // What goes on is told of beside the answer, until a prompt takes over.
+  // What goes on is reported while the answer is sent, until a prompt takes over.
   if (!isFinal(detail.status)) {
     takeOver(sessions, session, told, editor, true).catch((error: unknown) =>
       sessions.terminal.warn(`offstage: ${printable(String(error))}\n`),
@@ -193,7 +193,7 @@ async function begin(
   return { name, id: created.id, root: checkout?.root ?? null, last: 0 };
 }
 
-/** Tells what happens until the session ends, in place of whatever told of it before. */
+/** Reports what happens until the session ends, in place of whatever reported it before. */
 async function takeOver(
   { client, terminal }: AcpSessions,
   session: OpenSession,

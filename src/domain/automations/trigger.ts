@@ -15,7 +15,7 @@ export type TriggerType = (typeof triggerTypes)[number];
 /** What a second run of the same key does while one is under way: nothing, wait, or take its place. */
 export const concurrencyPolicies = ["skip", "queue", "cancelOlder"] as const;
 
-/** Events of Offstage itself, which triggers of type `forge` may list beside those of forges. */
+/** Events of Offstage itself, which triggers of type `forge` may list in addition to those of forges. */
 export const ownEventNames = [
   "session.completed",
   "session.failed",

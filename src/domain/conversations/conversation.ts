@@ -37,7 +37,7 @@ const askedSchema = z.object({
   by: account,
   /** The review's own words; empty if only its notes say something. */
   body: z.string(),
-  /** Whether the review itself is answered by a comment, beside the threads of its notes. */
+  /** Whether the review itself is answered by a comment, in addition to the threads of its notes. */
   isAnswered: z.boolean(),
   /** Ms since the epoch: by then its notes should be here. */
   dueAt: z.number(),

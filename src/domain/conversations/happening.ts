@@ -7,7 +7,7 @@ import { findMention } from "./mention.ts";
 /** Something that somebody said. */
 export interface Said {
   readonly type: "said";
-  /** Of this saying alone, however often it is delivered, edited or told by another connection. */
+  /** Of this saying alone, however often it is delivered, edited or delivered by another connection. */
   readonly key: string;
   /** Whom the forge names as its author, never who else made the delivery: these words are the instruction. Null: it names nobody. */
   readonly by: Speaker | null;

@@ -10,7 +10,7 @@ export function untrustedData(what: string, data: unknown): string {
   ].join("\n");
 }
 
-/** What an agent is told of words that not everybody may read who can read what it leaves. */
+/** The note to an agent on words that not everybody may read who can read what it leaves. */
 export const confidentialNote =
   "It is confidential: whoever may read the repository can read your commits, and your last message as the text of the pull request. Write nothing into either of what is confidential, but only what you changed.";
 

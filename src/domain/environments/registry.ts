@@ -8,7 +8,7 @@ export type RegistryKind = (typeof registryKinds)[number];
 
 const credential = text(16_384).regex(/^[\x20-\x7e]+$/u, "must be printable ASCII characters");
 
-/** What a registry is for, beside its kind: whose packages come from it. */
+/** What a registry is for, in addition to its kind: whose packages come from it. */
 const scopeSchema = z
   .string()
   .max(200)

@@ -12,7 +12,7 @@ export interface InsertionPoint {
   readonly isEmpty: boolean;
 }
 
-/** All that is known of a checked body, beside the bytes that are forwarded. */
+/** All that is known of a checked body, in addition to the bytes that are forwarded. */
 export interface CheckedBody {
   readonly model: string | null;
   /** Limits of the answer's length, by each field that sets one. */
@@ -21,7 +21,7 @@ export interface CheckedBody {
   readonly choices: number;
   /** Maximum reasoning tokens, if the body sets one: not all servers count them as part of the answer. */
   readonly thinking: number;
-  /** Whether the conversation is summarised, instead of an answer or beside it. */
+  /** Whether the conversation is summarised, instead of an answer or in addition to it. */
   readonly compacts: "instead" | "beside" | null;
   readonly stream: boolean;
   readonly store: Located<boolean> | null;

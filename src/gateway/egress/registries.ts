@@ -144,7 +144,7 @@ const indexBytes = 64 * 1024;
 /** Headers by which an answer may come without its text, or coded. */
 const shortening = ["if-none-match", "if-modified-since", "accept-encoding", "range"];
 
-/** What is done with a request beside passing it on. */
+/** What is done with a request in addition to passing it on. */
 interface Sending {
   readonly authorization: string | null;
   /** Called with the text of the answer, if it is a good one and short, before its end is passed on. */

@@ -26,7 +26,7 @@ import { ask, errorMayBeBilled, UnansweredError } from "./upstream.ts";
 export interface ModelGatewayOptions {
   readonly models: ModelProviders;
   readonly token: string;
-  /** Features of providers, beside answers, that the operator allows agents by name: `tool:web_search*`. */
+  /** Features of providers, in addition to answers, that the operator allows agents by name: `tool:web_search*`. */
   readonly permits: readonly string[];
   readonly admit: Admit;
   /** Called for each request with its outcome; `model` is null if it named none. */

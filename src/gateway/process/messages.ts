@@ -19,7 +19,7 @@ export interface GatewayTask {
   readonly egress: EgressPolicy;
   /** Private registries, with their credentials. */
   readonly registries: readonly RegistryRoute[];
-  /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
+  /** Certificates that the sandbox trusts in addition to the usual ones, each as PEM. */
   readonly authorities: readonly string[];
   readonly permits: readonly string[];
   /** Tools of the service that the sandbox may call; none if omitted. */

@@ -70,7 +70,7 @@ export function inRepositoryOf(
   return { ...told, event: { ...event, repository: { ...repository, url, fullName: `${project}/${name}` } } };
 }
 
-/** A work item was made: an issue. Its tags and its person are told like later ones. */
+/** A work item was made: an issue. Its tags and its person are reported like later ones. */
 export function workItemCreated(resource: object, told: object): ForgeHappening[] {
   const given = resource as WorkItem;
   const about = issue(given, given.fields);

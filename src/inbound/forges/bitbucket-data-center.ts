@@ -225,7 +225,7 @@ function commented(payload: Payload): ForgeHappening[] {
   return [happening(payload, "pullRequest.commented", [id], { comment })];
 }
 
-/** One push may change several branches. Since 7.21 up to 5 of its commits are told, which belong to a single change. */
+/** One push may change several branches. Since 7.21 up to 5 of its commits are delivered, which belong to a single change. */
 function push({ changes, commits: given }: Payload, repositoryUrl: string | null): ForgeHappening[] {
   const changed = list(changes, most.changes);
   return changed.flatMap((change) => {

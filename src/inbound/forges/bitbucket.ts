@@ -59,7 +59,7 @@ function pullRequestUpdated({ pullrequest: given }: Payload): ForgeHappening[] {
 
 /**
  * No delivery says what changed, so what is new about a pull request is its commit, and whether it is a draft. A delivery for a
- * change of the text has the key of the one that told of the commit, be that the first one, and is a repetition of it.
+ * change of the text has the key of the one that reported the commit, be that the first one, and is a repetition of it.
  */
 function contentOf(about: ReturnType<typeof pullRequest>): Pick<ForgeHappening, "key" | "keyName"> {
   return {

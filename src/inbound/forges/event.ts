@@ -19,7 +19,7 @@ export const longest = {
 /** How many entries lists of an event may have. */
 export const most = { labels: 100, accounts: 50, commits: 100, pullRequests: 50, changes: 50 } as const;
 
-/** What an event of a delivery says beside what all events of the delivery have. */
+/** What an event of a delivery says in addition to what all events of the delivery have. */
 export interface ForgeHappening {
   readonly name: ForgeEventName;
   /**
@@ -83,7 +83,7 @@ function branchSubject(repositoryUrl: string | null, branch: string): string | n
 /** A push to a branch: one happening for each way from one commit to another, whoever goes it again. */
 export function pushOf(repositoryUrl: string | null, push: NonNullable<ForgeEvent["push"]>): ForgeHappening {
   const { branch, before, after } = push;
-  // A deletion that does not say what the branch was at can't be told from the next one.
+  // A deletion that does not say what the branch was at can't be distinguished from the next one.
   const key = before === null && after === null ? null : `${before ?? ""}..${after ?? ""}`;
   return { name: "push", key: [branch, key], subject: branchSubject(repositoryUrl, branch), fields: { push } };
 }

@@ -48,8 +48,8 @@ export const github: DeliveryReader = {
 const isBot: IsBot = ({ type, login }) => type === "Bot" || (typeof login === "string" && login.endsWith("[bot]"));
 
 /**
- * One reader for each event that is listened to. Runs of GitHub Actions are told by `workflow_run`, which has their name and
- * attempt, so their `check_suite` is passed over; `check_run` and `workflow_job` are parts of what is told.
+ * One reader for each event that is listened to. Runs of GitHub Actions are reported by `workflow_run`, which has their name and
+ * attempt, so their `check_suite` is passed over; `check_run` and `workflow_job` are parts of what it reports.
  */
 const readers: Readonly<Record<string, (payload: object, repositoryUrl: string | null) => ForgeHappening[]>> = {
   issues,
@@ -206,7 +206,7 @@ const reviewStates = {
 
 /**
  * A submitted review. One without words that neither approves nor asks for changes only holds comments on lines (each answer in a
- * thread comes in such a one), and these are told one by one.
+ * thread comes in such a one), and these are reported one by one.
  */
 function review(payload: object): ForgeHappening[] {
   const { action, review: given, pull_request: on } = payload as Payload<"webhook-pull-request-review-submitted">;

@@ -35,7 +35,7 @@ export function issues(payload: object, { projectUrl, actor }: Around): ForgeHap
   const changedAt = text(given?.updated_at, longest.name);
   const base = { subject: about.url, fields: { issue: about } };
   const isNew = action === "opened";
-  // Labels and people that an issue begins with are told like later ones, as GitHub does.
+  // Labels and people that an issue begins with are reported like later ones, as GitHub does.
   const labelled = addedLabels(isNew ? { current: all ?? given?.labels } : changes?.labels).map(
     ({ key, label }): ForgeHappening => ({
       ...base,
@@ -171,7 +171,7 @@ function mergeRequestChange(
       return [{ name: "pullRequest.closed", key: [changedAt] }];
     case "approved": {
       const review = { id: null, state: "approved", body: "", url: null, author: actor } as const;
-      // One approval is told twice if it is the last that was asked for: the same person at the same commit.
+      // One approval is delivered twice if it is the last that was asked for: the same person at the same commit.
       return [
         {
           name: "pullRequest.reviewSubmitted",
@@ -201,8 +201,8 @@ function addedAccounts(change: Untrusted<{ previous?: User[]; current: Reviewer[
 }
 
 /**
- * Reviewers who now ask for changes (told by newer versions of GitLab). What they write comes as comments, so one who only comments
- * is not told.
+ * Reviewers who now ask for changes (delivered by newer versions of GitLab). What they write comes as comments, so one who only comments
+ * is not reported.
  */
 function whoAsksForChanges(change: Untrusted<Change<Reviewer[]>>): ForgeAccount[] {
   const asking = (all: Untrusted<Reviewer[]>): ForgeAccount[] =>

@@ -2,7 +2,7 @@ import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-ev
 import { accountOf, longest, most } from "./event.ts";
 import { choice, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
-/** What readers of payloads get beside them. */
+/** What readers of payloads get in addition to them. */
 export interface Around {
   readonly projectUrl: string;
   readonly actor: ForgeAccount | null;

@@ -37,7 +37,7 @@ export const gitlab: DeliveryReader = {
   },
 };
 
-/** Issues are `confidential`, comments `internal` (`confidential` in versions before 16); those on a confidential issue are told as such. */
+/** Issues are `confidential`, comments `internal` (`confidential` in versions before 16); those on a confidential issue are delivered as such. */
 function isConfidential(payload: object): boolean {
   const told = payload as NonNullable<
     Untrusted<{

@@ -41,7 +41,7 @@ export function familyOf(first: number): number[] {
   return found;
 }
 
-/** A process, told from a later one of the same id. */
+/** A process, distinguishable from a later one of the same id. */
 export interface KnownProcess {
   readonly pid: number;
   /** When it was started, as /proc says it. */

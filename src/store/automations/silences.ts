@@ -40,14 +40,14 @@ const overdue = `
   where ($2::uuid is null or automation.id = $2) and automation.deleted_at is null
     and not (automation.paused and automation.paused_reason is null)`;
 
-/** Which automations a pass told of. */
+/** Which automations a pass announced. */
 export interface ReviewedSilences {
   readonly silent: number;
   readonly recovered: number;
 }
 
 /**
- * Looks for automations that were expected to fire and did not, and for those that do again: each is told of once, in the transaction
+ * Looks for automations that were expected to fire and did not, and for those that do again: each is announced once, in the transaction
  * that records it, however many workers look and whenever they are restarted.
  * @param now instead of the database's clock
  */
@@ -121,7 +121,7 @@ async function announceRecovery(transaction: Queryable, id: string): Promise<boo
 
 /**
  * Begins anew what is expected of an automation that a person resumes: what did not happen meanwhile is not overdue. A silence that was
- * told of stays until it fires.
+ * announced stays until it fires.
  */
 export async function resumeExpectations(transaction: Queryable, id: string): Promise<void> {
   await transaction.query(

@@ -37,7 +37,7 @@ export interface CheckpointedRepository {
    */
   readonly merge?: string | null;
   /**
-   * A piece with commits of the remote that the packs need beside the base, which the remote may have lost since; null if there
+   * A piece with commits of the remote that the packs need in addition to the base, which the remote may have lost since; null if there
    * are none, or too many. Earlier versions of Offstage omitted it.
    */
   readonly held?: { readonly piece: string; readonly baseSha: string; readonly commits: readonly string[] } | null;

@@ -14,7 +14,7 @@ export async function readPreferences(
   return { settings: rows[0]?.settings ?? {}, email: rows[0]?.email ?? null };
 }
 
-/** Makes a person one who may be told; from then on changes are written down for them. */
+/** Enables notices for a person: from then on changes are recorded for them. */
 export async function enterPerson(queryable: Queryable, { organizationId, userId }: NotifiedPerson): Promise<void> {
   await queryable.query(
     "insert into notice_preference (user_id, organization_id) values ($1, $2) on conflict (user_id) do nothing",

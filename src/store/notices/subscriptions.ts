@@ -29,7 +29,7 @@ export function createSubscription(
   return sealing(database, async (transaction) => {
     await enterPerson(transaction, person);
     await transaction.query("select from notice_preference where user_id = $1 for update", [person.userId]);
-    // Another person who used the browser before is told nothing there any more.
+    // Another person who used the browser before gets no notices there any more.
     await transaction.query("delete from push_subscription where endpoint_hash = $1", [hash]);
     const { rows: counted } = await transaction.query<{ count: number }>(
       "select count(*)::integer as count from push_subscription where user_id = $1",

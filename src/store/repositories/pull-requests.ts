@@ -97,7 +97,7 @@ export async function openTargets(
 
 /** The state of a pull request is not read from its forge after this time. */
 const followedFor = "90 days";
-/** One that was closed is looked at again for this time: that it was opened again may have been told before, or not at all. */
+/** One that was closed is looked at again for this time: that it was opened again may have been delivered before, or not at all. */
 const closedFollowedFor = "3 days";
 
 /**
@@ -193,7 +193,7 @@ export async function beginReading(
   return rows.map((row) => ({ ...place, ...row }));
 }
 
-/** Has a pull request read again in the next pass, since what its forge says and what it told do not agree: the one or the other is late. */
+/** Has a pull request read again in the next pass, since what its forge answers and what it delivered do not agree: the one or the other is late. */
 export async function readAgainSoon(database: Database, { id }: Pick<ReadPullRequest, "id">): Promise<void> {
   await database.pool.query("update pull_request set checked_at = '-infinity' where id = $1", [id]);
 }

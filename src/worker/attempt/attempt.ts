@@ -82,7 +82,7 @@ export interface AttemptServices {
   readonly limits: ResourceLimits;
   /** Patterns of models that the server allows. */
   readonly allowedModels: readonly string[];
-  /** What agents may ask of providers beside answers (OFFSTAGE_MODEL_ALLOW). */
+  /** What agents may ask of providers in addition to answers (OFFSTAGE_MODEL_ALLOW). */
   readonly modelPermits: readonly string[];
   /** Starts the sandboxes' gateways, each in a process of its own. */
   readonly gateways: GatewayProcesses;

@@ -30,7 +30,7 @@ export function createDueChecks<Due>(checks: DueChecks<Due>): Service {
 
 /**
  * Checks what is due, at most ten.
- * @param stopping ends the checks under way, of which nothing is told
+ * @param stopping ends the checks under way, whose results are dropped
  * @returns how many were due
  */
 export async function checkDue<Due>(checks: DueChecks<Due>, stopping: AbortSignal): Promise<number> {

@@ -43,7 +43,7 @@ const timeLimitMs = 15_000;
 /** Longer than an attempt can take: if the lease has expired, the sender died, and another may take the delivery. */
 const leaseMs = 120_000;
 const retrying = { fromMs: 10_000, toMs: 3_600_000, jitter: 0.2 };
-/** What could not be told by then is not worth telling any more. */
+/** A notice that could not be sent by then is dropped. */
 const notifiedWithinMs = 24 * 3_600_000;
 /** How long a push service keeps a notice for a browser that is off. */
 const ttlSeconds = 24 * 3_600;

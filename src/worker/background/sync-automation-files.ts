@@ -86,7 +86,7 @@ export function createFileSyncs(options: FileSyncs): Service {
 }
 
 /**
- * Looks at the files of a repository that is due. The branch's present head decides, however pushes were told of.
+ * Looks at the files of a repository that is due. The branch's present head decides, whatever deliveries said of pushes.
  * @returns false if none is due
  */
 export async function syncNext(options: FileSyncs, signal: AbortSignal): Promise<boolean> {

@@ -16,7 +16,7 @@ const heldLimit = 16 * 1024 ** 2;
 /** Bound on packing them, in ms: they must not cost a checkpoint its time. */
 const packLimitMs = 3_000;
 
-/** The commits that a checkpoint builds on beside its base, which is the target branch's. */
+/** The commits that a checkpoint builds on in addition to its base, which is the target branch's. */
 export function commitsToHold(start: CloneStart): string[] {
   return knownOf(start).filter((sha) => sha !== start.baseSha);
 }

@@ -99,7 +99,7 @@ async function happen(services: ConversationServices, occasion: Occasion): Promi
   const { database } = services;
   const done = await inTransaction(database, async (transaction) => {
     const first = await decideLocked(services, transaction, occasion, false);
-    // Most of what is told leaves nothing, and no row.
+    // Most deliveries leave nothing, and no row.
     const isKept = first.decided.takes !== null || first.decided.conversation !== first.locked.state;
     const last = first.locked.id === null && isKept ? await decideLocked(services, transaction, occasion, true) : first;
     if (last.before !== null) return { ...last, changed: [], refused: null };

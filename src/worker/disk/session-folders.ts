@@ -43,7 +43,7 @@ export interface SessionFolders {
   begin(sessionId: string): Promise<SessionPaths>;
   /** Makes folders for a sandbox that is started before they are a session's, outside of the sessions'. */
   beginEarly(): Promise<EarlyFolders>;
-  /** The same in the session's own folders, as `begin` makes them: for a sandbox that is started beside all else. */
+  /** The same in the session's own folders, as `begin` makes them: for a sandbox that is started while everything else is prepared. */
   beginWithIdle(sessionId: string): Promise<EarlyFolders>;
   /**
    * Makes a sandbox's folders the session's, with an empty workspace, and deletes all else of the session. The harness sees the
@@ -122,7 +122,7 @@ export const forgottenPrefix = "removed-";
  * Manages a session's folders on disk: `<data>/sessions/<id>/workspace` and `home`, which the agent may write, and Offstage's
  * records beside them, which it may not.
  * @param disks a disk for each session; if omitted, the folders are on the data folder's file system
- * @param owner is told of each removed folder, so that the sandbox may reuse what was the session's alone, such as its user; and of
+ * @param owner is called with each removed folder, so that the sandbox may reuse what was the session's alone, such as its user; and of
  *   each that was renamed
  */
 export function createSessionFolders(

@@ -34,7 +34,7 @@ export async function isOwnWords(database: Database, event: ClaimedEvent, place:
 
 /**
  * Whether an event tells of the status by which an Offstage says what became of automations in files: of this one or of another, which
- * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is told by the commit and the outcome.
+ * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is recognized by the commit and the outcome.
  */
 export async function isOwnStatus(database: Database, event: ClaimedEvent, place: EventPlace | null): Promise<boolean> {
   const { connectionId, name, payload } = event;
@@ -96,7 +96,7 @@ function hasSet({ did, settings }: OwnWork, name: string, { label, assignee }: F
   return [assignee.login, assignee.id].some((each) => each !== "" && isNamed(settings.reviewers, each));
 }
 
-/** Forges ignore capitals in these names. A team is told by its own name, without its organization's. */
+/** Forges ignore capitals in these names. A team is identified by its own name, without its organization's. */
 function isNamed(names: readonly string[], name: string): boolean {
   const plain = name.toLowerCase();
   return names.some((each) => each.toLowerCase() === plain || each.toLowerCase().endsWith(`/${plain}`));

@@ -85,7 +85,7 @@ function takeWarm(claim: Claim, { folders, database }: EarlyStartServices, warm:
   };
 }
 
-/** Starts a harness in the session's own folders, which are made before it, and all else beside it. */
+/** Starts a harness in the session's own folders, which are made before it; everything else is prepared meanwhile. */
 function startNow({ session, logger, signal }: Attempt, services: EarlyStartServices, launch: Launch): Starting {
   const { folders } = services;
   const { sessionId } = session;

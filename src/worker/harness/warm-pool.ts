@@ -22,7 +22,7 @@ const pauseMs = 3_000;
 const warmUpLimitMs = 10 * 60_000;
 /** After a launch has failed, it is left alone for so long. */
 const failedForMs = 5 * 60_000;
-/** What one may take before it is measured, and what has to be free beside it. */
+/** What one may take before it is measured, and what has to be free in addition. */
 const usualBytes = 1024 ** 3;
 const leastFreeBytes = 1024 ** 3;
 

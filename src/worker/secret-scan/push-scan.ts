@@ -27,7 +27,7 @@ export interface PushScan extends ObjectsOptions {
   readonly head: string;
   /** Commits whose contents are not new. */
   readonly known: readonly string[];
-  /** Contents that are pushed beside git's objects. */
+  /** Contents that are pushed in addition to git's objects. */
   readonly further?: AsyncIterable<PushedObject>;
   /** Values of known secrets. */
   readonly secrets: readonly string[];

@@ -132,7 +132,7 @@ export async function takeTurns(
 /**
  * Brings what others committed into the clones, before the next message is the agent's. A merge that it was to finish in an
  * earlier turn comes first. An interrupted turn goes on with the folders as they are, also in the middle of a merge, of which the
- * agent is told again: what others committed is joined with the work when that is pushed.
+ * agent gets the message again: what others committed is joined with the work when that is pushed.
  */
 async function joinBeforeTurn(attempt: Attempt, services: AgentServices, turns: Turns, taken: Between) {
   let { clones, harness, hasEnded } = taken;

@@ -215,7 +215,7 @@ async function receiveForConnection(
   return foremost(await Promise.all(received.map((each) => inserts.receive(each))));
 }
 
-/** Has automations of files looked at if the delivery tells of a push, also of one that was told before: looking twice does no harm. */
+/** Has automations of files looked at if the delivery is about a push, also about one that was delivered before: looking twice does no harm. */
 async function askForPushedFiles(
   { database, repositoryKeyOf }: ApiOptions,
   organizationId: string,

@@ -163,7 +163,7 @@ const sameContentMs = 60_000;
 
 /**
  * Keys of what a delivery says: its body, in this minute and the next. So a sender that tries again at once, perhaps under another id, is
- * told apart from one that says the same later.
+ * distinguished from one that says the same later.
  */
 function sameContentKeys({ body }: Delivery, now: number): string[] {
   const hash = createHash("sha256").update(body).digest("base64url");

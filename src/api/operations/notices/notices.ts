@@ -18,7 +18,7 @@ import { answers } from "../../http/shapes.ts";
 
 const tags = ["Notices"];
 
-/** Adds the operations on what a person is told, and by which channel. Each person has their own. */
+/** Adds the operations on which notices a person gets, and by which channel. Each person has their own. */
 export function addNoticeOperations(app: App, options: ApiOptions): void {
   const { database } = options;
   app.get(

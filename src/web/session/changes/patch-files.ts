@@ -11,7 +11,7 @@ export interface ChangedFile {
   readonly kind: FileDiffMetadata["type"];
   readonly added: number;
   readonly removed: number;
-  /** Several while the agent edits: each as the agent told of it. */
+  /** Several while the agent edits: each as the agent reported it. */
   readonly diffs: readonly FileDiffMetadata[];
   /** Differs if the change does: a mark that it was viewed is for this one. */
   readonly version: string;

@@ -50,7 +50,7 @@ export async function recordJoin(
   return recorded;
 }
 
-/** What the agent is told of a join, once the contents of the other side's files in LFS are there. */
+/** The message to the agent about a join, once the contents of the other side's files in LFS are there. */
 async function conflictOf(
   attempt: Attempt,
   clone: Clone,

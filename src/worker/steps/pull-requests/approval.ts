@@ -23,7 +23,7 @@ export async function readApproval(
   }
 }
 
-/** The approval of an open pull request, as the session is told of it. */
+/** The approval of an open pull request, as a notice of the session reports it. */
 export interface ReportedApproval {
   readonly forge: Pick<Forge, "name">;
   /** Of the repository. */

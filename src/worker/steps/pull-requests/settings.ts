@@ -28,7 +28,7 @@ export async function applyPullRequestSettings(
 
 /**
  * Has the outbox give a pull request its labels, reviewers and assignees: each kind once, however often it is called, so that what
- * people take off again stays off. What the forge does not take is told among the session's answers, and fails nothing.
+ * people take off again stays off. What the forge does not take is listed among the session's answers, and fails nothing.
  */
 async function queueFields(
   { organizationId, sessionId }: Attempt["session"],

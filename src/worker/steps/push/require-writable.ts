@@ -23,7 +23,7 @@ const workflows = ".github/workflows";
 /**
  * Asks the forges before the first paid request what would refuse the work after the last one: a repository that nobody can push
  * to, a token that may not, pull requests that are turned off. A forge that does not say, or can't be asked now, stops nothing:
- * the steps that need it tell of that. Rules for pushes to the work branch are told in a notice, since people may be exempt.
+ * the steps that need it report that. Rules for pushes to the work branch come as a notice, since people may be exempt.
  * @throws SessionError repository_access_denied, pull_request_refused
  */
 export async function requireWritable(attempt: Looking, services: Services): Promise<KnownAccess> {
