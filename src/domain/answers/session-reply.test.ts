@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type SentReply, type RepliedSession, whatToSay } from "./session-reply.ts";
+import { type ReplyStage, type RepliedSession, whatToSay } from "./session-reply.ts";
 
 const link = "https://offstage.example/sessions/1";
 const session: RepliedSession = {
@@ -9,13 +9,13 @@ const session: RepliedSession = {
   hasBegun: true,
   pullRequestUrls: ["https://forge.example/acme/shop/pulls/1"],
 };
-const say = (changes: Partial<RepliedSession>, said: SentReply | null = null, isMarkdown = false) =>
+const say = (changes: Partial<RepliedSession>, said: ReplyStage | null = null, isMarkdown = false) =>
   whatToSay({ ...session, ...changes }, said, link, isMarkdown);
 
 /** All that is said of a session that goes through the statuses. */
-function told(...history: readonly Partial<RepliedSession>[]): SentReply[] {
-  let said: SentReply | null = null;
-  const all: SentReply[] = [];
+function told(...history: readonly Partial<RepliedSession>[]): ReplyStage[] {
+  let said: ReplyStage | null = null;
+  const all: ReplyStage[] = [];
   for (const changes of history) {
     const next = say(changes, said);
     if (next === null || next === "wait") continue;

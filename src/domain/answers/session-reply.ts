@@ -5,7 +5,7 @@ import { quoted } from "./harmless.ts";
  * The last message about a session that was sent to where its event came from (a thread of Slack, an issue): a link to it (`started`), its
  * result (`ended`), or that it is completed after a retry (`completed`).
  */
-export type SentReply = "started" | "ended" | "completed";
+export type ReplyStage = "started" | "ended" | "completed";
 
 /** What of a session decides what is said of it. */
 export interface RepliedSession {
@@ -18,7 +18,7 @@ export interface RepliedSession {
 }
 
 /** What to say now. `wait`: look again soon. Null: nothing until the status changes. */
-export type ToSay = { readonly said: SentReply; readonly text: string } | "wait" | null;
+export type ToSay = { readonly said: ReplyStage; readonly text: string } | "wait" | null;
 
 const longestSummary = 1_500;
 const longestReason = 500;
@@ -30,7 +30,7 @@ const longestReason = 500;
  * @param link address of its page
  * @param isMarkdown whether the service reads the text as Markdown
  */
-export function whatToSay(session: RepliedSession, said: SentReply | null, link: string, isMarkdown: boolean): ToSay {
+export function whatToSay(session: RepliedSession, said: ReplyStage | null, link: string, isMarkdown: boolean): ToSay {
   const { status, hasBegun } = session;
   const result = (): string => resultOf(session, link, isMarkdown ? codeBlock : (words) => words);
   switch (status) {
@@ -60,7 +60,7 @@ const longestComment = 20_000;
  */
 export function whatToComment(
   { status, summary, hasBegun, pullRequestUrls }: RepliedSession,
-  said: SentReply | null,
+  said: ReplyStage | null,
   link: string,
 ): Exclude<ToSay, "wait"> {
   if (status !== "completed" || !hasBegun || said !== null) return null;

@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryReader } from "../delivery.ts";
+import type { InboundDelivery, DeliveryReader } from "../delivery.ts";
 import { hasHmac, hasHubSignature } from "../signatures.ts";
 import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
@@ -47,7 +47,7 @@ export const gitea: DeliveryReader = {
   },
 };
 
-function eventOf({ headers }: Delivery): string | undefined {
+function eventOf({ headers }: InboundDelivery): string | undefined {
   return headers["x-forgejo-event"] ?? headers["x-gitea-event"] ?? headers["x-github-event"];
 }
 

@@ -1,6 +1,6 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
 import { gitlabSigningToken } from "../../domain/repositories/connection.ts";
-import { idWithBody, type Delivery, type DeliveryReader } from "../delivery.ts";
+import { idWithBody, type InboundDelivery, type DeliveryReader } from "../delivery.ts";
 import { hasStandardSignature, hasToken } from "../signatures.ts";
 import { branchOf, checksOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
@@ -52,7 +52,7 @@ function isConfidential(payload: object): boolean {
 }
 
 /** The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event. */
-function deliveryIdOf({ headers, body }: Delivery): string | null {
+function deliveryIdOf({ headers, body }: InboundDelivery): string | null {
   const id = identifier(headers["idempotency-key"]) ?? identifier(headers["webhook-id"]);
   const event = identifier(headers["x-gitlab-event-uuid"]);
   if (id !== null || event === null) return id;

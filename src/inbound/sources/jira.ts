@@ -1,5 +1,5 @@
 import type { SourceAccount, SourceEvent } from "../../domain/automations/source-event.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
 import {
   at,
@@ -132,7 +132,7 @@ export const jira: Source = {
   samples,
 };
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const payload = readPayload(delivery);
   const event = requiredText(payload, "webhookEvent");
   // Only Cloud has this header; it is the same when a delivery is tried again.

@@ -1,5 +1,5 @@
 import type { SourceAccount, SourceEvent } from "../../domain/automations/source-event.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasHmac, isRecent } from "../signatures.ts";
 import {
   at,
@@ -115,7 +115,7 @@ const samples: readonly SourceSample[] = [
 /** Linear, by webhooks of a workspace (https://linear.app/developers/webhooks). */
 export const linear: Source = { name: "linear", reader: { verify, read }, samples };
 
-function verify({ headers, body }: Delivery, secrets: readonly string[], now: number): boolean {
+function verify({ headers, body }: InboundDelivery, secrets: readonly string[], now: number): boolean {
   const isSigned = hasHmac(headers["linear-signature"], body, secrets, { algorithm: "sha256", encoding: "hex" });
   // The time is in the body, which is worth reading only if Linear made it.
   return isSigned && isRecent(sentAt(body), now, toleranceMs);
@@ -129,7 +129,7 @@ function sentAt(body: Buffer): number {
   }
 }
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const payload = readPayload(delivery);
   const isIssue = requiredText(payload, "type") === "Issue";
   return deliveryOf(deliveryIdOf(delivery.headers["linear-delivery"]), isIssue ? happeningsOf(payload) : []);

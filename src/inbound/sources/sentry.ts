@@ -1,5 +1,5 @@
 import type { SourceAccount, SourceEvent } from "../../domain/automations/source-event.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasHmac } from "../signatures.ts";
 import {
   contentKey,
@@ -117,7 +117,7 @@ export const sentry: Source = {
   samples,
 };
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const payload = readPayload(delivery);
   const resource = delivery.headers["sentry-hook-resource"];
   const happening = resource === "issue" ? ofIssue(payload) : resource === "event_alert" ? ofAlert(payload) : null;

@@ -1,5 +1,5 @@
 import type { SourceEvent, SourceName } from "../../domain/automations/source-event.ts";
-import type { Delivery, DeliveryReader, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, DeliveryReader, ReadDelivery } from "../delivery.ts";
 
 /** A delivery as its sender documents it, for people to look at and for templates to be tried with. */
 export interface SourceSample {
@@ -27,7 +27,7 @@ export interface SourceHappening {
 }
 
 /** The delivery that a sample is, as it arrives, without its signature. */
-export function sampleDelivery({ headers, payload }: SourceSample): Delivery {
+export function sampleDelivery({ headers, payload }: SourceSample): InboundDelivery {
   return { headers, body: Buffer.from(JSON.stringify(payload)) };
 }
 

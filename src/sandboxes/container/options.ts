@@ -7,7 +7,7 @@ import { nodeFolders } from "../process/node-folders.ts";
 import { userOfHome } from "../process/ownership.ts";
 import { withRelay } from "../process/relay.ts";
 import type { SandboxRequest } from "../sandbox.ts";
-import type { BindMount, ContainerOptions } from "./api.ts";
+import type { BindMount, CreateContainerOptions } from "./api.ts";
 import { ownLimits, type Engine } from "./engine.ts";
 import { handshakeCommand } from "./handshake.ts";
 import type { ContainerSettings } from "./settings.ts";
@@ -21,7 +21,7 @@ export function containerOptions(
   request: SandboxRequest,
   settings: ContainerSettings,
   engine: Engine,
-): ContainerOptions {
+): CreateContainerOptions {
   const { workspace, home, gateway, limits, aliases = [], workingDirectory = workspace } = request;
   const relayed = withRelay(request, true);
   // A system's Node needs the system's libraries: use the image's Node instead.

@@ -7,7 +7,7 @@ import { holdersOf, watched } from "../process/limited.ts";
 import { endProcess } from "../process/process-table.ts";
 import { watchUsage } from "../process/watch.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest, SandboxUsage } from "../sandbox.ts";
-import type { ContainerOptions, EngineApi, Inspected, Stats } from "./api.ts";
+import type { CreateContainerOptions, EngineApi, Inspected, Stats } from "./api.ts";
 import { callEngine, type Call, type CallLimits } from "./call.ts";
 import type { Engine } from "./engine.ts";
 import { createDemultiplexer } from "./frames.ts";
@@ -29,7 +29,7 @@ export interface ContainerRun {
   readonly api: EngineApi;
   readonly request: SandboxRequest;
   readonly engine: () => Promise<Engine>;
-  readonly options: (engine: Engine) => ContainerOptions;
+  readonly options: (engine: Engine) => CreateContainerOptions;
   /** False for a runtime with its own kernel. */
   readonly sameKernel: boolean;
   readonly reaper: Reaper;

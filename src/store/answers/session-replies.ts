@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { type SentReply, type RepliedSession, whatToComment, whatToSay } from "../../domain/answers/session-reply.ts";
+import { type ReplyStage, type RepliedSession, whatToComment, whatToSay } from "../../domain/answers/session-reply.ts";
 import {
   mostRepliesOfSubject,
   type ForgeReply,
@@ -58,7 +58,7 @@ interface DueReply extends RepliedSession {
   readonly target: ReplyTarget | ForgeReplyTarget;
   /** See `ForgeReply`. */
   readonly threadId: string | null;
-  readonly said: SentReply | null;
+  readonly said: ReplyStage | null;
   /** Of a forge: whether its trigger still says so, and its connection is there. */
   readonly isWanted: boolean;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { programText } from "../../programs/program-text.ts";
-import { changesVariables, type Changes } from "../checkouts/changes.ts";
+import { changesVariables, type OverlayChanges } from "../checkouts/changes.ts";
 import { mergeStateFunctions } from "../export/merge-state.ts";
 import { stageAllFunction } from "../export/stage-all.ts";
 import { authorVariables } from "../git/git.ts";
@@ -35,7 +35,7 @@ export interface PackRequest {
   /** Folders that the clone was made with; everything, if omitted. */
   readonly sparse?: readonly string[];
   /** What the clone's overlay has changed; null if it is a plain folder, or that is not known. */
-  readonly changes: Changes | null;
+  readonly changes: OverlayChanges | null;
   /** The session's commit in a join that the agent is to do by hand; null if there is none. */
   readonly ours: string | null;
   /** The last checkpoint; nothing is packed if HEAD, tree and the state of a merge are still the same. */

@@ -12,7 +12,8 @@ import { startOf, type Clone } from "../clones/clone.ts";
 import { commitsToHold, packHeld } from "../clones/held-commits.ts";
 import { lfsStore } from "../git/lfs/store.ts";
 import { knownOf } from "../git/remote-repository.ts";
-import { newLfsFiles, type LfsFile, type Repository } from "../lfs/pointers.ts";
+import type { ObjectsOptions } from "../git/pushed-objects.ts";
+import { newLfsFiles, type LfsFile } from "../lfs/pointers.ts";
 import { packLfs, type LfsPiece } from "./lfs-pieces.ts";
 import { totalSize } from "./measure.ts";
 import { archiveFiles, archiveState, packWork, type PackedWork } from "./make-pieces.ts";
@@ -186,7 +187,7 @@ async function packClone(
 async function lfsFilesOf(
   { commit, merge }: PackedWork,
   known: readonly string[],
-  repository: Repository,
+  repository: ObjectsOptions,
 ): Promise<readonly LfsFile[]> {
   const { files } = await newLfsFiles(commit, known, repository);
   if (merge === null) return files;

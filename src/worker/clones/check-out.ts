@@ -13,7 +13,7 @@ import type { SessionPaths } from "../disk/session-folders.ts";
 import { fetchForFolder } from "../git/lfs/lfs.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { CloneStart, RemoteRepository, Submodule } from "../git/remote-repository.ts";
-import { createClone, reportLines, type Progress, type Room } from "./create-clone.ts";
+import { createClone, reportLines, type ReportProgress, type Room } from "./create-clone.ts";
 import type { CloneServices } from "./clone.ts";
 import { giveIndex, refreshIndexes, refreshSubmodules } from "./refresh-index.ts";
 import { addSubmodules } from "./submodules.ts";
@@ -42,7 +42,7 @@ interface Making {
   /** The workspace is an empty folder. */
   readonly place: SessionPaths;
   readonly room: Room;
-  readonly progress: Progress;
+  readonly progress: ReportProgress;
   readonly signal: AbortSignal;
 }
 

@@ -17,10 +17,10 @@ import {
 } from "../git/remote-repository.ts";
 
 /** Receives the progress of a fetch; fraction is from 0 to 1. */
-export type Progress = (progress: { text: string; fraction?: number }) => void;
+export type ReportProgress = (progress: { text: string; fraction?: number }) => void;
 
 /** Makes progress of the lines that git and git-lfs write. */
-export function reportLines(progress: Progress): (line: string) => void {
+export function reportLines(progress: ReportProgress): (line: string) => void {
   return (line) => {
     const percent = /(\d+)%/u.exec(line)?.[1];
     progress({ text: line.slice(0, 200), ...(percent !== undefined && { fraction: Number(percent) / 100 }) });

@@ -11,7 +11,7 @@ import { fetchCommit } from "../git/mirrors/fetch-commits.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import type { RemoteRepository, Submodule } from "../git/remote-repository.ts";
-import { reportLines, type Progress, type Room } from "./create-clone.ts";
+import { reportLines, type ReportProgress, type Room } from "./create-clone.ts";
 
 /** Bounds on what one clone brings along, since anyone who may push decides it. */
 const mostSubmodules = 100;
@@ -26,7 +26,7 @@ export interface SubmoduleRequest {
   readonly remote: Pick<RemoteRepository, "url" | "submodule">;
   readonly mirrors: Mirrors;
   readonly room: Room;
-  readonly progress?: Progress;
+  readonly progress?: ReportProgress;
   readonly signal: AbortSignal;
 }
 
@@ -132,7 +132,7 @@ async function isPlainFolder(folder: string, path: string): Promise<boolean> {
 async function checkOut(
   mirror: Mirror,
   place: string,
-  { sha, url, progress }: { readonly sha: string; readonly url: string; readonly progress: Progress },
+  { sha, url, progress }: { readonly sha: string; readonly url: string; readonly progress: ReportProgress },
   { disk, bounds, written }: Room,
   signal: AbortSignal,
 ): Promise<string | null> {

@@ -1,4 +1,4 @@
-import type { Changes } from "../checkouts/changes.ts";
+import type { OverlayChanges } from "../checkouts/changes.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { Identity } from "../git/git.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
@@ -18,7 +18,7 @@ export interface RepositoryExport {
     readonly disk?: string;
   };
   /** What the clone's overlay has changed; null or omitted: it is a plain folder, or that is not known. */
-  readonly changes?: Changes | null;
+  readonly changes?: OverlayChanges | null;
   readonly sessionId: string;
   /** The session's work branch, on which the agent began. */
   readonly branch: string;

@@ -18,7 +18,7 @@ export interface PushedObject {
 
 /** How git reads the objects. */
 export interface ObjectsOptions {
-  /** Path of the repository. */
+  /** Path of the repository: Offstage's own, out of every agent's reach. */
   readonly cwd: string;
   readonly signal: AbortSignal;
   /** Address space of each git process; `looksWithBytes` if omitted. */

@@ -8,7 +8,7 @@ import { steeringHintOf } from "../../../domain/conversations/happening.ts";
 import { NotFoundError, UnauthenticatedError, UnavailableError } from "../../../domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositories/repository.ts";
 import { isUuid } from "../../../domain/fields/uuid.ts";
-import type { Delivery, DeliveryReader } from "../../../inbound/delivery.ts";
+import type { InboundDelivery, DeliveryReader } from "../../../inbound/delivery.ts";
 import { readWebhook } from "../../../inbound/webhook.ts";
 import { inRepositoryOf } from "../../../inbound/forges/azure-work-items.ts";
 import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbound/forges/readers.ts";
@@ -255,20 +255,20 @@ function requireSigned({ metrics }: Pick<ApiOptions, "metrics">, isRight: boolea
 }
 
 /** The request as its sender made it. */
-function deliveryOf(request: FastifyRequest): Delivery {
+function deliveryOf(request: FastifyRequest): InboundDelivery {
   return { headers: headersOf(request), body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0) };
 }
 
-function headersOf({ headers }: FastifyRequest): Delivery["headers"] {
+function headersOf({ headers }: FastifyRequest): InboundDelivery["headers"] {
   const single = Object.entries(headers).map(([name, value]) => [
     name,
     Array.isArray(value) ? value.join(", ") : value,
   ]);
-  return Object.fromEntries(single) as Delivery["headers"];
+  return Object.fromEntries(single) as InboundDelivery["headers"];
 }
 
 /** Some senders can put their token into the address alone (RFC 6750, section 2.3). */
-function withToken(delivery: Delivery, token: string | undefined): Delivery {
+function withToken(delivery: InboundDelivery, token: string | undefined): InboundDelivery {
   if (token === undefined || delivery.headers["authorization"] !== undefined) return delivery;
   return { ...delivery, headers: { ...delivery.headers, authorization: `Bearer ${token}` } };
 }

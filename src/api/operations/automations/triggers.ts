@@ -9,7 +9,7 @@ import { fireTrigger } from "../../../store/automations/firings.ts";
 import { getJob } from "../../../store/automations/jobs.ts";
 import { rotateTrigger } from "../../../store/automations/trigger-secrets.ts";
 import { expressionOf, type NewSecrets, type TriggerRecord } from "../../../store/automations/triggers.ts";
-import type { Caller } from "../../../templates/fair-queue.ts";
+import type { QueuedCaller } from "../../../templates/fair-queue.ts";
 import { principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { checkJsonValue } from "../../http/json-value.ts";
@@ -190,7 +190,7 @@ async function requireTriggerable(
 }
 
 /** Who asks for a template to be rendered: each key and each user has its own turn. */
-export function askerOf({ organizationId, keyId, userId }: Principal): Caller {
+export function askerOf({ organizationId, keyId, userId }: Principal): QueuedCaller {
   return { organizationId, id: keyId ?? userId ?? "" };
 }
 
