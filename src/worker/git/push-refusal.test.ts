@@ -193,6 +193,22 @@ test("a server of LFS that refuses does so for good, whatever the repository is 
   expect(lfsError(url, "fetched from", `${said}rate limit exceeded\n`).passing).toBe(true);
 });
 
+test.each([
+  ["CONNECT tunnel failed, response 403", false, /answered 403/u],
+  ["Received HTTP code 403 from proxy after CONNECT", false, /answered 403/u],
+  ["CONNECT tunnel failed, response 407", false, /answered 407/u],
+  ["CONNECT tunnel failed, response 502", true, /response 502/u],
+])("what a proxy refuses it refuses for good, what it can't reach passes: %s", (words, passing, message) => {
+  const stderr = `fatal: unable to access 'https://git.example/a/b/': ${words}\n`;
+  const failure = {
+    code: "repository_unreachable",
+    retryable: true,
+    passing,
+    message: expect.stringMatching(message) as string,
+  };
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
+});
+
 test("a push that is too large for the server is refused for good, with the server's status", () => {
   const stderr =
     "error: RPC failed; HTTP 413 curl 22 The requested URL returned error: 413\nfatal: the remote end hung up\n";

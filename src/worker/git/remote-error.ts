@@ -59,6 +59,8 @@ export function remoteError(url: string, stderr: string): SessionError {
       remedy: "For 413, raise the size of requests that the server, or the proxy before it, takes; then retry.",
     });
   }
+  const ofProxy = /CONNECT tunnel failed, response (40[37])|HTTP code (40[37]) from proxy/u.exec(said);
+  if (ofProxy !== null) return refusedByProxy(url, ofProxy[1] ?? ofProxy[2] ?? "");
   // A host that nobody vouches for stays so until somebody does something.
   return unreachable(url, lastLines, !/ certificate /iu.test(said));
 }
@@ -91,6 +93,20 @@ function serversWords(stderr: string): string {
     .filter((line) => line !== "")
     .join(" ")
     .slice(0, 500);
+}
+
+/** A policy, or a password: neither changes by itself. @param status of the proxy's answer to CONNECT (RFC 9110, section 9.3.6) */
+function refusedByProxy(url: string, status: string): SessionError {
+  return new SessionError({
+    code: "repository_unreachable",
+    reason: `The proxy does not let git through to the repository ${url}: it answered ${status}.`,
+    retryable: true,
+    passing: false,
+    remedy:
+      status === "407"
+        ? "Correct the name and the password in HTTPS_PROXY, then retry."
+        : "Have the repository's host allowed on the proxy, or name it in NO_PROXY; then retry.",
+  });
 }
 
 function unreachable(url: string, words: string, passing: boolean): SessionError {
