@@ -71,6 +71,10 @@ test("a crash is resumed three times", () => {
   expect(pauses(crash, 10)).toHaveLength(3);
 });
 
+test("a setup that fails is run again three times, after longer pauses", () => {
+  expect(pauses({ ...away, code: "setup_failed" }, 10)).toEqual([10_000, 20_000, 40_000]);
+});
+
 test("a session whose worker died is tried again at once three times, then after pauses, nine times in all", () => {
   const lost: Failure = { ...away, code: "worker_lost", reason: "Its worker died." };
   expect(pauses(lost, 100)).toEqual([0, 0, 0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
