@@ -49,6 +49,7 @@ interface OwnDoing {
  */
 const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
   agent_crashed: { retries: 3, atOnce: 0 },
+  agent_stalled: { retries: 3, atOnce: 0 },
   // It costs no model's money, only time: a host of packages that is away gets some of that.
   setup_failed: { retries: 3, atOnce: 0, fromMs: 10_000 },
   resources_exhausted: { retries: 3, atOnce: 0 },
