@@ -479,6 +479,10 @@ describe("what a session itself did on the forge", () => {
     readonly number: number;
     readonly commit: string;
   }
+  interface Told {
+    readonly name: string;
+    readonly payload: Record<string, unknown>;
+  }
   let pullRequests = 100;
 
   /** Ends the newest run as a worker does: its session has opened a pull request, with the automation's settings, and pushed. */
@@ -517,7 +521,7 @@ describe("what a session itself did on the forge", () => {
   /** Twelve rounds in which the forge tells of the last run's work. @returns how many runs were started */
   async function play(
     automationId: string,
-    tell: (made: Made) => { readonly name: string; readonly payload: Record<string, unknown> },
+    tell: (made: Made) => Told | Promise<Told>,
     pushesOn = false,
   ): Promise<number> {
     await drain();
@@ -525,7 +529,7 @@ describe("what a session itself did on the forge", () => {
     let made = await endRun(automationId);
     let started = 1;
     for (let round = 0; round < 12; round += 1) {
-      const { name, payload } = tell(made);
+      const { name, payload } = await tell(made);
       await receive(payload, { name });
       await decideAll();
       const runs = await runsOf(automationId);
@@ -541,6 +545,31 @@ describe("what a session itself did on the forge", () => {
     name: "checks.failed",
     payload: { checks: { sha: randomUUID().replaceAll("-", "").padEnd(40, "0"), pullRequests: [number] } },
   });
+  const randomCommit = () => randomUUID().replaceAll("-", "").padEnd(40, "0");
+  const pushOf = (after: string, commits: readonly string[]) => ({
+    name: "push",
+    payload: { push: { branch: "main", after, commits: commits.map((sha) => ({ sha })) } },
+  });
+  const mergedPlainly = ({ commit }: Made) => pushOf(randomCommit(), [commit]);
+  async function tellOfMerge(number: number, mergeSha: string): Promise<void> {
+    const steering = { isCalled: false, numbers: [number], branch: null, sha: null };
+    const name = "pullRequest.merged";
+    await receive({ name, pullRequest: { number, head: null, mergeSha } }, { name, steering });
+    await decideAll();
+  }
+  /** The forge tells of a merge as one new commit, some by the commit's beginning, and then of what that commit brings. */
+  const squashed =
+    (tellOf: (sha: string) => Told) =>
+    async ({ number }: Made): Promise<Told> => {
+      const sha = randomCommit();
+      await tellOfMerge(number, sha.slice(0, 12));
+      return tellOf(sha);
+    };
+  const pushedSquash = squashed((sha) => pushOf(sha, [sha]));
+  const checkedSquash = squashed((sha) => ({
+    name: "checks.failed",
+    payload: { checks: { sha, branch: "main", pullRequests: [] } },
+  }));
   const commented = ({ number }: Made) => ({
     name: "pullRequest.commented",
     payload: {
@@ -565,9 +594,30 @@ describe("what a session itself did on the forge", () => {
     ["reviews of it", "pullRequest.reviewSubmitted", reviewed, false],
     ["merges of it", "pullRequest.merged", ended("pullRequest.merged"), false],
     ["ends of it", "pullRequest.closed", ended("pullRequest.closed"), false],
+    ["pushes of a merge of it", "push", mergedPlainly, false],
+    ["pushes of what it was squashed to", "push", pushedSquash, false],
+    ["checks of what it was squashed to", "checks.failed", checkedSquash, false],
   ])("and the %s start runs until the chain is five long", async (_, name, tell, pushesOn) => {
     const automation = await addAutomation({ events: [name] }, { pullRequest: { labels: ["x"] } });
     expect(await play(automation, tell, pushesOn)).toBe(5);
+  });
+
+  test("and so does the push of a merge of which the forge tells later, while other pushes start runs each time", async () => {
+    const automation = await addAutomation({ events: ["push"] });
+    let later = true;
+    const tell = async ({ number }: Made): Promise<Told> => {
+      const sha = randomCommit();
+      const { ledgerId } = await receive(pushOf(sha, [sha]).payload, { name: "push" });
+      await decideAll();
+      expect(await entry(ledgerId)).toMatchObject({ outcome: null });
+      await tellOfMerge(number, later ? sha : randomCommit());
+      // Its pause is over.
+      await api.database.pool.query("update arrival set lease_until = now() where id = $1", [ledgerId]);
+      return { name: "issue.closed", payload: {} };
+    };
+    expect(await play(automation, tell)).toBe(5);
+    later = false;
+    expect(await play(await addAutomation({ events: ["push"] }), tell)).toBe(12);
   });
 
   test.each([

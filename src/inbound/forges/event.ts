@@ -75,6 +75,12 @@ export function commitOf(sha: unknown): string | null {
   return name === null || /^0*$/u.test(name) ? null : name;
 }
 
+/** The field of a merged pull request that names the commit that it became; none if the payload does not say it. */
+export function mergedAs(sha: unknown): { readonly mergeSha?: string } {
+  const mergeSha = commitOf(sha);
+  return mergeSha === null ? {} : { mergeSha };
+}
+
 /** What a push is about: the branch, by an address that no forge gives a page to. */
 function branchSubject(repositoryUrl: string | null, branch: string): string | null {
   return repositoryUrl === null ? null : `${repositoryUrl}#refs/heads/${branch}`;
