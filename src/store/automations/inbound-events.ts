@@ -291,7 +291,7 @@ export async function filterEvent(database: Database, { id, attempt }: ClaimedEv
 }
 
 /**
- * The enabled triggers that listen to an event by name and connection, those of one automation after each other and in their order, from
+ * The enabled triggers that listen to an event by name and, if a connection delivered it, by that, those of one automation after each other and in their order, from
  * the one after `after`.
  */
 export async function listeningTriggers(
@@ -310,7 +310,7 @@ export async function listeningTriggers(
            join automation on automation.id = trigger.automation_id and automation.deleted_at is null
            where trigger.organization_id = $1 and trigger.type = 'forge' and trigger.enabled and trigger.deleted_at is null
              and trigger.settings -> 'events' ? $2
-             and (trigger.settings ->> 'connectionId' is null or trigger.settings ->> 'connectionId' = $3)
+             and ($3::text is null or trigger.settings ->> 'connectionId' is null or trigger.settings ->> 'connectionId' = $3)
              -- What a session did never starts its own automation again.
              and trigger.automation_id is distinct from $6
              and ($4::uuid is null or (trigger.automation_id, trigger.position, trigger.id) > (
