@@ -6,6 +6,8 @@ import { claimJob } from "../../src/store/automations/jobs.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
+import { createLogger } from "../../src/observability.ts";
+import { releaseJobs } from "../../src/worker/background/held-jobs.ts";
 import { addSession } from "../store/fixtures.ts";
 import { storeSession } from "../web/content/sessions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
@@ -374,6 +376,31 @@ describe("Offstage's own status at a commit", () => {
     await pool.query("delete from automation_file where repository_id = $1", [body.id]);
     await pool.query("delete from automation_sync where repository_id = $1", [body.id]);
   });
+});
+
+test("debounce without a key waits for what is about one subject alone", async () => {
+  const automation = await addAutomation({ events: ["release.published"], debounceSeconds: 60 });
+  const more = { name: "release.published" };
+  const first = await receive({ of: "one" }, { ...more, subject: "one" });
+  await decideAll();
+  const [older] = await runsOf(automation);
+  await receive({ of: "two" }, { ...more, subject: "two" });
+  await receive({ of: "one" }, { ...more, subject: "one" });
+  await decideAll();
+  expect(await entry(older.id)).toMatchObject({ eventId: first.ledgerId, outcome: "superseded" });
+  const waiting = await runsOf(automation);
+  expect(waiting.filter(({ status }: { status: string }) => status === "pending")).toHaveLength(2);
+  // A run of a key that is called like a subject holds back none of these.
+  const { pool } = api.database;
+  await pool.query(
+    `insert into job (id, organization_id, automation_id, priority, payload, concurrency_key, holds_key)
+     values ($1, $2, $3, 100, '{}', 'two', true)`,
+    [randomUUID(), api.organizationId, automation],
+  );
+  await pool.query("update job set held_until = now() where automation_id = $1 and held_until is not null", [automation]);
+  await releaseJobs(api.database, createLogger("silent"));
+  const held = await pool.query("select from job where automation_id = $1 and held_until is not null", [automation]);
+  expect(held.rowCount).toBe(0);
 });
 
 describe("what a session itself did on the forge", () => {
