@@ -42,7 +42,8 @@ export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "
 export function inboundEvents(surroundings: Surroundings, happenings: readonly Happening[]): InboundEvent[] {
   return happenings.map(({ name, key, keyName = name, subject, fields }) => {
     const event: ForgeEvent = { name, confidential: false, ...surroundings, ...fields };
-    return { name, contentKey: contentKey(surroundings, keyName, key), subject, event };
+    const sharesKey = keyName !== name && { sharesKey: true };
+    return { name, contentKey: contentKey(surroundings, keyName, key), ...sharesKey, subject, event };
   });
 }
 

@@ -28,6 +28,8 @@ export interface ReceivedEvent {
    * another happening each time, as of a replay.
    */
   readonly contentKey?: string | null;
+  /** Whether `keys` count even if nothing listens to its name, since events of another name have them; omitted: false. */
+  readonly sharesKey?: boolean;
   readonly subject: string | null;
   readonly payload: EventContext;
   readonly traceParent: string | null;
