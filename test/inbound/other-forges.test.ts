@@ -32,7 +32,12 @@ const keys = (told: readonly { contentKey: string | null }[]): (string | null)[]
   told.map(({ contentKey }) => contentKey);
 
 test.each([
-  ["GitLab", gitlabSamples, "merge request: merged", (sha: string) => ({ object_attributes: { merge_commit_sha: sha } })],
+  [
+    "GitLab",
+    gitlabSamples,
+    "merge request: merged",
+    (sha: string) => ({ object_attributes: { merge_commit_sha: sha } }),
+  ],
   ["Gitea", giteaSamples, "pull request: merged", (sha: string) => ({ pull_request: { merge_commit_sha: sha } })],
   [
     "Bitbucket Cloud",

@@ -1074,6 +1074,37 @@ describe("checks", () => {
     expect(await followUps()).toHaveLength(4);
   });
 
+  test("a message on the session's page begins them again too, after used-up rounds and somebody else's push", async () => {
+    const send = async (): Promise<string> => {
+      const { status } = await api.post(`/session/${scene.sessionId}/message`, { message: "Go on" });
+      expect(status).toBe(200);
+      const sha = newSha();
+      await endTurn(sha);
+      await sweep();
+      return sha;
+    };
+    let sha = scene.sha;
+    for (let round = 0; round < 3; round += 1) {
+      await fail(sha, String(60 + round));
+      await sweep();
+      sha = newSha();
+      await endTurn(sha);
+      await sweep();
+    }
+    expect(await followUps()).toHaveLength(2);
+    await fail(await send(), "70");
+    await sweep();
+    expect(await followUps()).toHaveLength(4);
+    await endTurn(newSha());
+    await sweep();
+    const push = { branch: "work", before: null, after: newSha(), created: false, deleted: false, commits: [] };
+    await deliver("push", { push, actor: account("ann") });
+    expect((await fail(sha, "71")).outcome).toBe("filtered");
+    expect((await fail(await send(), "72")).outcome).toBe("fired");
+    await sweep();
+    expect(await followUps()).toHaveLength(6);
+  });
+
   test("they stop when somebody else pushes, and it is said", async () => {
     await fail(scene.sha);
     await sweep();

@@ -397,7 +397,9 @@ test("debounce without a key waits for what is about one subject alone", async (
      values ($1, $2, $3, 100, '{}', 'two', true)`,
     [randomUUID(), api.organizationId, automation],
   );
-  await pool.query("update job set held_until = now() where automation_id = $1 and held_until is not null", [automation]);
+  await pool.query("update job set held_until = now() where automation_id = $1 and held_until is not null", [
+    automation,
+  ]);
   await releaseJobs(api.database, createLogger("silent"));
   const held = await pool.query("select from job where automation_id = $1 and held_until is not null", [automation]);
   expect(held.rowCount).toBe(0);

@@ -63,15 +63,22 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
   return isGathered ? asked(counted, saying, by, facts, limits) : started(counted, saying, by, facts);
 }
 
-/** What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn. */
-function resumed(conversation: Conversation): Conversation {
+/**
+ * What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn, of the conversation or, if
+ * they were not said on the forge, of the session.
+ * @returns the same conversation if there is nothing to set back
+ */
+export function resumed(conversation: Conversation): Conversation {
   const again = new Set<string>(["checks", "conflicts", "pushed"]);
+  const { checkRounds, conflictRounds, isPushedByOthers, told: said } = conversation;
+  if (checkRounds + conflictRounds === 0 && !isPushedByOthers && !said.some((each) => again.has(each)))
+    return conversation;
   return {
     ...conversation,
     checkRounds: 0,
     conflictRounds: 0,
     isPushedByOthers: false,
-    told: conversation.told.filter((each) => !again.has(each)),
+    told: said.filter((each) => !again.has(each)),
   };
 }
 
