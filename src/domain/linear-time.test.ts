@@ -55,7 +55,7 @@ const saying = {
   asksForChanges: true,
   isMarked: false,
   state: "open",
-  isMadeByOffstage: false,
+  mark: null,
 };
 const talkFacts = {
   now: 1,

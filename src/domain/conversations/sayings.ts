@@ -49,7 +49,7 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
   // What is answered elsewhere than in its thread everybody may read.
   if (saying.isConfidential && saying.commentId !== null && saying.threadId === null)
     return left(conversation, "it is confidential, and in no thread in which it could be answered");
-  if (saying.isMadeByOffstage && facts.pullRequest === null)
+  if (saying.mark !== null && facts.pullRequest === null)
     return left(conversation, "the pull request is of another Offstage, or of a session that is gone");
 
   // The person in charge has spoken: what had stopped by itself may go on.
