@@ -577,7 +577,7 @@ describe("what a session itself did on the forge", () => {
   const randomCommit = () => randomUUID().replaceAll("-", "").padEnd(40, "0");
   const pushOf = (after: string, commits: readonly string[]) => ({
     name: "push",
-    payload: { push: { branch: "main", after, commits: commits.map((sha) => ({ sha })) } },
+    payload: { push: { branch: "main", after, commits: commits.map((each) => ({ sha: each })) } },
   });
   const mergedPlainly = ({ commit }: Made) => pushOf(randomCommit(), [commit]);
   async function tellOfMerge(number: number, mergeSha: string): Promise<void> {
@@ -588,16 +588,16 @@ describe("what a session itself did on the forge", () => {
   }
   /** The forge tells of a merge as one new commit, some by the commit's beginning, and then of what that commit brings. */
   const squashed =
-    (tellOf: (sha: string) => Told) =>
+    (tellOf: (mergeSha: string) => Told) =>
     async ({ number }: Made): Promise<Told> => {
-      const sha = randomCommit();
-      await tellOfMerge(number, sha.slice(0, 12));
-      return tellOf(sha);
+      const mergeSha = randomCommit();
+      await tellOfMerge(number, mergeSha.slice(0, 12));
+      return tellOf(mergeSha);
     };
-  const pushedSquash = squashed((sha) => pushOf(sha, [sha]));
-  const checkedSquash = squashed((sha) => ({
+  const pushedSquash = squashed((mergeSha) => pushOf(mergeSha, [mergeSha]));
+  const checkedSquash = squashed((mergeSha) => ({
     name: "checks.failed",
-    payload: { checks: { sha, branch: "main", pullRequests: [] } },
+    payload: { checks: { sha: mergeSha, branch: "main", pullRequests: [] } },
   }));
   const commented = ({ number }: Made) => ({
     name: "pullRequest.commented",
@@ -635,11 +635,11 @@ describe("what a session itself did on the forge", () => {
     const automation = await addAutomation({ events: ["push"] });
     let later = true;
     const tell = async ({ number }: Made): Promise<Told> => {
-      const sha = randomCommit();
-      const { ledgerId } = await receive(pushOf(sha, [sha]).payload, { name: "push" });
+      const after = randomCommit();
+      const { ledgerId } = await receive(pushOf(after, [after]).payload, { name: "push" });
       await decideAll();
       expect(await entry(ledgerId)).toMatchObject({ outcome: null });
-      await tellOfMerge(number, later ? sha : randomCommit());
+      await tellOfMerge(number, later ? after : randomCommit());
       // Its pause is over.
       await api.database.pool.query("update arrival set lease_until = now() where id = $1", [ledgerId]);
       return { name: "issue.closed", payload: {} };

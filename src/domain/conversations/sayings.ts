@@ -70,15 +70,15 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
  */
 export function resumed(conversation: Conversation): Conversation {
   const again = new Set<string>(["checks", "conflicts", "pushed"]);
-  const { checkRounds, conflictRounds, isPushedByOthers, told: said } = conversation;
-  if (checkRounds + conflictRounds === 0 && !isPushedByOthers && !said.some((each) => again.has(each)))
+  const { checkRounds, conflictRounds, isPushedByOthers, told: saidOnce } = conversation;
+  if (checkRounds + conflictRounds === 0 && !isPushedByOthers && !saidOnce.some((each) => again.has(each)))
     return conversation;
   return {
     ...conversation,
     checkRounds: 0,
     conflictRounds: 0,
     isPushedByOthers: false,
-    told: said.filter((each) => !again.has(each)),
+    told: saidOnce.filter((each) => !again.has(each)),
   };
 }
 
