@@ -40,11 +40,6 @@ export function pathOn(webUrl: string, { path }: RepositoryAddress): string {
     : path;
 }
 
-/** The address of a repository's page on the server at `webUrl`, where that is the path that git has. */
-export function pageOn(webUrl: string, address: RepositoryAddress): string {
-  return `${webUrl}/${pathOn(webUrl, address)}`;
-}
-
 function withoutSlashes(pathname: string): string {
   return pathname.replace(/^\/+|\/+$/gu, "");
 }

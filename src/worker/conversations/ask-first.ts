@@ -79,13 +79,13 @@ async function askRights(
   });
 }
 
-/** The address of a commit's page; null where none is known. */
+/** The page of a commit. GitLab has its pages below `-`, Bitbucket calls them otherwise. */
 export async function commitUrlOf(
   { forgeOf }: ConversationServices,
   { url, organizationId }: RepositoryRecord,
-): Promise<(sha: string) => string | null> {
+): Promise<(sha: string) => string> {
   const address = parseRepositoryUrl(url);
-  if (isAddressProblem(address)) return () => null;
-  const { commitPage } = await forgeOf(address, organizationId);
-  return (sha) => commitPage?.(address, sha) ?? null;
+  const kind = isAddressProblem(address) ? null : (await forgeOf(address, organizationId)).kind;
+  const web = url.replace(/\.git$/u, "").replace(/\/+$/u, "");
+  return (sha) => `${web}${kind === "gitlab" ? "/-/commit/" : "/commit/"}${sha}`;
 }
