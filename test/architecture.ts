@@ -206,7 +206,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     webhooks: ["secrets", "cursor.ts", "one-row.ts", "prune.ts"],
     repositories: ["sessions", "automations", "cursor.ts", "one-row.ts"],
     queue: ["sessions", "one-row.ts"],
-    sessions: ["answers", "automations", "cursor.ts", "one-row.ts"],
+    sessions: ["answers", "automations", "conversations", "cursor.ts", "one-row.ts"],
     automations: ["secrets", "cursor.ts", "one-row.ts"],
     conversations: [],
     answers: ["cursor.ts", "prune.ts"],

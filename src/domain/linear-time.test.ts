@@ -55,7 +55,7 @@ const saying = {
   asksForChanges: true,
   isMarked: false,
   state: "open",
-  isMadeByOffstage: false,
+  mark: null,
 };
 const talkFacts = {
   now: 1,
@@ -483,6 +483,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "rounds.conflicted": "a commit, which it hands on as it is",
   "rounds.pushed": "a commit, which it hands on as it is",
   "run.runStatusOf": "names of ours",
+  "sayings.resumed": "counts, and names of bounds of ours",
   "trigger.givenSecret": "a secret, which it hands on as it is",
   "trigger.isSigned": "names of ours",
   "trigger.makesSecret": "names of ours",

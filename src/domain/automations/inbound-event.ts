@@ -12,6 +12,10 @@ export interface InboundEvent {
    * not identify what happened.
    */
   readonly contentKey: string | null;
+  /**
+   * Whether another name has its `contentKey`, too: what listens to that name alone is to know this one as told. Omitted: no other has.
+   */
+  readonly sharesKey?: boolean;
   /** What it is about, for as long as that exists, such as an issue's address; null if there is no such thing. */
   readonly subject: string | null;
   /** What conditions and templates see as `event`. */

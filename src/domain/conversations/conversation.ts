@@ -69,8 +69,8 @@ const runSchema = z.object({
 export type Run = z.infer<typeof runSchema>;
 
 /**
- * The state of a conversation: all that deciding needs to remember. The database keeps it as it is; `decide` in decide.ts is the only
- * place that changes it.
+ * The state of a conversation: all that deciding needs to remember. The database keeps it as it is; `decide` in decide.ts
+ * changes it, and `resumed` in sayings.ts if a person speaks to the session elsewhere than on the forge.
  */
 export const conversationSchema = z.object({
   /** What was started, in all. */

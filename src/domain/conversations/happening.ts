@@ -1,6 +1,6 @@
 import type { ForgeEvent } from "../automations/forge-event.ts";
 import { commentMarkKey } from "../repositories/comment-mark.ts";
-import { readMark } from "../repositories/pull-request-mark.ts";
+import { readMark, type PullRequestMark } from "../repositories/pull-request-mark.ts";
 import type { ConversationSubject, FailedCheck, Speaker } from "./conversation.ts";
 import { findMention } from "./mention.ts";
 
@@ -26,8 +26,8 @@ export interface Said {
   readonly isMarked: boolean;
   /** Of the issue or pull request. */
   readonly state: "open" | "merged" | "closed";
-  /** Whether an Offstage opened the pull request. */
-  readonly isMadeByOffstage: boolean;
+  /** What an Offstage wrote into the pull request that it opened, as far as anybody can tell; null: none opened it. */
+  readonly mark: PullRequestMark | null;
   /** Whether not everybody who may read the repository may read it. */
   readonly isConfidential: boolean;
   readonly about: { readonly title: string; readonly body: string; readonly author: string | null };
@@ -144,7 +144,9 @@ export function steeringHintOf(event: ForgeEvent, mention: string): SteeringHint
   if (where.kind === "checks") return { ...hint, numbers: where.numbers, branch: where.branch, sha: where.sha };
   if (where.kind === "issue") return null;
   const saysNothing = happening.type === "said" && !happening.asksForChanges && happening.group === null;
-  return saysNothing ? null : { ...hint, numbers: [where.number] };
+  // Its pull request may not be recorded yet, while the commit that its mark names is.
+  const sha = happening.type === "said" ? (happening.mark?.sha ?? null) : null;
+  return saysNothing ? null : { ...hint, numbers: [where.number], sha };
 }
 
 const of = (kind: ConversationSubject["kind"], number: number): ConversationSubject => ({ kind, number });
@@ -165,7 +167,7 @@ function aboutIssue({ name, comment, confidential }: ForgeEvent, issue: NonNulla
     ...silent,
     type: "said",
     state: issue.state,
-    isMadeByOffstage: false,
+    mark: null,
     isConfidential: confidential === true,
     about: { title: issue.title, body: issue.body, author: issue.author?.login ?? null },
   } as const;
@@ -195,7 +197,7 @@ function aboutPullRequest(
     ...silent,
     type: "said",
     state,
-    isMadeByOffstage: readMark(text) !== null,
+    mark: readMark(text),
     isConfidential: confidential === true,
     about: { title, body: text, author: author?.login ?? null },
   } as const;

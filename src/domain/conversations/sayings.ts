@@ -54,7 +54,7 @@ export function said(
   // What is answered elsewhere than in its thread everybody may read.
   if (saying.isConfidential && saying.commentId !== null && saying.threadId === null)
     return left(conversation, "it is confidential, and in no thread in which it could be answered");
-  if (saying.isMadeByOffstage && facts.pullRequest === null)
+  if (saying.mark !== null && facts.pullRequest === null)
     return left(conversation, "the pull request is of another Offstage, or of a session that is gone");
 
   // The person in charge has spoken: what had stopped by itself may go on.
@@ -68,15 +68,22 @@ export function said(
   return isGathered ? asked(counted, saying, by, facts, limits) : started(counted, saying, by, facts);
 }
 
-/** What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn. */
-function resumed(conversation: Conversation): Conversation {
+/**
+ * What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn, of the conversation or, if
+ * they were not said on the forge, of the session.
+ * @returns the same conversation if there is nothing to set back
+ */
+export function resumed(conversation: Conversation): Conversation {
   const again = new Set<string>(["checks", "conflicts", "pushed"]);
+  const { checkRounds, conflictRounds, isPushedByOthers, told: saidOnce } = conversation;
+  if (checkRounds + conflictRounds === 0 && !isPushedByOthers && !saidOnce.some((each) => again.has(each)))
+    return conversation;
   return {
     ...conversation,
     checkRounds: 0,
     conflictRounds: 0,
     isPushedByOthers: false,
-    told: conversation.told.filter((each) => !again.has(each)),
+    told: saidOnce.filter((each) => !again.has(each)),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
 import type { DeliveryReader } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
-import { accountOf, branchOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
+import { accountOf, branchOf, commitOf, inboundEvents, longest, mergedAs, most, pushOf } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, integer, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
@@ -40,6 +40,7 @@ export interface PullRequest {
   toRef: Ref;
   author: { user: User };
   reviewers?: { user: User }[];
+  properties?: { mergeCommit?: { id: unknown } };
 }
 /** What deliveries hold, each a part of it. */
 export type Payload = NonNullable<
@@ -160,6 +161,7 @@ function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEvent["pul
     target: text(given?.toRef?.displayId, longest.name),
     labels: [],
     author: account(given?.author?.user),
+    ...mergedAs(given?.properties?.mergeCommit?.id),
   };
 }
 

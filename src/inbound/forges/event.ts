@@ -42,7 +42,8 @@ export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "
 export function inboundEvents(surroundings: Surroundings, happenings: readonly ForgeHappening[]): InboundEvent[] {
   return happenings.map(({ name, key, keyName = name, subject, fields }) => {
     const event: ForgeEvent = { name, confidential: false, ...surroundings, ...fields };
-    return { name, contentKey: contentKey(surroundings, keyName, key), subject, event };
+    const sharesKey = keyName !== name && { sharesKey: true };
+    return { name, contentKey: contentKey(surroundings, keyName, key), ...sharesKey, subject, event };
   });
 }
 
@@ -73,6 +74,12 @@ export function branchOf(ref: unknown): string | null {
 export function commitOf(sha: unknown): string | null {
   const name = text(sha, 64);
   return name === null || /^0*$/u.test(name) ? null : name;
+}
+
+/** The field of a merged pull request that names the commit that it became; none if the payload does not say it. */
+export function mergedAs(sha: unknown): { readonly mergeSha?: string } {
+  const mergeSha = commitOf(sha);
+  return mergeSha === null ? {} : { mergeSha };
 }
 
 /** What a push is about: the branch, by an address that no forge gives a page to. */

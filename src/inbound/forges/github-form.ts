@@ -1,5 +1,5 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { accountOf, longest, most, type ForgeHappening } from "./event.ts";
+import { accountOf, longest, mergedAs, most, type ForgeHappening } from "./event.ts";
 import { endOfText, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
 /** An account, as payloads of GitHub and Gitea have it. */
@@ -37,6 +37,8 @@ export type PullRequest = Untrusted<
     draft?: unknown;
     merged?: unknown;
     merged_at: unknown;
+    /** Of an open one: a merge that the forge made to try it. */
+    merge_commit_sha?: unknown;
     head: { ref: unknown; sha: unknown; repo?: { html_url: unknown } };
     base: { ref: unknown };
     labels?: Label[];
@@ -92,6 +94,7 @@ export function pullRequest(given: PullRequest, isBot: IsBot): NonNullable<Forge
     target: text(given?.base?.ref, longest.name),
     labels: labels(given?.labels),
     author: account(given?.user, isBot),
+    ...(isMerged && mergedAs(given?.merge_commit_sha)),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
-import { commitOf, longest } from "./event.ts";
+import { commitOf, longest, mergedAs } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { accounts, issue, labels, mergeRequest } from "./gitlab-form.ts";
 import type { Around, Issue, Label, MergeRequest, User } from "./gitlab-form.ts";
@@ -66,7 +66,12 @@ type Reviewer = User & { state?: unknown; re_requested?: unknown };
 /** What is read of a merge request's delivery. */
 export type MergeRequestPayload = NonNullable<
   Untrusted<{
-    object_attributes: MergeRequest & { action?: unknown; updated_at: unknown; oldrev?: unknown };
+    object_attributes: MergeRequest & {
+      action?: unknown;
+      updated_at: unknown;
+      oldrev?: unknown;
+      merge_commit_sha?: unknown;
+    };
     assignees?: User[];
     reviewers?: User[];
     labels?: Label[];
@@ -85,7 +90,8 @@ export function mergeRequests(payload: object, { projectUrl, actor }: Around): F
   const named = [actor, ...accounts(assignees), ...accounts(reviewers)];
   const action = choice(given?.action, mergeRequestActions);
   if (action === null) return [];
-  const about = mergeRequest({ ...given, labels: all ?? given?.labels }, projectUrl, named);
+  const read = mergeRequest({ ...given, labels: all ?? given?.labels }, projectUrl, named);
+  const about = { ...read, ...(action === "merged" && mergedAs(given?.merge_commit_sha)) };
   const id = identifier(given?.id);
   const changedAt = text(given?.updated_at, longest.name);
   const base = { subject: about.url, fields: { pullRequest: about } };

@@ -28,6 +28,17 @@ const overdue = `
         and job.held_until is null and job.created_at <= clock.now - ${grace}) as waiting
     where waiting.since is not null
     union all
+    -- One that waits for the run before it (concurrency: queue) is late once the next tick's waits behind it.
+    select queued.since, 'the run of a tick has waited for the runs before it since ' || ${isoTime("queued.since")}
+        || ', and that of the next tick waits too' from (
+      select min(job.created_at) as since from job join trigger on trigger.id = job.trigger_id and trigger.type = 'schedule'
+      where job.organization_id = automation.organization_id and job.automation_id = automation.id and job.status = 'pending'
+        and job.held_until = 'infinity' and job.created_at <= clock.now - ${grace}
+        and exists (select from job as next where next.organization_id = job.organization_id and next.automation_id = job.automation_id
+          and next.status = 'pending' and next.held_until = 'infinity' and next.trigger_id = job.trigger_id
+          and next.concurrency_key = job.concurrency_key and next.created_at > job.created_at)) as queued
+    where queued.since is not null
+    union all
     select clock.now, 'it fired ' || fired.count || case fired.count when 1 then ' time' else ' times' end || ' within '
         || (automation.expect ->> 'everyHours') || ' h, and at least ' || (automation.expect ->> 'atLeast') || ' are expected' from (
       select count(*)::integer as count from (

@@ -44,3 +44,33 @@ export async function noteReview(
   );
   for (const { session_id: id } of rows) database.notify("offstage_event", id);
 }
+
+/** Records the commit that a merged pull request became on its target branch. @param sha whole, or its beginning */
+export async function noteMerge(
+  database: Database,
+  { organizationId, repositoryId }: ReportedRepository,
+  number: number,
+  sha: string,
+): Promise<void> {
+  await database.pool.query(
+    "update pull_request set merge_sha = $4 where organization_id = $1 and repository_id = $2 and number = $3",
+    [organizationId, repositoryId, number, sha],
+  );
+}
+
+/**
+ * Whether a push to a branch may be the merge of a session's pull request, of which the forge has not told yet: it tells of the push and
+ * of the merge in any order.
+ */
+export async function mayBeMerged(
+  database: Database,
+  { organizationId, repositoryId }: ReportedRepository,
+  branch: string,
+): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    `select from pull_request where organization_id = $1 and repository_id = $2 and target = $3 and merge_sha is null
+       and (state = 'open' or (state = 'merged' and closed_at > now() - interval '1 minute')) limit 1`,
+    [organizationId, repositoryId, branch],
+  );
+  return rowCount === 1;
+}

@@ -13,6 +13,7 @@ import type { ClaimedEvent, Steered } from "../../store/automations/inbound-even
 import { decidedBefore } from "../../store/conversations/items.ts";
 import {
   findPlace,
+  isBeingOpened,
   isBeingPushed,
   lockConversation,
   type ConversationPlace,
@@ -50,6 +51,7 @@ export async function decideInConversation(
     await waitForPush(services, organizationId, repository, told.happening);
     return null;
   }
+  await waitForPullRequest(services, place, told.happening);
   const followed = await followState(services, place, repository, told.happening);
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
@@ -71,6 +73,20 @@ async function waitForPush(
   if (happening.type !== "checks" || happening.outcome === "passed") return;
   if (await isBeingPushed(database.pool, { organizationId, repositoryId }, happening.sha))
     throw new UnavailableError("the pull request of its commit is not recorded yet");
+}
+
+/**
+ * Somebody may speak on a pull request before it is recorded: its forge's answer is late, or its worker died.
+ * @throws UnavailableError if that is about to be: the event is to be decided again
+ */
+async function waitForPullRequest(
+  { database }: ConversationServices,
+  place: ConversationPlace,
+  happening: Happening,
+): Promise<void> {
+  if (happening.type !== "said" || happening.mark === null) return;
+  if (await isBeingOpened(database.pool, place, happening.mark.sessionId))
+    throw new UnavailableError("the pull request is not recorded yet");
 }
 
 /** Looks after a conversation in which something is due, or a run has ended. */

@@ -4,10 +4,12 @@ import { automationStatusName } from "../../domain/automations/automation-file.t
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { isAboutPullRequest } from "../../domain/automations/event-subject.ts";
 import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
+import { UnavailableError } from "../../domain/errors/errors.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";
 import { outcomeOfFiles } from "../../store/automations/file-sync.ts";
 import { findOwnWork, noteOrigin, type ClaimedEvent, type OwnWork } from "../../store/automations/inbound-events.ts";
+import { mayBeMerged } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
 
 /** Runs of which each started the next by an event of Offstage, or by what a forge tells of its work. */
@@ -78,14 +80,34 @@ export async function eventOriginOf(
   const pullRequests = repositoryId === undefined || numbers.length === 0 ? null : { repositoryId, numbers };
   const sha = commitOf(payload);
   if (sha === null && pullRequests === null) return nothing;
-  const works = await findOwnWork(database, organizationId, { sha, pullRequests });
+  const along = (told.push?.commits ?? []).map((commit) => commit.sha).filter((each) => each !== sha);
+  const of = { sha, pullRequests, along, repositoryId: repositoryId ?? null };
+  const works = await findOwnWork(database, organizationId, of);
   const [work] = works;
-  if (work === undefined) return nothing;
+  if (work === undefined) {
+    await waitForMerge(database, event, told, place);
+    return nothing;
+  }
   const deed = works.find((each) => (each.did === "commit" && ownDeeds.has(name)) || hasSet(each, name, told));
   // Checks, say, may start one run after the other, as often as a chain is long; of a deed each trigger fires once.
   const origin = { rootId: deed?.rootId ?? null, depth: work.depth + 1 };
   await noteOrigin(database, event, origin);
   return { ...origin, causedBy: deed?.automationId ?? null, isOwnDeed: deed !== undefined };
+}
+
+/**
+ * Of a merge as one new commit, only what tells of the merge names that commit, and it may come after the push.
+ * @throws UnavailableError once, if it may: the event is to be decided again
+ */
+async function waitForMerge(
+  database: Database,
+  { organizationId, postponed }: ClaimedEvent,
+  { push }: ForgeEvent,
+  place: EventPlace | null,
+): Promise<void> {
+  if (postponed > 0 || push === undefined || place === null || place.known === null) return;
+  if (await mayBeMerged(database, { organizationId, repositoryId: place.known.id }, push.branch))
+    throw new UnavailableError("it may be the merge of a pull request, of which the forge has not told yet");
 }
 
 /** Whether an event tells of a label or reviewer that the settings of the session that opened the pull request name. */

@@ -33,16 +33,17 @@ begin
   if due = '{}' then return 0; end if;
   perform from automation where id in (select automation_id from job where id = any(due)) order by id for no key update;
   for held in
-    select job.id, job.automation_id, job.concurrency_key, job.held_until < 'infinity' as was_quiet,
+    select job.id, job.automation_id, job.concurrency_key, job.holds_key, job.held_until < 'infinity' as was_quiet,
         automation.deleted_at is not null or trigger.enabled is false or trigger.deleted_at is not null as is_gone,
-        coalesce(trigger.concurrency ->> 'policy', case when job.concurrency_key is not null then 'queue' end) as policy
+        coalesce(trigger.concurrency ->> 'policy', 'queue') as policy
       from job join automation on automation.id = job.automation_id left join trigger on trigger.id = job.trigger_id
       -- As it is now that nobody can change it: it may have been paused since.
       where job.id = any(due) and job.held_until is not null
         and (not automation.paused or automation.deleted_at is not null or trigger.enabled is false or trigger.deleted_at is not null)
       order by job.created_at
   loop
-    is_busy := held.policy is not null and held.concurrency_key is not null and exists (
+    -- The key of one that holds none only tells it from others that wait for quiet.
+    is_busy := held.holds_key and exists (
       select from job
       where job.automation_id = held.automation_id and job.concurrency_key = held.concurrency_key and job.holds_key
         and job.id <> held.id and job.held_until is null and is_under_way(job));

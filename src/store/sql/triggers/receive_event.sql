@@ -25,6 +25,9 @@ begin
   if not steers_one and not is_listened_to(owner, happened, received ->> 'connectionId') then
     decided := 'filtered';
     why := case when happened is null then 'it tells of nothing that triggers can listen to' else 'no trigger listens to ' || happened end;
+    if (received ->> 'sharesKey')::boolean then
+      perform note_received(owner, (received ->> 'scope')::uuid, received -> 'keys', own_id);
+    end if;
   else
     original := note_received(owner, (received ->> 'scope')::uuid, received -> 'keys', own_id);
     if original is not null then
