@@ -31,7 +31,7 @@ const foreseen: ReadonlySet<string> = new Set([
 ]);
 /** What a host that is away makes of `fetch`, and a database of a query that is being written. */
 const ofConnections = /^(?:fetch failed|terminated|write EPIPE|write ECONNRESET)$/u;
-const warn = 40;
+const failed = 50;
 
 /**
  * What the logs of a fleet say of errors that nobody foresaw: in attempts, in requests, which answered 500, and in what runs beside
@@ -49,7 +49,9 @@ function isUnforeseen(line: string): boolean {
   // How a process ended is no line of the logger's, and a killed one may not have finished its last.
   if (!line.startsWith("{") || !line.endsWith("}")) return false;
   const { level = 0, msg = "", err } = JSON.parse(line) as LogLine;
-  if (level < warn || err === undefined) return false;
+  // A warning without this says what was done instead.
+  if (level < failed && !msg.endsWith("will retry")) return false;
+  if (err === undefined) return false;
   return ofAttempts.test(msg) || !isPassing(err);
 }
 

@@ -208,6 +208,8 @@ test("an unforeseen error of what runs beside is told, and none that the chaos c
   await logged("worker-1", "could not tidy; will retry", away, 40);
   await logged("api-0", "request failed with an unexpected error", new UnavailableError("the database is away"));
   expect(await unforeseen(folder, nodes)).toEqual([expect.stringContaining("out of range")]);
+  await logged("worker-0", "the early start failed; another is made", new RangeError("out of range"), 40);
+  expect(await unforeseen(folder, nodes)).toEqual([]);
 });
 
 const recovery = (parts: Partial<Recovery["parts"]>): Recovery => ({
