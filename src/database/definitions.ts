@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
+import { inYieldingTransaction } from "./yielding-transaction.ts";
 
 /** The current definition of one SQL function: the file `<name>.sql`. */
 export interface Definition {
@@ -65,7 +66,8 @@ function neededBy(sql: string): string[] {
  * that runs ends with the body that it began with, and the next transaction of each connection has the new one. Between
  * them a new body may call an old one, and an old body a new one. So a definition keeps the signature that nodes of the
  * version before call; another signature is another function, an overload with a file of its own if it must change, and a
- * migration of a later version drops the old one.
+ * migration of a later version drops the old one. A trigger does lock its table, for a moment and after those who write it: it lets
+ * them pass like a migration.
  * @param client a connection that holds the migration lock
  * @throws Error with the file's name if PostgreSQL refuses it; then no function is changed
  */
@@ -78,14 +80,9 @@ export async function applyDefinitions(client: pg.ClientBase, directory: string)
   const applied = new Map(rows.map(({ name, sha256 }) => [name, sha256]));
   const changed = definitions.filter(({ name, sha256 }) => applied.get(name) !== sha256);
   if (changed.length === 0) return;
-  await client.query("begin");
-  try {
+  await inYieldingTransaction(client, async () => {
     for (const definition of changed) await applyOne(client, definition, revision);
-    await client.query("commit");
-  } catch (error) {
-    await client.query("rollback");
-    throw error;
-  }
+  });
 }
 
 async function applyOne(client: pg.ClientBase, { name, sql, sha256 }: Definition, revision: number): Promise<void> {
