@@ -3,7 +3,7 @@ import { ledgerOutcomes, type LedgerOutcome } from "../domain/automations/ledger
 import { insightDimensions } from "../domain/insight/dimension.ts";
 import { auditOutcomes, type AuditOutcome } from "../domain/people/audit-outcome.ts";
 import { sessionStatuses } from "../domain/sessions/status.ts";
-import type { SessionFilter } from "./home/filter.ts";
+import type { HomeFilter } from "./home/filter.ts";
 import { choiceOfDays, type InsightFilter } from "./insight/filter.ts";
 import { dayOf, oneOf, textOf, uuidOf } from "./search.ts";
 import { FailedPage, Layout, NotFound } from "./shell/layout.tsx";
@@ -18,7 +18,7 @@ const sessionsRoute = createRoute({
   path: "/",
   component: lazyRouteComponent(() => import("./pages/sessions-page.tsx"), "SessionsPage"),
   staticData: { isWide: true },
-  validateSearch: ({ q, status, by, repository, automation, label, archived }: Given): SessionFilter => ({
+  validateSearch: ({ q, status, by, repository, automation, label, archived }: Given): HomeFilter => ({
     q: textOf(q),
     status: oneOf(sessionStatuses, status),
     by: oneOf(["me"], by) ?? uuidOf(by),

@@ -5,7 +5,7 @@ import { sources } from "../../src/inbound/sources/sources.ts";
 import { sampleDelivery, type SourceSample } from "../../src/inbound/sources/source.ts";
 import { forgeEventNames } from "../../src/domain/automations/forge-event.ts";
 import { sourceEventNames, sourceNames } from "../../src/domain/automations/source-event.ts";
-import type { Delivery } from "../../src/inbound/delivery.ts";
+import type { InboundDelivery } from "../../src/inbound/delivery.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
@@ -23,13 +23,13 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 /** A sample as it is sent now: Linear signs the time in its body. */
-function freshDelivery(sample: SourceSample): Delivery {
+function freshDelivery(sample: SourceSample): InboundDelivery {
   const { payload } = sample;
   const isTimed = "webhookTimestamp" in payload;
   return sampleDelivery({ ...sample, payload: { ...payload, ...(isTimed && { webhookTimestamp: Date.now() }) } });
 }
 
-async function send(path: string, { headers, body }: Delivery) {
+async function send(path: string, { headers, body }: InboundDelivery) {
   const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<
     string,
     string
@@ -146,7 +146,7 @@ describe("a connection of GitHub", () => {
     path = `/hook/forge/${connectionId}`;
   });
 
-  function signed(event: string, payload: unknown, deliveryId: string = randomUUID()): Delivery {
+  function signed(event: string, payload: unknown, deliveryId: string = randomUUID()): InboundDelivery {
     const body = Buffer.from(JSON.stringify(payload));
     return {
       headers: {
@@ -285,7 +285,7 @@ describe("a connection of GitHub", () => {
 
   test("takes what is signed however much is sent without a right signature, and has a rate of its own for it", async () => {
     const limited = await api.another({ rateLimitPerMinute: 2, deliveriesPerMinute: 5 });
-    const deliver = async (to: string, { headers, body }: Delivery) => {
+    const deliver = async (to: string, { headers, body }: InboundDelivery) => {
       const { statusCode, headers: answered } = await limited.inject({
         method: "POST",
         url: to,
@@ -294,7 +294,7 @@ describe("a connection of GitHub", () => {
       });
       return statusCode === 429 ? `429 ${answered["retry-after"]}` : String(statusCode);
     };
-    const all = async (count: number, to: string, make: () => Delivery) => {
+    const all = async (count: number, to: string, make: () => InboundDelivery) => {
       const statuses: string[] = [];
       for (let index = 0; index < count; index += 1) statuses.push(await deliver(to, make()));
       return statuses;

@@ -1,7 +1,7 @@
 import type { EventContext } from "./automation.ts";
 
 /**
- * One thing that happened, as a sender told of it, in the form that is the same for all senders. A delivery may tell of several
+ * One thing that happened, as a sender delivered it, in the form that is the same for all senders. A delivery may tell of several
  * (a Jira issue that was assigned and moved at once), or of none that Offstage knows.
  */
 export interface InboundEvent {

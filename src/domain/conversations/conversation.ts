@@ -37,7 +37,7 @@ const askedSchema = z.object({
   by: account,
   /** The review's own words; empty if only its notes say something. */
   body: z.string(),
-  /** Whether the review itself is answered by a comment, beside the threads of its notes. */
+  /** Whether the review itself is answered by a comment, in addition to the threads of its notes. */
   isAnswered: z.boolean(),
   /** Ms since the epoch: by then its notes should be here. */
   dueAt: z.number(),
@@ -144,7 +144,13 @@ export interface ConversationLimits {
 }
 
 /** What a thread is on, by the words of a comment in it; null: it is on no lines. */
-export function placeOf({ path, line }: { readonly path: string | null; readonly line: number | null }): string | null {
+export function threadPlaceOf({
+  path,
+  line,
+}: {
+  readonly path: string | null;
+  readonly line: number | null;
+}): string | null {
   return path === null ? null : line === null ? path : `${path}, line ${line}`;
 }
 

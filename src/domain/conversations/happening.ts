@@ -7,7 +7,7 @@ import { findMention } from "./mention.ts";
 /** Something that somebody said. */
 export interface Said {
   readonly type: "said";
-  /** Of this saying alone, however often it is delivered, edited or told by another connection. */
+  /** Of this saying alone, however often it is delivered, edited or delivered by another connection. */
   readonly key: string;
   /** Whom the forge names as its author, never who else made the delivery: these words are the instruction. Null: it names nobody. */
   readonly by: Speaker | null;
@@ -122,7 +122,7 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
 }
 
 /**
- * What src/store/sql/steers.sql looks up when an event arrives, to tell at little cost whether it may give a session more work: whether it
+ * What src/store/sql/triggers/steers.sql looks up when an event arrives, to tell at little cost whether it may give a session more work: whether it
  * calls Offstage by name, and the pull requests, the branch and the commit that it is about.
  */
 export interface SteeringHint {

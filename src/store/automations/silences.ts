@@ -40,14 +40,14 @@ const overdue = `
   where ($2::uuid is null or automation.id = $2) and automation.deleted_at is null
     and not (automation.paused and automation.paused_reason is null)`;
 
-/** Which automations a round told of. */
+/** Which automations a pass announced. */
 export interface ReviewedSilences {
   readonly silent: number;
   readonly recovered: number;
 }
 
 /**
- * Looks for automations that were expected to fire and did not, and for those that do again: each is told of once, in the transaction
+ * Looks for automations that were expected to fire and did not, and for those that do again: each is announced once, in the transaction
  * that records it, however many workers look and whenever they are restarted.
  * @param now instead of the database's clock
  */
@@ -81,8 +81,8 @@ async function reviewOne(
     [now, id],
   );
   const [found] = rows;
-  if (found === undefined) return (await tellRecovered(transaction, id)) ? "recovered" : "unchanged";
-  return (await tellSilent(transaction, id, found)) ? "silent" : "unchanged";
+  if (found === undefined) return (await announceRecovery(transaction, id)) ? "recovered" : "unchanged";
+  return (await announceSilence(transaction, id, found)) ? "silent" : "unchanged";
 }
 
 /**
@@ -90,7 +90,7 @@ async function reviewOne(
  * automation.
  * @returns false if it was
  */
-export async function tellSilent(
+export async function announceSilence(
   transaction: Queryable,
   id: string,
   { since, reason }: { readonly since: Date; readonly reason: string },
@@ -106,7 +106,7 @@ export async function tellSilent(
 }
 
 /** Records that nothing is overdue any more, and tells of it. @returns false if it was so before */
-async function tellRecovered(transaction: Queryable, id: string): Promise<boolean> {
+async function announceRecovery(transaction: Queryable, id: string): Promise<boolean> {
   const { rowCount } = await transaction.query(
     `with before as (select silent_since from automation where id = $1 and silent_since is not null),
      changed as (
@@ -121,7 +121,7 @@ async function tellRecovered(transaction: Queryable, id: string): Promise<boolea
 
 /**
  * Begins anew what is expected of an automation that a person resumes: what did not happen meanwhile is not overdue. A silence that was
- * told of stays until it fires.
+ * announced stays until it fires.
  */
 export async function resumeExpectations(transaction: Queryable, id: string): Promise<void> {
   await transaction.query(

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { limitsWith } from "../../domain/conversations/conversation.ts";
-import { decide, keyOf } from "../../domain/conversations/decide.ts";
-import type { Facts } from "../../domain/conversations/facts.ts";
+import { decide, happeningKey } from "../../domain/conversations/decide.ts";
+import type { ConversationFacts } from "../../domain/conversations/facts.ts";
 import { happeningOf, type Happening, type Where } from "../../domain/conversations/happening.ts";
 import { findMention } from "../../domain/conversations/mention.ts";
 import type { Calling } from "../../domain/repositories/calling.ts";
@@ -41,7 +41,7 @@ export async function decideInConversation(
   calling: Calling,
 ): Promise<Steered | null> {
   const services = { ...shared, limits: limitsWith(shared.limits, calling) };
-  const told = toldBy(event);
+  const told = happeningIn(event);
   if (told === null) return null;
   const { database } = services;
   const { organizationId } = event;
@@ -78,13 +78,13 @@ export async function decideDue(
   services: ConversationServices,
   place: ConversationPlace,
   repository: RepositoryRecord,
-  known: Pick<Facts, "logs" | "places">,
+  known: Pick<ConversationFacts, "logs" | "places">,
 ): Promise<void> {
   const asked = { ...unasked, ...known, commitUrl: await commitUrlOf(services, repository) };
   await happen(services, { place, repository, happening: { type: "tick" }, asked, event: null });
 }
 
-function toldBy({ connectionId, name, payload }: ClaimedEvent): { where: Where; happening: Happening } | null {
+function happeningIn({ connectionId, name, payload }: ClaimedEvent): { where: Where; happening: Happening } | null {
   if (connectionId !== null) return happeningOf(payload as unknown as ForgeEvent);
   if (name !== "pullRequest.conflicted") return null;
   const { pullRequest } = payload as { readonly pullRequest?: { readonly number?: unknown } };
@@ -99,7 +99,7 @@ async function happen(services: ConversationServices, occasion: Occasion): Promi
   const { database } = services;
   const done = await inTransaction(database, async (transaction) => {
     const first = await decideLocked(services, transaction, occasion, false);
-    // Most of what is told leaves nothing, and no row.
+    // Most deliveries leave nothing, and no row.
     const isKept = first.decided.takes !== null || first.decided.conversation !== first.locked.state;
     const last = first.locked.id === null && isKept ? await decideLocked(services, transaction, occasion, true) : first;
     if (last.before !== null) return { ...last, changed: [], refused: null };
@@ -138,7 +138,7 @@ async function decideLocked(
   const locked = await lockConversation(transaction, place, isKept);
   const sha = happening.type === "pushed" || happening.type === "checks" ? happening.sha : null;
   const unkeyed = await readFacts(transaction, locked, { key: null, sha });
-  const takenBy = keyOf(happening, unkeyed.session);
+  const takenBy = happeningKey(happening, unkeyed.session);
   const known = takenBy === null ? unkeyed : await readFacts(transaction, locked, { key: takenBy, sha });
   const before =
     event === null ? null : await decidedBefore(transaction, locked.id, { key: takenBy, eventId: event.id });
@@ -146,7 +146,7 @@ async function decideLocked(
     commit: asked.commitUrl,
     session: (id: string) => `${publicUrl()}/sessions/${id}`,
   };
-  const facts: Facts = {
+  const facts: ConversationFacts = {
     ...known,
     now: Date.now(),
     newId: randomUUID,

@@ -2,13 +2,13 @@ import type { Database } from "../../database/database.ts";
 import { idScopesOf } from "../../domain/answers/answer.ts";
 import { automationStatusName } from "../../domain/automations/automation-file.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { isAboutPullRequest } from "../../domain/automations/told-by-forge.ts";
+import { isAboutPullRequest } from "../../domain/automations/event-subject.ts";
 import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";
 import { outcomeOfFiles } from "../../store/automations/file-sync.ts";
 import { findOwnWork, noteOrigin, type ClaimedEvent, type OwnWork } from "../../store/automations/inbound-events.ts";
-import type { Place } from "./event-place.ts";
+import type { EventPlace } from "./event-place.ts";
 
 /** Runs of which each started the next by an event of Offstage, or by what a forge tells of its work. */
 export const longestChain = 5;
@@ -20,7 +20,7 @@ export const ownWords = "an Offstage wrote it";
  * Whether an event tells of what an Offstage said: by the id that the forge gave it, or by its mark, as of another Offstage's. No
  * automation hears of that: it could answer its own answer.
  */
-export async function isOwnWords(database: Database, event: ClaimedEvent, place: Place | null): Promise<boolean> {
+export async function isOwnWords(database: Database, event: ClaimedEvent, place: EventPlace | null): Promise<boolean> {
   const { connectionId, organizationId, payload } = event;
   const told = connectionId === null ? null : (payload as unknown as ForgeEvent);
   const comment = told?.comment;
@@ -34,9 +34,9 @@ export async function isOwnWords(database: Database, event: ClaimedEvent, place:
 
 /**
  * Whether an event tells of the status by which an Offstage says what became of automations in files: of this one or of another, which
- * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is told by the commit and the outcome.
+ * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is recognized by the commit and the outcome.
  */
-export async function isOwnStatus(database: Database, event: ClaimedEvent, place: Place | null): Promise<boolean> {
+export async function isOwnStatus(database: Database, event: ClaimedEvent, place: EventPlace | null): Promise<boolean> {
   const { connectionId, name, payload } = event;
   if (connectionId === null || (name !== "checks.failed" && name !== "checks.passed")) return false;
   const { checks, payload: delivered } = payload as unknown as ForgeEvent;
@@ -63,7 +63,11 @@ export interface EventOrigin extends Pick<ClaimedEvent, "causedBy" | "rootId" | 
  * do about them: checks, labels, comments, reviews, a merge. What the session did never starts its own automation again; all of it
  * lengthens the chain that the session's run stands in, since a program may have done it as its answer.
  */
-export async function originOf(database: Database, event: ClaimedEvent, place: Place | null): Promise<EventOrigin> {
+export async function eventOriginOf(
+  database: Database,
+  event: ClaimedEvent,
+  place: EventPlace | null,
+): Promise<EventOrigin> {
   const { connectionId, organizationId, name, payload, causedBy, rootId, depth } = event;
   const nothing = { causedBy, rootId, depth, isOwnDeed: false };
   if (connectionId === null || !(isAboutPullRequest(name) || consequences.has(name))) return nothing;
@@ -92,7 +96,7 @@ function hasSet({ did, settings }: OwnWork, name: string, { label, assignee }: F
   return [assignee.login, assignee.id].some((each) => each !== "" && isNamed(settings.reviewers, each));
 }
 
-/** Forges ignore capitals in these names. A team is told by its own name, without its organization's. */
+/** Forges ignore capitals in these names. A team is identified by its own name, without its organization's. */
 function isNamed(names: readonly string[], name: string): boolean {
   const plain = name.toLowerCase();
   return names.some((each) => each.toLowerCase() === plain || each.toLowerCase().endsWith(`/${plain}`));
