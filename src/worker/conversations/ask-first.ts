@@ -79,13 +79,13 @@ async function askRights(
   });
 }
 
-/** The page of a commit. GitLab has its pages below `-`, Bitbucket calls them otherwise. */
+/** The page of a commit; null if it has none. */
 export async function commitUrlOf(
   { forgeOf }: ConversationServices,
   { url, organizationId }: RepositoryRecord,
-): Promise<(sha: string) => string> {
+): Promise<(sha: string) => string | null> {
   const address = parseRepositoryUrl(url);
-  const kind = isAddressProblem(address) ? null : (await forgeOf(address, organizationId)).kind;
-  const web = url.replace(/\.git$/u, "").replace(/\/+$/u, "");
-  return (sha) => `${web}${kind === "gitlab" ? "/-/commit/" : "/commit/"}${sha}`;
+  if (isAddressProblem(address)) return () => null;
+  const { commitPage } = await forgeOf(address, organizationId);
+  return (sha) => commitPage?.(address, sha) ?? null;
 }

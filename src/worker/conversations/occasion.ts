@@ -25,7 +25,7 @@ export interface Asked extends Pick<Facts, "isOwn" | "mayWrite" | "logs" | "plac
   /** What the comment is on that is decided on, if its delivery does not say it. */
   readonly place: CommentPlace | null;
   readonly macro: CalledMacro | null;
-  readonly commitUrl: (sha: string) => string;
+  readonly commitUrl: (sha: string) => string | null;
 }
 
 /** What is known if nothing was asked. */
