@@ -664,6 +664,44 @@ test("an event that its forge does not answer about for a day is given up, and t
   });
 });
 
+test("triggers neither wait for a forge that does not answer nor are given up with what does, and fire once", async () => {
+  const { body: automation } = await api.post("/automation/create", {
+    name: "watches",
+    macro: `watches-${scene.name}`,
+    instructions: "look",
+    triggers: [
+      { type: "forge", events: ["pullRequest.commented"], condition: `repository.name == "acme/${scene.name}"` },
+    ],
+  });
+  const runs = async () => (await api.get(`/automation/${automation.id}/runs`)).body.runs;
+  isAway = true;
+  const said = await say("@offstage look");
+  expect(said.outcome).toBeNull();
+  const started = await runs();
+  expect(started).toHaveLength(1);
+  expect(await entry(started[0].id)).toMatchObject({ eventId: said.id });
+  await passPause(said.id);
+  await api.database.pool.query("update arrival set postponed_since = now() - interval '25 hours' where id = $1", [
+    said.id,
+  ]);
+  await decideAll();
+  expect(await entry(said.id)).toMatchObject({ outcome: "dead-lettered" });
+  isAway = false;
+  laterMs += 3_600_000;
+  expect(await runs()).toEqual(started);
+
+  isAway = true;
+  const later = await say("@offstage look again");
+  isAway = false;
+  laterMs += 3_600_000;
+  await passPause(later.id);
+  await decideAll();
+  expect(await entry(later.id)).toMatchObject({ outcome: "fired", decisions: [{ outcome: "fired" }] });
+  const all: { id: string }[] = await runs();
+  expect(all).toHaveLength(2);
+  for (const { id } of all) await api.post(`/job/${id}/cancel`, {});
+});
+
 test.each([401, 301])("a forge that refuses to say who may write, with %i, ends the event", async (status) => {
   await forge.failNext({ kind: "status", status });
   expect(await say("@offstage look")).toMatchObject({
