@@ -11,6 +11,7 @@ import { createLogger } from "../../src/observability.ts";
 import { getAutomation } from "../../src/store/automations/automations.ts";
 import { fireTriggerIn } from "../../src/store/automations/firings.ts";
 import { claimEvent, postponeEvent, receiveEvent, renewEvent } from "../../src/store/automations/inbound-events.ts";
+import { readToldJob } from "../../src/store/automations/told-runs.ts";
 import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { completeMessage, nextMessage } from "../../src/store/queue/progress.ts";
 import { noteCommit } from "../../src/store/queue/recorded-commits.ts";
@@ -879,6 +880,30 @@ test("a macro starts its automation, and the thread hears how it went", async ()
   expect(await answers("comment")).toEqual([expect.stringContaining("did not work out: no template.")]);
   expect((await say("@offstage !nothing")).outcome).toBe("filtered");
   expect((await answers("comment"))[1]).toContain("There is no automation `!nothing`");
+});
+
+test("a macro pushes where its automation's triggers of forges push", async () => {
+  const labeled = { type: "forge", events: ["pullRequest.labeled"], pushTo: "pullRequest" };
+  const opened = { type: "forge", events: ["issue.opened"], enabled: false };
+  const call = async (triggers: object[], about: "pull request" | "issue") => {
+    const macro = `push-${randomUUID().slice(0, 8)}`;
+    const { body } = await api.post("/automation/create", { name: "Push", macro, instructions: "Work", triggers });
+    const words = `@offstage !${macro}`;
+    const onIssue = { issue: issue("It breaks"), comment: comment(words, "ann") };
+    const said = about === "issue" ? await deliver("issue.commented", onIssue) : await say(words);
+    expect(said).toMatchObject({ outcome: "fired" });
+    const [{ id }] = (await api.get(`/automation/${body.id}/runs`)).body.runs;
+    const told = await readToldJob(api.database, id);
+    await api.post(`/job/${id}/cancel`, {});
+    return [told?.pushTo, told?.reply];
+  };
+  expect(await call([labeled], "pull request")).toEqual(["pullRequest", "none"]);
+  expect(await call([opened, labeled], "pull request")).toEqual(["pullRequest", "none"]);
+  expect(await call([opened, labeled], "issue")).toEqual(["newBranch", "none"]);
+  // Its words are about a pull request: it starts nothing there, and says so.
+  expect(await call([labeled], "issue")).toEqual(["pullRequest", "none"]);
+  expect(await call([opened], "pull request")).toEqual(["newBranch", "none"]);
+  expect(await call([], "pull request")).toEqual(["newBranch", "none"]);
 });
 
 test("a macro whose condition does not hold starts nothing, as the ledger and the thread say", async () => {
