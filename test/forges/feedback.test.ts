@@ -231,6 +231,16 @@ describe.each(adapters)("on %s", (kind, create) => {
       "Data Center": place("@@ -0,0 +1,1 @@\n+b"),
     };
     expect(await feedback.readPlace?.(address, on, signal)).toEqual(known[kind as keyof typeof known]);
+    if (kind === "Data Center") {
+      // An answer to an answer, whose delivery names that one alone.
+      said().comments.push({ id: 79, number: 1, body: "Yes.", thread: "77", createdAt: now, shownFrom: 0 });
+      for (const threadId of ["77", "79"])
+        expect(await feedback.readPlace?.(address, { ...on, threadId, path: null, line: null }, signal)).toEqual(
+          known[kind],
+        );
+      said().comments.push({ id: 80, number: 1, body: "All.", thread: null, createdAt: now, shownFrom: 0 });
+      expect(await feedback.readPlace?.(address, { ...on, threadId: "80", path: null, line: null }, signal)).toBeNull();
+    }
     // Azure DevOps says it by the thread alone, the others by the delivery's path.
     const bare = { number: 1, threadId: "404", path: null, line: null };
     expect((await feedback.readPlace?.(address, bare, signal)) ?? null).toBeNull();

@@ -27,7 +27,10 @@ interface DataCenter {
 interface Activity {
   readonly action?: string;
   readonly createdDate?: number;
+  /** The first one of its thread, with the answers. */
   readonly comment?: Comment;
+  /** What the thread is on; omitted: the pull request as a whole. */
+  readonly commentAnchor?: { readonly path?: string; readonly line?: number };
 }
 
 /** Pages of 100 that are looked through. */
@@ -94,7 +97,10 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
       const answer = await call(address, "POST", `/commits/${encodeURIComponent(sha)}/builds`, signal, { body });
       expectStatus(host, answer, [204], "build status");
     },
-    async readPlace(address, { number, path, line }, signal) {
+    async readPlace(address, { number, threadId, path: told, line: toldLine }, signal) {
+      // The delivery of an answer in a thread names the comment that it answers, and no lines.
+      const on = told === null ? await anchorOf(api, address, { number, threadId }, signal) : null;
+      const [path, line] = on === null ? [told, toldLine] : [on.path ?? null, on.line ?? null];
       if (path === null) return null;
       const file = path.split("/").map(encodeURIComponent).join("/");
       const answer = await call(address, "GET", `/pull-requests/${number}/diff/${file}?withComments=false`, signal);
@@ -194,6 +200,28 @@ async function resolve(
     // Somebody changed it since it was read.
     if (changed.status !== 409 || attempt === resolveAttempts) throw refusedBy(host, changed, "resolution of a thread");
   }
+}
+
+/**
+ * What the thread of a comment is on. A comment by itself does not tell: it has no anchor, and its parent is missing in answers
+ * (https://jira.atlassian.com/browse/BSERV-20114). The activity that begins with it is that of its thread.
+ */
+async function anchorOf(
+  { host, call }: DataCenter,
+  address: RepositoryAddress,
+  { number, threadId }: { readonly number: number; readonly threadId: string | null },
+  signal: AbortSignal,
+): Promise<NonNullable<Activity["commentAnchor"]> | null> {
+  if (threadId === null) return null;
+  const query = new URLSearchParams({ fromType: "COMMENT", fromId: threadId, limit: "1" }).toString();
+  const answer = await call(address, "GET", `/pull-requests/${number}/activities?${query}`, signal);
+  if (answer.status === 404) return null;
+  const { values } = (answer.body ?? {}) as { readonly values?: readonly Activity[] };
+  if (answer.status !== 200 || !Array.isArray(values)) throw refusedBy(host, answer, "thread of comments");
+  const [activity] = values as readonly Activity[];
+  const isOfThread =
+    activity?.comment !== undefined && withAnswers(activity.comment).some(({ id }) => String(id) === threadId);
+  return isOfThread ? (activity.commentAnchor ?? null) : null;
 }
 
 /** A comment with its answers, and theirs. */
