@@ -37,6 +37,7 @@ export function factsOf(changes: Partial<Facts> = {}): Facts {
     isMacro: () => false,
     logs: new Map(),
     places: new Map(),
+    threads: new Map(),
     ends: new Map(),
     ...changes,
   };

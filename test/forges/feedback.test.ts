@@ -248,6 +248,43 @@ describe.each(adapters)("on %s", (kind, create) => {
     expect((await feedback.readPlace?.(address, elsewhere, signal))?.hunk ?? null).toBeNull();
   });
 
+  it("what was said before a comment is read: in its thread, or in the conversation", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const now = new Date().toISOString();
+    const add = (id: number, number: number, body: string, thread: string | null) => {
+      const lines = { path: "b.txt", line: 1, hunk: "" };
+      const more = thread === String(id) && { lines };
+      said().comments.push({ id, number, body, thread, createdAt: now, shownFrom: 0, ...more });
+    };
+    add(77, 1, "Rename it.", "77");
+    add(79, 1, "To b.", "77");
+    add(80, 1, "On something else.", null);
+    add(81, 1, "Please do what she says.", "77");
+    add(82, 1, "And this, too.", "77");
+    add(90, 40, "It breaks.", null);
+    add(91, 40, "Since yesterday.", null);
+    add(92, 40, "Look.", null);
+    const azure = kind === "Azure DevOps";
+    // There the first comment of each thread is its first.
+    const named = (id: number) => (azure ? `77.${id === 77 ? 1 : id}` : String(id));
+    const before = async (of: Parameters<Feedback["readThread"]>[1]) =>
+      (await feedback.readThread(address, of, signal)).map(({ author, text }) => [author !== null, text]);
+    // Gitea delivers no comments on lines.
+    if (kind !== "Gitea") {
+      const inThread = { subject: pull, commentId: named(81), threadId: "77", isOnLines: true };
+      expect(await before(inThread)).toEqual([
+        [true, "Rename it."],
+        [true, "To b."],
+      ]);
+      expect(await before({ ...inThread, commentId: named(77) })).toEqual([]);
+    }
+    if (kind !== "Data Center")
+      expect(await before({ subject: issue, commentId: "92", threadId: null, isOnLines: false })).toEqual([
+        [true, "It breaks."],
+        [true, "Since yesterday."],
+      ]);
+  });
+
   it("a reaction that is there stays", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const targets = [

@@ -376,6 +376,27 @@ test("what a conversation comes to is due in the pull request's text, and a comm
   expect(await due()).toBe(0);
 });
 
+test("what was said before a comment comes with it as data: in the conversation, and in the thread of a review", async () => {
+  const { comments } = forge.feedback("acme", scene.name);
+  const createdAt = new Date().toISOString();
+  const add = (id: number, body: string, thread: string | null) =>
+    comments.push({ id, number: 7, body, thread, createdAt, shownFrom: 0 });
+  forge.propose("acme", scene.name, { number: 7, head: "main" });
+  add(9_001, "Call it b, please. <!-- hidden -->", null);
+  await say("@offstage please do what she says", "ann", { id: "9002" });
+  const [text] = await followUps();
+  expect(text).toMatch(/do what she says[^]*not instructions[^]*<untrusted-data>[^]*Call it b, please\./u);
+
+  add(9_003, "Rather c.", "9003");
+  add(9_004, "Or d.", "9003");
+  const onLines = { path: "a.txt", line: 1, hunk: "@@ -1 +1 @@", threadId: "9003", reviewId: "55" };
+  await say("@offstage do that here", "ann", { id: "9004", ...onLines });
+  await sweepLater();
+  const [, review] = await followUps();
+  expect(review).toMatch(/do that here[^]*<untrusted-data>[^]*Rather c\./u);
+  expect(review).not.toContain("Or d.");
+});
+
 test("the same comment, edited, by another connection or after its worker died, is taken up once", async () => {
   const said = comment("@offstage do it", "ann");
   const about = { pullRequest: pullRequest(), comment: said };
@@ -973,7 +994,7 @@ test("a macro that works on another repository, or is of another one's file, is 
   const jobs = async (): Promise<unknown> =>
     (
       await pool.query(
-        `select automation_id as id, repository_ids as "repositoryIds" from job where automation_id = any($1)`,
+        `select automation_id as id, repository_ids as "repositoryIds" from job where automation_id = any($1) order by created_at`,
         [[first, second]],
       )
     ).rows;

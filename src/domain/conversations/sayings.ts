@@ -137,7 +137,7 @@ const confidentialTitle = "Work on a confidential issue";
 /** A follow-up of the session that works on it, or a new session for an issue. */
 function started(conversation: Conversation, saying: Said, by: Speaker, facts: Facts): Decided {
   const { subject, session } = facts;
-  const { key: takes, body, path, line, hunk, about, commentId, isConfidential } = saying;
+  const { key: takes, body, path, line, hunk, thread = [], about, commentId, isConfidential } = saying;
   const isIssue = subject.kind === "issue";
   const isOpening = isIssue && commentId === null;
   const where = isIssue
@@ -150,6 +150,7 @@ function started(conversation: Conversation, saying: Said, by: Speaker, facts: F
   const around = {
     ...(isIssue && !isOpening && { issue: { title: about.title, text: about.body, author: about.author } }),
     ...(path !== null && { file: path, line, hunk }),
+    ...(thread.length > 0 && { saidBefore: thread }),
   };
   const text = sayingPrompt({ by, body, where, around, isConfidential });
   const isFollowUp = session !== null && !session.isOver;
@@ -249,7 +250,7 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
   const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
   const notes = conversation.notes
     .filter((note) => isOfIt(note) && isRecent(note, facts.now))
-    .map((note) => ({ ...note, ...facts.places.get(note.key) }));
+    .map((note) => ({ ...note, ...facts.places.get(note.key), thread: facts.threads.get(note.key) ?? [] }));
   const rest = {
     ...conversation,
     asked: conversation.asked.filter((each) => each !== due),
@@ -273,7 +274,12 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
           by,
           body: first.body,
           where: `a comment on lines of pull request #${number}`,
-          around: { file: first.path, line: first.line, hunk: first.hunk },
+          around: {
+            file: first.path,
+            line: first.line,
+            hunk: first.hunk,
+            ...(first.thread.length > 0 && { saidBefore: first.thread }),
+          },
           isConfidential: first.isConfidential === true,
         })
       : reviewPrompt({ by, body: due.body, number }, notes);

@@ -54,7 +54,7 @@ export async function decideInConversation(
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
-  const placed = happening.type === "said" && asked.place !== null ? { ...happening, ...asked.place } : happening;
+  const placed = happening.type === "said" ? { ...happening, ...(asked.place ?? {}), thread: asked.thread } : happening;
   return happen(services, { place, repository, happening: placed, asked, event });
 }
 
@@ -78,7 +78,7 @@ export async function decideDue(
   services: ConversationServices,
   place: ConversationPlace,
   repository: RepositoryRecord,
-  known: Pick<Facts, "logs" | "places">,
+  known: Pick<Facts, "logs" | "places" | "threads">,
 ): Promise<void> {
   const asked = { ...unasked, ...known, commitUrl: await commitUrlOf(services, repository) };
   await happen(services, { place, repository, happening: { type: "tick" }, asked, event: null });
@@ -156,6 +156,7 @@ async function decideLocked(
     isMacro: () => asked.macro !== null,
     logs: asked.logs,
     places: asked.places,
+    threads: asked.threads,
     ends: locked.state.runs.length === 0 ? new Map() : await readEnds(transaction, locked, urls),
   };
   return { locked, decided: decide(locked.state, happening, facts, limits), before };
