@@ -181,7 +181,7 @@ function trialWords(repositories: number, made: number): string {
 
 /**
  * Starts the agent's harness, or takes one that is ready, while the session's folders are made. What only the repositories' files say
- * of it is not known yet: if they say anything, the turn starts another.
+ * of it is not known yet: if they say anything, the turn starts another. A trial of a setup has no agent.
  */
 async function startAgentEarly(
   attempt: Attempt,
@@ -189,6 +189,7 @@ async function startAgentEarly(
   pool: WarmPool,
 ): Promise<EarlyStart | null> {
   const { session, registries } = attempt;
+  if (session.setupTrial === true) return null;
   const agent = await chooseAgent(attempt, services).catch((error: unknown) => {
     // The agent's step says so.
     if (error instanceof SessionError) return null;

@@ -84,13 +84,14 @@ export async function prepareWorkspace(
   return { ...made, environments, missingSetups, told: await readToldFacts(attempt, services, told, made.clones) };
 }
 
-/** Forgets the folders here if another worker had the session since: they are outdated. */
+/** Forgets the folders here if another worker had the session since: they are outdated. A trial begins from nothing each time. */
 async function forgetOutdated(
   { session }: Pick<Attempt, "session">,
   { workerId, folders }: Pick<Services, "workerId" | "folders">,
 ): Promise<void> {
-  const { sessionId, workspaceWorker } = session;
-  if (workspaceWorker !== null && workspaceWorker !== workerId) await folders.forget(sessionId);
+  const { sessionId, workspaceWorker, setupTrial } = session;
+  const isOutdated = workspaceWorker !== null && workspaceWorker !== workerId;
+  if (isOutdated || setupTrial === true) await folders.forget(sessionId);
 }
 
 async function makeWorkspace(attempt: Attempt, services: Services, request: CloneRequest): Promise<Made> {
