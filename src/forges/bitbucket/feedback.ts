@@ -135,7 +135,7 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
       const isBefore = ({ id, parent, inline }: Comment): boolean =>
         root === null ? asking?.inline == null && inline == null && parent == null : rootOf(String(id)) === root;
       const before = values.filter((each) => each.deleted !== true && isBefore(each)).toReversed();
-      return earlierIn(before.map(listed), commentId);
+      return earlierIn(before.map(listedComment), commentId);
     },
     async mayWrite(address, { id }, signal) {
       const field = /^\{[0-9a-f-]{36}\}$/iu.test(id) ? "uuid" : "account_id";
@@ -198,7 +198,7 @@ async function stepsOf(
   return steps;
 }
 
-const listed = ({ id, user, content }: Comment): ListedComment => ({
+const listedComment = ({ id, user, content }: Comment): ListedComment => ({
   id: String(id),
   author: user?.nickname ?? user?.display_name ?? null,
   text: content?.raw,

@@ -63,11 +63,11 @@ export function createGitHubFeedback(api: GitHubApi): Feedback {
     },
     async readThread(address, { subject: { number }, commentId, threadId, isOnLines }, signal) {
       const list = (path: string) => newest(api, address, path, signal);
-      if (!isOnLines) return earlierIn((await list(`/issues/${number}/comments?`)).map(listed), commentId);
+      if (!isOnLines) return earlierIn((await list(`/issues/${number}/comments?`)).map(listedComment), commentId);
       if (threadId === commentId) return [];
       const all = await list(`/pulls/${number}/comments?sort=created&direction=desc&`);
       const isOfThread = ({ id, in_reply_to_id: first }: Comment): boolean => String(first ?? id) === threadId;
-      return earlierIn(all.filter(isOfThread).toReversed().map(listed), commentId);
+      return earlierIn(all.filter(isOfThread).toReversed().map(listedComment), commentId);
     },
     add: (address, number, addition, signal) => addOnGitHub(api, address, number, addition, signal),
     ...inForm,
@@ -85,7 +85,7 @@ function pathOf({ subject, commentId, isOnLines }: ReactionTarget): string {
   return `/${isOnLines ? "pulls" : "issues"}/comments/${encodeURIComponent(commentId)}`;
 }
 
-const listed = ({ id, user, body }: Comment): ListedComment => ({
+const listedComment = ({ id, user, body }: Comment): ListedComment => ({
   id: String(id),
   author: user?.login ?? null,
   text: body,

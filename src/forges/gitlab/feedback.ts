@@ -106,13 +106,13 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
         );
         if (answer.status !== 200 && answer.status !== 404) throw refusedBy(host, answer, "thread of comments");
         const { individual_note: isAlone, notes = [] } = answer.status === 404 ? {} : (answer.body as Discussion);
-        if (isAlone !== true && notes.length > 0) return earlierIn(notes.filter(isSaid).map(listed), commentId);
+        if (isAlone !== true && notes.length > 0) return earlierIn(notes.filter(isSaid).map(listedComment), commentId);
       }
       const query = "order_by=created_at&sort=desc&per_page=100";
       const answer = await call(address, "GET", `${pathOf(subject)}/notes?${query}`, signal);
       if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
       const all = (answer.body as readonly Note[]).filter((note) => isSaid(note) && isForAll(note)).toReversed();
-      return earlierIn(all.map(listed), commentId);
+      return earlierIn(all.map(listedComment), commentId);
     },
     add: (address, number, addition, signal) => addOnGitLab(api, address, number, addition, signal),
     async react(address, { subject, commentId }, reaction, signal) {
@@ -160,7 +160,7 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
 const isSaid = ({ system }: Note): boolean => system !== true;
 const isForAll = ({ type, confidential, internal }: Note): boolean =>
   type !== "DiffNote" && confidential !== true && internal !== true;
-const listed = ({ id, author, body }: Note): ListedComment => ({
+const listedComment = ({ id, author, body }: Note): ListedComment => ({
   id: String(id),
   author: author?.username ?? null,
   text: body,

@@ -54,7 +54,7 @@ export async function decideInConversation(
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
-  const placed = happening.type === "said" ? { ...happening, ...(asked.place ?? {}), thread: asked.thread } : happening;
+  const placed = happening.type === "said" ? { ...happening, ...asked.place, thread: asked.thread } : happening;
   return happen(services, { place, repository, happening: placed, asked, event });
 }
 
