@@ -152,6 +152,7 @@ export const organizationTables: readonly ExportedTable[] = [
       "silent_since",
       "silent_reason",
       "budget_usd",
+      "created_by",
       "created_at",
       "updated_at",
       "deleted_at",
