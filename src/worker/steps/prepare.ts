@@ -18,7 +18,7 @@ import {
 import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import { missingFolders } from "../git/sparse-checkout.ts";
-import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
+import { readEnvironments, reportNotFollowed, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { followTargets, targetsOfPullRequests } from "./pull-requests/follow-targets.ts";
 import { requirePushAccess, requireWritable, warnOfWorkflows } from "./push/require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
@@ -86,6 +86,7 @@ export async function prepareWorkspace(
   }
   await warnOfWorkflows(attempt, access, made.clones);
   const environments = await readEnvironments(attempt, services, made.clones);
+  if (made.origin === "remote") await reportNotFollowed(attempt, environments);
   const missingSetups = await withoutSetup(attempt, services, environments);
   return {
     ...made,

@@ -107,7 +107,7 @@ async function trustedSetup(
   }
   const secrets = secretsFor(attempt.secrets, "setup", repository.id);
   const { result, made } = await runSetupApart(attempt, services, { ...trusted, image, clone, secrets, base: null });
-  if (made === null) throw setupFailed(services, repository, result, false);
+  if (made === null) throw setupFailed(attempt, services, repository, { ...result, isWithheld: false });
   await reportLeftOut(attempt, repository, made.leftOut);
   await environmentCache.keep(
     key,
@@ -135,7 +135,7 @@ async function headSetup(
   const { result, made } = await runSetupApart(attempt, services, { ...environment, commit, secrets: {}, base });
   if (made !== null) return made;
   const isTrial = attempt.session.setupTrial === true;
-  if (base === null || isTrial) throw setupFailed(services, repository, result, isWithheld);
+  if (base === null || isTrial) throw setupFailed(attempt, services, repository, { ...result, isWithheld });
   const text = `The setup of ${repository.name} failed there. The agent works with what the setup of ${environment.trusted?.commit.branch} made.`;
   await attempt.emit({ type: "notice", data: { level: "warning", text } });
   return base;
@@ -155,7 +155,7 @@ async function setUpInPlace(attempt: Attempt, services: Services, environment: R
     script: script ?? "",
     repository,
   });
-  if (hasFailed(result)) throw setupFailed(services, repository, result, isWithheld);
+  if (hasFailed(result)) throw setupFailed(attempt, services, repository, { ...result, isWithheld });
   await settleSetup({ ...services, signal: attempt.signal }, folders);
   return null;
 }
@@ -200,10 +200,10 @@ function emitOutput(
 }
 
 function setupFailed(
+  { session }: Pick<Attempt, "session">,
   { setupLimitMs }: Pick<Services, "setupLimitMs">,
   { name }: SessionRepository,
-  { code, exceeded, timedOut, tail }: SetupResult,
-  isWithheld: boolean,
+  { code, exceeded, timedOut, tail, isWithheld }: SetupResult & { readonly isWithheld: boolean },
 ): SessionError {
   const why = timedOut
     ? `took longer than ${Math.round(setupLimitMs / 60_000)} minutes`
@@ -215,6 +215,8 @@ function setupFailed(
     code: "setup_failed",
     reason: `The setup of ${name} ${without}${why}${tail === "" ? "." : `:\n${tail}`}`,
     retryable: true,
+    // What it installs from may be away. Whoever tries a setup waits for its result.
+    passing: !timedOut && exceeded === null && session.setupTrial !== true,
     remedy: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
   });
 }

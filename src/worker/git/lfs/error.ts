@@ -1,4 +1,5 @@
 import { SessionError } from "../../../domain/errors/errors.ts";
+import { withoutAddresses } from "../remote-error.ts";
 import { sshError } from "../ssh.ts";
 
 /**
@@ -28,7 +29,8 @@ const ofNoReason =
 export function lfsError(url: string, action: "fetched from" | "uploaded to", said: string): SessionError {
   const bySsh = sshError(url, said);
   if (bySsh !== null) return bySsh;
-  const passes = passing.some((words) => words.test(said));
+  const withoutNames = withoutAddresses(said);
+  const passes = passing.some((words) => words.test(withoutNames));
   const reasons = said.split("\n").filter((line) => line.trim() !== "" && !ofNoReason.test(line));
   const words = reasons.slice(-3).join(" ").slice(-700);
   return new SessionError({

@@ -3,7 +3,7 @@ import { SessionError } from "../../../domain/errors/errors.ts";
 import { programText } from "../../../programs/program-text.ts";
 import { diskUsage } from "../../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../../sandboxes/process/watch.ts";
-import { git, tooSlow, withinMs, type GitOptions } from "../git.ts";
+import { git, tooSlow, withinMs, type GitOptions, type GitResult } from "../git.ts";
 import { lfsError } from "./error.ts";
 import { remoteOptions, transferLimits, type Mirror } from "../mirrors/mirror.ts";
 import { lfsStore, madeMark } from "./store.ts";
@@ -49,10 +49,9 @@ export async function fetchContents(
         settings: { ...options.settings, "lfs.forceprogress": "true" },
       },
       () => tooSlow(mirror.url, "download of files in LFS from", ms),
-      (bounded) => git(["lfs", "fetch", "origin", sha], bounded),
+      (bounded) => runLfs(mirror, ["fetch", "origin", sha], bounded, output.words),
     );
-    const words = output.words();
-    if (code !== 0) throw lfsError(mirror.url, "fetched from", `${words}\n${stderr}`);
+    if (code !== 0) throw lfsError(mirror.url, "fetched from", `${output.words()}\n${stderr}`);
   } finally {
     watch.stop();
   }
@@ -104,13 +103,34 @@ export async function uploadContents(
     async (bounded) => {
       for (let start = 0; start < oids.length; start += uploadedAtOnce) {
         const some = oids.slice(start, start + uploadedAtOnce);
-        const { code, stdout, stderr } = await git(["lfs", "push", "--object-id", "origin", ...some], bounded);
+        const { code, stdout, stderr } = await runLfs(mirror, ["push", "--object-id", "origin", ...some], bounded);
         if (code !== 0) throw lfsError(mirror.url, "uploaded to", `${stdout}\n${stderr}`);
         if (isFork) continue;
         for (const oid of some) await rm(madeMark(lfsStore(mirror.path), oid), { force: true });
       }
     },
   );
+}
+
+/** What git-lfs says of a server's 401. */
+const unauthenticated = /Authentication required|Authorization error|Git credentials for .* not found/iu;
+
+/**
+ * Runs git-lfs. If the server does not take the credentials any more and there are others by now, it runs again with those: a transfer
+ * may take longer than a token is valid. What was transferred is not transferred again.
+ * @param words of git-lfs, if the options take its stdout
+ */
+async function runLfs(
+  mirror: Mirror,
+  parameters: readonly string[],
+  options: GitOptions,
+  words = (): string => "",
+): Promise<GitResult> {
+  const result = await git(["lfs", ...parameters], options);
+  if (result.code === 0 || !unauthenticated.test(`${words()}\n${result.stdout}\n${result.stderr}`)) return result;
+  const { remote } = await remoteOptions(mirror, options.signal);
+  const isSame = remote?.credentials?.password === options.remote?.credentials?.password;
+  return isSame || remote === undefined ? result : runLfs(mirror, parameters, { ...options, remote }, words);
 }
 
 /** How many contents one command line names. */

@@ -56,7 +56,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     const { code, stderr } = await withinMs(
       limits.ms,
       { ...options, signal: AbortSignal.any([options.signal, tooMuch.signal]) },
-      () => tooSlow(url, "fetch from", limits.ms),
+      () => tookTooLong(url, limits),
       (bounded) =>
         git([...into, url, ...[ref].flat()], {
           ...bounded,
@@ -71,6 +71,11 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     watch.stop();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** A fetch begins from nothing each time: one that takes too long is tried again a few times, and not for hours. */
+function tookTooLong(url: string, { ms }: FetchLimits): SessionError {
+  return new SessionError({ ...tooSlow(url, "fetch from", ms).failure, code: "resources_exhausted", passing: true });
 }
 
 async function fetchError(

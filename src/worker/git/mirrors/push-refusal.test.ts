@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { lfsError } from "../lfs/error.ts";
 import { isBranchMoved, pushError } from "./push-refusal.ts";
 
 const ref = "0123456789012345678901234567890123456789:refs/heads/work";
@@ -161,6 +162,50 @@ test("a host whose certificate is not trusted is no matter of time", () => {
   const stderr =
     "fatal: unable to access 'https://git.example/a/b/': SSL certificate problem: self-signed certificate\n";
   const failure = { code: "repository_unreachable", retryable: true, passing: false };
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
+});
+
+test.each([
+  "fatal: unable to access 'https://git.example/acme/certificate-store.git/': Could not resolve host: git.example\n",
+  "fatal: unable to access 'https://git.example/acme/certificates/': The requested URL returned error: 503\n",
+  "fatal: unable to access 'https://certificates.example/a/b/': Failed to connect to certificates.example port 443\n",
+  "remote: Internal error: object 0123 does not exist yet, try again\nfatal: the remote end hung up unexpectedly\n",
+])("an outage passes whatever the repository is called, and whatever else the server misses: %s", (stderr) => {
+  const failure = { code: "repository_unreachable", passing: true };
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
+});
+
+test.each([
+  "remote: Repository not found.\nfatal: repository 'https://git.example/a/b/' not found\n",
+  "fatal: repository 'https://git.example/a/b/' not found\n",
+  "ERROR: Repository not found.\nfatal: Could not read from remote repository.\n",
+  "remote: ERROR: The project you were looking for could not be found or you don't have permission to view it.\nfatal: Could not read from remote repository.\n",
+  "fatal: '/srv/a/b' does not appear to be a git repository\nfatal: Could not read from remote repository.\n",
+])("a repository that is not there is told as such: %s", (stderr) => {
+  const failure = { code: "repository_not_found", passing: false };
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
+});
+
+test("a server of LFS that refuses does so for good, whatever the repository is called", () => {
+  const said = "batch response: Forbidden: https://git.example/acme/rate-limiter.git/info/lfs/objects/batch\n";
+  const url = "https://git.example/acme/rate-limiter";
+  expect(lfsError(url, "fetched from", said).passing).toBe(false);
+  expect(lfsError(url, "fetched from", `${said}rate limit exceeded\n`).passing).toBe(true);
+});
+
+test.each([
+  ["CONNECT tunnel failed, response 403", false, /answered 403/u],
+  ["Received HTTP code 403 from proxy after CONNECT", false, /answered 403/u],
+  ["CONNECT tunnel failed, response 407", false, /answered 407/u],
+  ["CONNECT tunnel failed, response 502", true, /response 502/u],
+])("what a proxy refuses it refuses for good, what it can't reach passes: %s", (words, passing, message) => {
+  const stderr = `fatal: unable to access 'https://git.example/a/b/': ${words}\n`;
+  const failure = {
+    code: "repository_unreachable",
+    retryable: true,
+    passing,
+    message: expect.stringMatching(message) as string,
+  };
   expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
 });
 

@@ -22,8 +22,7 @@ const movedReasons =
 const passingWords =
   /internal (?:server|api|connection)|connection (?:refused|reset|error|timed out)|unreachable|temporarily|try again (?:later|soon|in )|read-only[^.]{0,40}try again|under maintenance|no space left/iu;
 /** Reasons of servers that are in trouble themselves: nothing is wrong with the push. */
-const passingReasons =
-  /internal (?:server )?error|^failure$|time[d -]*out|temporar|try again|unavailable|cannot lock ref|failed to update ref/iu;
+const passingReasons = /internal (?:server )?error|^failure$|time[d -]*out|temporar|try again|unavailable/iu;
 /** The server could not store the pack (git-push(1) prints it in brackets), as with a full disk. */
 const unpackerError = /^unpacker error$/u;
 /** Words of a server that did not want to store a pack: a broken object, or its size. */
@@ -47,7 +46,8 @@ export function pushError({ url, branch, stdout, stderr }: RefusedPush): Session
   const reason = said.length === 0 ? "it gave no reason" : said.join(": ");
   const words = remoteWords(stderr).join(" ");
   const isUnstored = status !== null && unpackerError.test(status.reason) && !unwantedPack.test(words);
-  const isPassing = isUnstored || (status !== null && passingReasons.test(status.reason)) || passingWords.test(words);
+  const isPassing =
+    isUnstored || isBranchMoved(stdout) || passingReasons.test(status?.reason ?? "") || passingWords.test(words);
   return new SessionError({
     code: "push_rejected",
     reason: cutAtWord(`The server rejected the push of ${branch}: ${reason}`, wordsLimit),

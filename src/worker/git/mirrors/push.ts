@@ -81,14 +81,14 @@ export async function pushAccessRefusal(
 /**
  * Pushes one commit to a branch, never by force.
  * @param options of `remoteOptions`
- * @returns `moved` if the branch has commits that the pushed one lacks, or moved meanwhile: nothing was pushed
+ * @returns the refusal if that says that the branch has commits that the pushed one lacks, or moved meanwhile: nothing was pushed
  * @throws SessionError push_rejected, repository_*
  */
 export async function pushCommit(
   mirror: Mirror,
   { branch, sha }: { readonly branch: string; readonly sha: string },
   options: GitOptions,
-): Promise<"pushed" | "moved"> {
+): Promise<"pushed" | SessionError> {
   const limitMs = transferLimits(mirror).ms;
   const parameters = ["push", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`];
   const { code, stdout, stderr } = await withinMs(
@@ -98,6 +98,7 @@ export async function pushCommit(
     (bounded) => git(parameters, bounded),
   );
   if (code === 0) return "pushed";
-  if (isBranchMoved(stdout)) return "moved";
-  throw pushError({ url: mirror.url, branch, stdout, stderr });
+  const refusal = pushError({ url: mirror.url, branch, stdout, stderr });
+  if (isBranchMoved(stdout)) return refusal;
+  throw refusal;
 }

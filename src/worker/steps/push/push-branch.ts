@@ -46,12 +46,16 @@ export async function pushBranch(
   const { database } = services;
   const { branch, configuredBranch = null } = work.clone.remote;
   const options = await remoteOptions(mirror, signal);
+  let refused: { readonly tip: string | null; readonly refusal: SessionError } | null = null;
   for (let nth = 1; nth <= mostTries; nth += 1) {
     const tip = await findTip(mirror, { branch, configuredBranch }, options);
     // An earlier attempt may have pushed it before a crash.
     if (tip === work.headSha) return { kind: "pushed", sha: tip };
+    // A server that can't write the branch says the same as of one that moved.
+    if (refused !== null && refused.tip === tip) throw refused.refusal;
     if (tip === null && (await isLeftGone(attempt, services, work, fork))) return { kind: "gone" };
-    const joined = tip === null ? work.headSha : await joinTip(attempt, services, work, { mirror, tip });
+    const joined: string | Collision =
+      tip === null ? work.headSha : await joinTip(attempt, services, work, { mirror, tip });
     if (typeof joined !== "string") return { kind: "collided", ...joined };
     if (joined === tip) return { kind: "pushed", sha: joined };
     if (joined !== work.headSha && tip !== null) await requireClean(attempt, services, work, { joined, tip });
@@ -60,8 +64,9 @@ export async function pushBranch(
       // Before it is pushed: the forge may tell of the push before its end is recorded, and it is nobody else's.
       await noteCommit(transaction, session, { position: work.recorded.position, sha: joined });
     });
-    if ((await pushCommit(mirror, { branch, sha: joined }, options)) === "pushed")
-      return { kind: "pushed", sha: joined };
+    const end = await pushCommit(mirror, { branch, sha: joined }, options);
+    if (end === "pushed") return { kind: "pushed", sha: joined };
+    refused = { tip, refusal: end };
   }
   throw keepsMoving(mirror, branch);
 }
