@@ -39,7 +39,9 @@ async function firstStatus(): Promise<unknown> {
 
 test("if all messages are answered, the answer is that of the earlier attempt", async () => {
   const attempt = await answered(true);
-  expect(await takeTurns(attempt, services, await turnsOf(attempt, "disk"))).toMatchObject({ finalMessage: "The answer." });
+  expect(await takeTurns(attempt, services, await turnsOf(attempt, "disk"))).toMatchObject({
+    finalMessage: "The answer.",
+  });
 });
 
 test("records that this worker's disk has the newest state", async () => {
