@@ -174,7 +174,11 @@ export async function openReplyToken(
  * All that triggers' deliveries are signed with and their answers are written with, to mask it.
  * @throws ConflictError if it can't be opened, as without the master key
  */
-export async function openAllTriggerSecrets(database: Database, vault: Vault, organizationId: string): Promise<string[]> {
+export async function openAllTriggerSecrets(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+): Promise<string[]> {
   const { rows } = await database.pool.query<Sealed & { readonly id: string }>(
     `select id, sealed, master_key as "masterKey" from trigger
      where organization_id = $1 and deleted_at is null and sealed is not null`,
