@@ -1,7 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Database } from "../../database/database.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
-import type { Service } from "../../lifecycle/service.ts";
+import { createPeriodic, type Periodic } from "../../lifecycle/periodic.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import type { Logger } from "../../observability.ts";
 import { pruneAnswers } from "../../store/answers/sending.ts";
@@ -45,6 +44,8 @@ export interface Housekeeping {
   readonly checkouts: SharedCheckouts;
   readonly recordingsDirectory: string;
   readonly retention: Config["retention"];
+  /** Whether this machine's disk has room for sessions. */
+  readonly hasRoom: () => Promise<boolean>;
 }
 
 /**
@@ -54,7 +55,7 @@ export interface Housekeeping {
  * @returns the number of removed things by kind; a kind that failed is logged and left out
  */
 export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
-  const { database, logger, objects, folders, mirrors, checkouts, recordingsDirectory, retention } = house;
+  const { database, logger, objects, folders, mirrors, checkouts, recordingsDirectory, retention, hasRoom } = house;
   const { mirrorDays: days, mirrorsBytes: maximumBytes, checkoutsBytes } = retention;
   const tasks: Record<string, () => Promise<number>> = {
     requests: () => pruneRequests(database, signal),
@@ -89,7 +90,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     recordingsOfDeleted: () => pruneRecordingsOfDeleted(database, recordingsDirectory, signal),
     checkouts: () => removeUnusedCheckouts({ checkouts, logger }, { days, maximumBytes: checkoutsBytes }, signal),
     // After the workspaces, whose clones borrow from mirrors.
-    mirrors: async () => (await maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal)).removed,
+    mirrors: async () =>
+      (await maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes, hasRoom }, signal)).removed,
     // Last, because the first time in an existing database it counts all events.
     mostEvents: () => boundEvents(database, { all: retention.eventsBytes, each: retention.sessionEventsBytes }, signal),
   };
@@ -106,8 +108,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
   return counts;
 }
 
-/** Makes hourly housekeeping. */
-export function createHousekeeping(house: Housekeeping): Service {
+/** Makes hourly housekeeping; `now` begins it at once. */
+export function createHousekeeping(house: Housekeeping): Periodic {
   return createPeriodic({
     round: async (stopping) => house.logger.debug(await keepHouse(house, stopping), "removed expired data"),
     firstAfterMs,

@@ -27,6 +27,8 @@ interface MirrorLimits {
   readonly days: number;
   /** Most bytes of all mirrors; beyond it the least recently used are removed. 0: no limit. */
   readonly maximumBytes: number;
+  /** Whether the disk has room for sessions; if not, the least recently used go until it has. Omitted: it is not asked. */
+  readonly hasRoom?: () => Promise<boolean>;
 }
 
 interface KnownMirror {
@@ -44,13 +46,13 @@ interface Kept {
 }
 
 /**
- * Removes mirrors that were unused for too long or exceed the size limit, except those that a session's clone borrows from, and
+ * Removes mirrors that were unused for too long, exceed the size limit or leave the disk no room, except those that a session's clone borrows from, and
  * repacks the others. Errors about one mirror are logged. A removal that a crash interrupts is completed the next time.
  * @returns how many mirrors were removed, and of how many it is unknown or true that they should be, and are not
  */
 export async function maintainMirrors(
   { logger, ...kept }: Kept & { readonly logger: Logger },
-  { days, maximumBytes }: MirrorLimits,
+  { days, maximumBytes, hasRoom = () => Promise.resolve(true) }: MirrorLimits,
   signal: AbortSignal,
 ): Promise<{ readonly removed: number; readonly failed: number }> {
   const { mirrors } = kept;
@@ -72,7 +74,7 @@ export async function maintainMirrors(
   for (const mirror of known.toSorted((one, other) => one.usedAtMs - other.usedAtMs)) {
     if (signal.aborted) break;
     const isOld = days > 0 && Date.now() - mirror.usedAtMs > days * dayMs;
-    const isTooMuch = maximumBytes > 0 && total > maximumBytes;
+    const isTooMuch = (maximumBytes > 0 && total > maximumBytes) || !(await hasRoom());
     try {
       if ((isOld || isTooMuch) && (await removeUnpinned(kept, mirror.path, signal))) {
         total -= mirror.bytes;
