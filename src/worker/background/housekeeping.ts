@@ -15,7 +15,7 @@ import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
 import { pruneDiffs, pruneSessions } from "../../store/prune-sessions.ts";
-import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
+import { pruneArrivals, pruneConversations, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
 import { pruneWarmSandboxes } from "../../store/queue/warm-sandboxes.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
@@ -76,6 +76,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     largestJobs: () => boundJobs(database, retention.jobsBytes, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     largestArrivals: () => boundArrivals(database, retention.jobsBytes, signal),
+    conversations: () => pruneConversations(database, retention.jobDays, signal),
     receivedKeys: () => pruneReceivedKeys(database, signal),
     repositoryOrder: () => fillRepositoryOrder(database, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
