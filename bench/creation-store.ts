@@ -74,12 +74,12 @@ try {
   const pool = new pg.Pool({ connectionString: server.url, max: connections });
   // The service's own pool has fewer connections: all ways get the same.
   const database: Database = { ...own, pool };
-  const intake = createBatchedInserts(database);
+  const inserts = createBatchedInserts(database);
   const ways: Record<string, () => Promise<void>> = {
     "BEGIN, session, event, COMMIT": transaction(pool, organizationId, false),
     "BEGIN, all four rows, COMMIT": transaction(pool, organizationId, true),
     "createSession, all four rows": async () => void (await createSession(database, organizationId, session())),
-    "in batches, all four rows": async () => void (await intake.createSession(organizationId, session())),
+    "in batches, all four rows": async () => void (await inserts.createSession(organizationId, session())),
   };
   const took: Record<string, number[]> = {};
   for (let round = -1; round < rounds; round += 1) {

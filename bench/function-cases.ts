@@ -3,7 +3,7 @@ import { largestOrganization } from "./fill.ts";
 
 /** The usual case of one function. Its statements run one by one, each in a transaction of its own. */
 export interface FunctionCase {
-  /** The file in src/store/sql, without its ending. */
+  /** The name of its file in a folder of src/store/sql, without its ending. */
   readonly definition: string;
   /** What the case is, as the function's file has it. */
   readonly usual: string;

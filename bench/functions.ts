@@ -3,7 +3,8 @@ import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { openDatabase } from "../src/database/database.ts";
+import { definitionsDirectory, openDatabase } from "../src/database/database.ts";
+import { readDefinitions } from "../src/database/definitions.ts";
 import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { createLogger } from "../src/observability.ts";
 import { fill } from "./fill.ts";
@@ -28,7 +29,6 @@ const { values: options } = parseArgs({
     write: { type: "boolean", default: false },
   },
 });
-const definitions = join(import.meta.dirname, "../src/store/sql");
 /** Calls before those that count: a connection plans a function's statements at their first calls. */
 const warmUp = 20;
 
@@ -91,7 +91,10 @@ const lineOf = (one: FunctionCase, { p50, pages }: Figure): string =>
 
 /** Puts a figure into its function's file: in place of the one before, else before the line that names the callers. */
 async function write(one: FunctionCase, figure: Figure): Promise<void> {
-  const path = join(definitions, `${one.definition}.sql`);
+  const { definitions } = await readDefinitions(definitionsDirectory);
+  const file = definitions.find(({ name }) => name === one.definition);
+  if (file === undefined) throw new Error(`${one.definition} has no file in ${definitionsDirectory}`);
+  const path = join(definitionsDirectory, file.path);
   const sql = await readFile(path, "utf8");
   const line = lineOf(one, figure);
   const written = /^-- Measured: /mu.test(sql)

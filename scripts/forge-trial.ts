@@ -10,7 +10,7 @@ import type { PullRequestAddition } from "../src/domain/repositories/pull-reques
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../src/domain/repositories/repository.ts";
 import { createAzureApi, type AzureSettings } from "../src/forges/azure/api.ts";
 import type { Forge, ForgePullRequest, ForgeSettings } from "../src/forges/forge.ts";
-import { placeOf } from "../src/forges/bitbucket-data-center/place.ts";
+import { repositoryPlaceOf } from "../src/forges/bitbucket-data-center/place.ts";
 import { createForges } from "../src/forges/forges.ts";
 import { pathOn } from "../src/forges/serves.ts";
 import { mustGit, type GitOptions } from "../src/worker/git/git.ts";
@@ -169,7 +169,7 @@ export async function closePullRequest(
   if (kind === "bitbucket")
     return declinePullRequest(`${apiUrl}/repositories/${path}/pullrequests/${number}`, settings);
   if (kind === "bitbucketDataCenter") {
-    const { project, slug } = placeOf(webUrl, address);
+    const { project, slug } = repositoryPlaceOf(webUrl, address);
     const url = `${apiUrl}/projects/${project}/repos/${slug}/pull-requests/${number}`;
     const read = await fetch(url, { headers: { Authorization: `Bearer ${token}` }, redirect: "manual" });
     const { version } = (await read.json()) as { readonly version: number };

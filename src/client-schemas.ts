@@ -5,7 +5,7 @@ import { jobSchema } from "./domain/automations/job.ts";
 import { ledgerEntrySchema } from "./domain/automations/ledger.ts";
 import { registrySchema } from "./domain/environments/registry.ts";
 import { secretSchema } from "./domain/environments/secret.ts";
-import { pageOf } from "./domain/fields/list.ts";
+import { pageSchema } from "./domain/fields/list.ts";
 import { subscriptionSchema } from "./domain/notices/notice.ts";
 import { accountSchema } from "./domain/people/account.ts";
 import { auditEntrySchema } from "./domain/people/audit.ts";
@@ -20,7 +20,7 @@ import { sessionDetailSchema } from "./domain/sessions/session.ts";
 import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
 // The form of each answer of the API, by the names that src/client.ts knows them by: a module of its own, so that the web app loads
-// it beside its first request and not before its first picture. Each `…Page` is the answer of that noun's list.
+// it during its first request and not before its first picture. Each `…Page` is the answer of that noun's list.
 
 export { agentListSchema } from "./domain/agents/agent.ts";
 export { automationTemplatesSchema } from "./domain/automations/automation-file.ts";
@@ -51,29 +51,29 @@ export { labelPageSchema } from "./domain/sessions/labels.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
-export const subscriptionsPage = pageOf("subscriptions", subscriptionSchema);
+export const subscriptionsPage = pageSchema("subscriptions", subscriptionSchema);
 export const testedNoticesSchema = z.object({ deliveries: z.number().int() });
 export const unreadSchema = z.object({ count: z.number().int(), more: z.boolean() });
-export const messagesPage = pageOf("messages", messageSchema);
-export const sessionsPage = pageOf("sessions", sessionDetailSchema);
-export const repositoriesPage = pageOf("codeRepositories", repositorySchema);
-export const connectionsPage = pageOf("connections", connectionSchema);
-export const accountsPage = pageOf("accounts", accountSchema);
-export const registriesPage = pageOf("registries", registrySchema);
-export const secretsPage = pageOf("secrets", secretSchema);
-export const keysPage = pageOf("keys", keySchema);
-export const loginsPage = pageOf("logins", loginSchema);
-export const grantsPage = pageOf("grants", grantSchema);
+export const messagesPage = pageSchema("messages", messageSchema);
+export const sessionsPage = pageSchema("sessions", sessionDetailSchema);
+export const repositoriesPage = pageSchema("codeRepositories", repositorySchema);
+export const connectionsPage = pageSchema("connections", connectionSchema);
+export const accountsPage = pageSchema("accounts", accountSchema);
+export const registriesPage = pageSchema("registries", registrySchema);
+export const secretsPage = pageSchema("secrets", secretSchema);
+export const keysPage = pageSchema("keys", keySchema);
+export const loginsPage = pageSchema("logins", loginSchema);
+export const grantsPage = pageSchema("grants", grantSchema);
 export const redirectSchema = z.object({ redirectUrl: z.url() });
-export const usersPage = pageOf("users", userSchema);
+export const usersPage = pageSchema("users", userSchema);
 export const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
-export const auditPage = pageOf("entries", auditEntrySchema);
-export const automationsPage = pageOf("automations", automationSchema);
-export const runsPage = pageOf("runs", jobSchema);
-export const ledgerPage = pageOf("entries", ledgerEntrySchema);
-export const webhooksPage = pageOf("webhooks", webhookSchema);
-export const deliveriesPage = pageOf("deliveries", deliverySchema);
-export const answersPage = pageOf("answers", answerSchema);
+export const auditPage = pageSchema("entries", auditEntrySchema);
+export const automationsPage = pageSchema("automations", automationSchema);
+export const runsPage = pageSchema("runs", jobSchema);
+export const ledgerPage = pageSchema("entries", ledgerEntrySchema);
+export const webhooksPage = pageSchema("webhooks", webhookSchema);
+export const deliveriesPage = pageSchema("deliveries", deliverySchema);
+export const answersPage = pageSchema("answers", answerSchema);
 export const egressSchema = z.object({ egress: z.array(z.string()) });
 export const githubAppFormSchema = z.object({ formUrl: z.string() });
 export const signedInSchema = z.object({ organizationId: z.string() });

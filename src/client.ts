@@ -41,7 +41,7 @@ export interface ClientOptions {
   readonly key?: string;
   /** Sends requests; by default the global `fetch`. */
   readonly fetch?: typeof fetch;
-  /** Loads the forms of answers, beside the first request; by default `client-schemas.ts`. */
+  /** Loads the forms of answers, during the first request; by default `client-schemas.ts`. */
   readonly schemas?: () => Promise<AnswerSchemas>;
 }
 

@@ -8,7 +8,7 @@ import { text as readAll } from "node:stream/consumers";
 import { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { Commands, ServerFlags, Terminal } from "./cli/terminal/commands.ts";
-import { runProgram } from "./cli/program.ts";
+import { runCommandLine } from "./cli/program.ts";
 import { readConfig, unknownVariables } from "./config/config.ts";
 import { createMask } from "./domain/masking/mask.ts";
 import { createLogger } from "./observability.ts";
@@ -134,7 +134,7 @@ const commands: Commands = {
   },
 };
 
-/** The settings of a command beside `start`. Says which data folder it chose if nobody named one. */
+/** The settings of a command other than `start`. Says which data folder it chose if nobody named one. */
 function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
   const config = readConfig(process.env, flags);
   if (!config.dataIsNamed)
@@ -213,4 +213,4 @@ async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole =
 }
 
 // Everything is stopped and written: an open handle must not keep the process alive.
-process.exit(await runProgram(commands, terminal, version, process.argv.slice(2)));
+process.exit(await runCommandLine(commands, terminal, version, process.argv.slice(2)));

@@ -1,4 +1,4 @@
-import { placeOf, pathOf } from "../../src/forges/bitbucket-data-center/place.ts";
+import { repositoryPlaceOf, apiPathOf } from "../../src/forges/bitbucket-data-center/place.ts";
 import type { ListedComment, LoopForge, LoopPlace } from "./loop-forge.ts";
 import { askBelow } from "./asking.ts";
 
@@ -12,7 +12,7 @@ interface Comment {
 
 /** Bitbucket Data Center's part in the loop. It delivers no builds. */
 export function dataCenterLoop({ settings: { webUrl, apiUrl, token }, address }: LoopPlace): LoopForge {
-  const base = `${apiUrl}${pathOf(placeOf(webUrl, address))}`;
+  const base = `${apiUrl}${apiPathOf(repositoryPlaceOf(webUrl, address))}`;
   const ask = askBelow(base, `Bearer ${token}`);
   const at = (pullRequest: number) => `/pull-requests/${pullRequest}`;
   const say = async (pullRequest: number, text: string, more: object = {}): Promise<string> =>

@@ -9,7 +9,7 @@ import { createMetrics } from "../metrics/metrics.ts";
 import { createLogger } from "../observability.ts";
 import { addressFile } from "../server/data-folder.ts";
 import { createAttemptServices } from "../server/attempt-services.ts";
-import { createRegistry } from "../server/agent-registry.ts";
+import { createAgentRegistry } from "../server/agent-registry.ts";
 import { createForgeReach, openForges } from "../server/open-forges.ts";
 import { createSandbox } from "../server/create-sandbox.ts";
 import { openVault, recordingsDirectory } from "../server/open-stores.ts";
@@ -89,7 +89,7 @@ export function replayRecordedSession(
       traces: noTraces,
       vault,
       sandbox: createSandbox(config),
-      providers: createRegistry(config),
+      providers: createAgentRegistry(config),
       forges: openForges(config, { database, vault, logger, reach: createForgeReach(config) }),
       publicUrl: () => config.publicUrl ?? "",
       workerId: "replay",

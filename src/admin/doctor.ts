@@ -10,7 +10,7 @@ import { childEnvironment } from "../domain/environments/child-environment.ts";
 import { messageOf, ObjectStoreError, OffstageError } from "../domain/errors/errors.ts";
 import { createObjectStore } from "../objects/object-store.ts";
 import { reachOutside } from "../server/reach-outside.ts";
-import { chooseDefaultAgent, createRegistry } from "../server/agent-registry.ts";
+import { chooseDefaultAgent, createAgentRegistry } from "../server/agent-registry.ts";
 import { createSandbox } from "../server/create-sandbox.ts";
 import { chooseWay, type Way } from "../worker/checkouts/ways.ts";
 import { imageProblem } from "../worker/disk/session-disk.ts";
@@ -23,7 +23,7 @@ import { attachDatabase } from "./attach.ts";
  */
 export async function diagnose(config: Config): Promise<Check[]> {
   reachOutside(config);
-  const providers = createRegistry(config);
+  const providers = createAgentRegistry(config);
   const agents = await Promise.all(
     providers.map(async (provider): Promise<Check> => {
       const problem = await provider.problem();

@@ -71,7 +71,7 @@ async function createDocumentation(routes: readonly Described[]): Promise<Fastif
       if (operation?.optionalBody === true) optionalBodies.add(schema["operationId"]);
       const example = bodyExamples[String(schema["operationId"])];
       const body = example === undefined ? {} : { body: { ...(schema["body"] as object), examples: [example] } };
-      const beside = operation === undefined ? {} : besideSchema(schema, operation);
+      const beside = operation === undefined ? {} : operationDetails(schema, operation);
       return { schema: { ...schema, ...body, ...beside }, url };
     },
     transformObject: (input) => {
@@ -96,7 +96,10 @@ interface DescribedOperation {
  * Describes what an operation does beyond its schemas: whether it needs a key, which headers it reads, whether it
  * streams.
  */
-function besideSchema(schema: ReturnType<Transform>["schema"], operation: OperationConfig): Record<string, unknown> {
+function operationDetails(
+  schema: ReturnType<Transform>["schema"],
+  operation: OperationConfig,
+): Record<string, unknown> {
   const headers = {
     ...(operation.creates === true && {
       "Idempotency-Key": {

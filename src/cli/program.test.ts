@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConflictError, InvalidInputError, NotFoundError } from "../domain/errors/errors.ts";
 import type { Check, Commands, Terminal } from "./terminal/commands.ts";
-import { runProgram } from "./program.ts";
+import { runCommandLine } from "./program.ts";
 
 const key = {
   id: "3f0c5d3e-8a57-4f0e-9d4f-0d9f6ad1c001",
@@ -64,7 +64,7 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     workingDirectory: "/home/someone/project",
     signal,
   };
-  return { code: await runProgram(commands, terminal, "1.2.3", argv), out, err, calls, signal };
+  return { code: await runCommandLine(commands, terminal, "1.2.3", argv), out, err, calls, signal };
 }
 
 describe("offstage", () => {

@@ -34,7 +34,7 @@ import { addStartCommands } from "./machine/start.ts";
  * @param argv the arguments after the program's own name
  * @returns the exit code, see `exitCodes`
  */
-export async function runProgram(
+export async function runCommandLine(
   commands: Commands,
   terminal: Terminal,
   version: string,

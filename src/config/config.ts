@@ -4,7 +4,7 @@ import { registryHosts } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import { problemOf } from "../domain/errors/problem.ts";
 import { chooseDataFolder, type DataFolder } from "./data-folder.ts";
-import { forgesOf, mailOf, modelsOf, objectsOf, outboundOf, signInOf, sshOf } from "./groups.ts";
+import { forgeSettingsOf, mailOf, modelsOf, objectsOf, outboundOf, signInOf, sshOf } from "./groups.ts";
 import { variablesSchema, type Variables } from "./variables.ts";
 
 /** Flags of the command line. Each overrides its variable. */
@@ -237,7 +237,7 @@ function configOf(variables: Variables) {
     outbound: outboundOf(variables),
     /** Whether programs in sandboxes trust the certificates of OFFSTAGE_CA_FILE too. */
     authoritiesInSandbox: variables.OFFSTAGE_CA_IN_SANDBOX && variables.OFFSTAGE_CA_FILE !== undefined,
-    forges: forgesOf(variables),
+    forges: forgeSettingsOf(variables),
     models: modelsOf(variables),
   } as const;
 }

@@ -111,7 +111,7 @@ export function signInOf(variables: Variables) {
  * Settings of the forges, always with one for github.com.
  * @throws InvalidInputError if the GitHub App's private key is missing or can't be read
  */
-export function forgesOf(variables: Variables) {
+export function forgeSettingsOf(variables: Variables) {
   const forges = [...(variables.OFFSTAGE_FORGES ?? [])];
   const github = { kind: "github", webUrl: "https://github.com", apiUrl: "https://api.github.com" } as const;
   if (variables.OFFSTAGE_GITHUB_APP_ID !== undefined) {
@@ -158,7 +158,7 @@ export function sshOf(variables: Variables) {
 }
 
 /**
- * How the server reaches the outside: proxies, and certificates that it trusts beside the usual ones.
+ * How the server reaches the outside: proxies, and certificates that it trusts in addition to the usual ones.
  * @throws InvalidInputError if OFFSTAGE_CA_FILE can't be read, or holds no certificate
  */
 export function outboundOf(variables: Variables): Outbound {

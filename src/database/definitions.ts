@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type pg from "pg";
 
-/** The current definition of one SQL function: the file `<name>.sql`. */
+/** The current definition of one SQL function: the file `<name>.sql`, in whichever folder of its set. */
 export interface Definition {
   /** Of the file and of its function; of an overload, `<function>.<what tells it apart>`. */
   readonly name: string;
+  /** Of its file, from the folder of its set. */
+  readonly path: string;
   readonly sql: string;
   /** Of `sql`, in hexadecimal. */
   readonly sha256: string;
@@ -21,17 +23,20 @@ export interface DefinitionSet {
 }
 
 /**
- * Reads the definitions of a folder. The first line of each file names the definitions that it needs, for example
+ * Reads the definitions of a folder and of those in it. The first line of each file names the definitions that it needs, for example
  * `-- needs: claimable, move_session`, and `revision.json` has the set's revision.
- * @throws Error if a file needs one that does not exist, or one that needs it
+ * @throws Error if a file needs one that does not exist, or one that needs it, and if two files have the same name
  */
 export async function readDefinitions(directory: string): Promise<DefinitionSet> {
   const { revision } = JSON.parse(await readFile(join(directory, "revision.json"), "utf8")) as { revision: number };
-  const names = (await readdir(directory)).filter((file) => file.endsWith(".sql")).map((file) => file.slice(0, -4));
+  const paths = (await readdir(directory, { recursive: true })).filter((file) => file.endsWith(".sql"));
+  const named = paths.map((path) => ({ name: basename(path, ".sql"), path }));
   const files = new Map<string, Definition>();
-  for (const name of names.sort()) {
-    const sql = await readFile(join(directory, `${name}.sql`), "utf8");
-    files.set(name, { name, sql, sha256: createHash("sha256").update(sql).digest("hex") });
+  for (const { name, path } of named.sort((one, other) => (one.name < other.name ? -1 : 1))) {
+    const before = files.get(name);
+    if (before !== undefined) throw new Error(`${before.path} and ${path} have the same name`);
+    const sql = await readFile(join(directory, path), "utf8");
+    files.set(name, { name, path, sql, sha256: createHash("sha256").update(sql).digest("hex") });
   }
   return { revision, definitions: inOrder(files) };
 }

@@ -7,7 +7,7 @@ import { createDatabaseSocket } from "./connection-errors.ts";
 import { keepAlive } from "./keep-alive.ts";
 
 /** A listener that can be removed. */
-export interface Subscription {
+export interface ListenerHandle {
   /** Removes the listener. */
   close(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export interface Notifications {
    * Calls `listener` for each notification on a channel. After a lost connection every listener is called with "",
    * because notifications may have been missed: it must query the database itself.
    */
-  listen(channel: string, listener: (payload: string) => void): Promise<Subscription>;
+  listen(channel: string, listener: (payload: string) => void): Promise<ListenerHandle>;
   /**
    * Notifies every process; call it after the commit. Listeners of this process are called without the database.
    * Never throws: workers also poll slowly, which finds the work of a lost notification.

@@ -53,7 +53,7 @@ export interface Operation {
   readonly isBodyRequired: boolean;
   /** Null: it answers something else than JSON. */
   readonly answer: Schema | null;
-  /** Statuses beside 200, with what they mean. */
+  /** Statuses other than 200, with what they mean. */
   readonly errors: readonly string[];
   /** Whether it can answer with a stream of events. */
   readonly streams: boolean;

@@ -2,15 +2,15 @@ import { callExample, parameterExample } from "./example.ts";
 import type { Operation } from "./operations.ts";
 
 /** Languages of examples, in the order in which they are offered. */
-export const languages = ["curl", "TypeScript", "Python"] as const;
-/** See `languages`. */
-export type Language = (typeof languages)[number];
+export const exampleLanguages = ["curl", "TypeScript", "Python"] as const;
+/** See `exampleLanguages`. */
+export type ExampleLanguage = (typeof exampleLanguages)[number];
 
 /**
  * A program that calls an operation, with the values of the schemas' examples. It reads the server's address and the key from
  * OFFSTAGE_SERVER and OFFSTAGE_API_KEY, as the clients do by themselves.
  */
-export function snippet(operation: Operation, language: Language): string {
+export function snippet(operation: Operation, language: ExampleLanguage): string {
   if (language === "curl") return curl(operation);
   return language === "TypeScript" ? typeScript(operation) : python(operation);
 }

@@ -55,7 +55,7 @@ const saying = {
   asksForChanges: true,
   isMarked: false,
   state: "open",
-  isMadeByOffstage: false,
+  mark: null,
 };
 const talkFacts = {
   now: 1,
@@ -156,7 +156,7 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments(newConversation, check, talkFacts, talkLimits)(exported, text);
     withArguments(newConversation, { type: "pushed", sha: text, by: writer }, talkFacts, talkLimits)(exported, text);
   },
-  "decide.keyOf": (exported, text) => {
+  "decide.happeningKey": (exported, text) => {
     withArguments({ type: "said", key: text }, null)(exported, text);
     withArguments({ type: "checks", sha: text }, null)(exported, text);
   },
@@ -231,7 +231,7 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "prompts.checksPrompt": (exported, text) =>
     withArguments(text, [{ ...failedCheck(text), logEnd: text }])(exported, text),
-  "prompts.untrustedBlock": (exported, text) => withArguments(text, { [text]: [text] })(exported, text),
+  "prompts.untrustedData": (exported, text) => withArguments(text, { [text]: [text] })(exported, text),
   "prompts.reviewPrompt": (exported, text) =>
     withArguments({ by: { ...writer, login: text }, body: "", number: 1 }, [noteOf(text)])(exported, text),
   "prompts.sayingPrompt": (exported, text) =>
@@ -266,7 +266,7 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "registry.registryAddress": (exported, text) =>
     first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
-  "registry.besideRegistry": (exported, text) => {
+  "registry.fileAddressesOf": (exported, text) => {
     for (const kind of ["pypi", "npm"]) withArguments(kind, `https://registry.example/${text}`)(exported, text);
   },
   "registry.registryFolder": (exported, text) =>
@@ -435,8 +435,8 @@ const calls: Readonly<Record<string, Call>> = {
     const policy = { admins: ["a@b"], domains: ["b.example"], githubOrganizations: ["c"], defaultRole: "member" };
     withArguments(identity, policy)(exported, text);
   },
-  "told-by-forge.isAboutSubject": first,
-  "told-by-forge.isAboutPullRequest": first,
+  "event-subject.isAboutSubject": first,
+  "event-subject.isAboutPullRequest": first,
   "grant.requestedScopes": first,
   "oauth-client.mayRedirectTo": (exported, text) => {
     for (const address of [text, `https://${text}`, `http://127.0.0.1/${text}`]) withArguments(address)(exported, text);
@@ -448,10 +448,10 @@ const calls: Readonly<Record<string, Call>> = {
   "oauth-client.isDocumentAddress": (exported, text) => {
     for (const id of [text, `https://example.com/${text}`]) withArguments(id)(exported, text);
   },
-  "told-by-forge.readForgeEvent": (exported, text) => {
+  "event-subject.readForgeEvent": (exported, text) => {
     for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
   },
-  "told-by-forge.subjectOf": (exported, text) => {
+  "event-subject.subjectOf": (exported, text) => {
     for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
   },
   "uuid.isUuid": first,
@@ -462,19 +462,19 @@ const calls: Readonly<Record<string, Call>> = {
 const withoutText: Readonly<Record<string, string>> = {
   "approval.approvalWords": "three flags",
   "answers.isDoneByCommit": "names of ours, and commits, which it compares",
-  "answers.isWorthTelling": "names of ours, and commits, which it compares",
+  "answers.isWorthAnswering": "names of ours, and commits, which it compares",
   "audit.outcomeOf": "a number",
   "bounds.begun": "counts, and a run, which it hands on as it is",
   "bounds.left": "a reason, which it hands on as it is",
   "bounds.sharedBound": "numbers",
   "bounds.threadOf": "a path, which it puts before a number",
-  "bounds.told": "names of ours, and numbers",
+  "bounds.refuseOnce": "names of ours, and numbers",
   "conversation.dueAt": "times",
   "conversation.limitsWith": "settings, put together",
-  "conversation.placeOf": "a path, which it puts before a number",
+  "conversation.threadPlaceOf": "a path, which it puts before a number",
   "merge.mergeConversations": "two conversations, whose lists it joins by keys, each seen once",
   "never-sent.wasNeverSent": "something thrown, of which it reads a code",
-  "notes.isRecent": "times",
+  "notes.isRecentNote": "times",
   "notes.unplacedNotes": "names of ours, which it compares",
   "prompts.conflictPrompt": "a number",
   "grant.grantable": "names of ours, which it compares",
@@ -483,6 +483,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "rounds.conflicted": "a commit, which it hands on as it is",
   "rounds.pushed": "a commit, which it hands on as it is",
   "run.runStatusOf": "names of ours",
+  "sayings.resumed": "counts, and names of bounds of ours",
   "trigger.givenSecret": "a secret, which it hands on as it is",
   "trigger.isSigned": "names of ours",
   "trigger.makesSecret": "names of ours",
@@ -497,8 +498,8 @@ const withoutText: Readonly<Record<string, string>> = {
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.oneOrMore": "schemas",
   "notice.scopeOf": "names of ours",
-  "notice.isTold": "names of ours, and ids",
-  "list.pageOf": "names of ours, and schemas",
+  "notice.isNotified": "names of ours, and ids",
+  "list.pageSchema": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",
   "retry.planRetry": "a failure, whose reason it hands on as it is",
   "retry.withSharedBlame": "what is remembered of failures, whose reason it hands on as it is",

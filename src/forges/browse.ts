@@ -13,7 +13,7 @@ export interface FoundRepository {
 }
 
 /** What was found. */
-export interface Found<Item> {
+export interface FoundItems<Item> {
   readonly items: readonly Item[];
   /** False if there may be more: no more is asked of the forge. */
   readonly isComplete: boolean;
@@ -29,11 +29,11 @@ export interface ForgeBrowser {
    * @param within path of one owner below the forge's server, to which the search is limited; "": none
    * @param query what their names have; "": anything
    */
-  repositories(within: string, query: string, signal: AbortSignal): Promise<Found<FoundRepository>>;
+  repositories(within: string, query: string, signal: AbortSignal): Promise<FoundItems<FoundRepository>>;
   /** Names of branches that have `query`; "": anything. */
-  branches(address: RepositoryAddress, query: string, signal: AbortSignal): Promise<Found<string>>;
+  branches(address: RepositoryAddress, query: string, signal: AbortSignal): Promise<FoundItems<string>>;
   /** Paths of files at a branch, from the repository's root. @param folder that they are below; "": the root */
-  files(address: RepositoryAddress, branch: string, folder: string, signal: AbortSignal): Promise<Found<string>>;
+  files(address: RepositoryAddress, branch: string, folder: string, signal: AbortSignal): Promise<FoundItems<string>>;
 }
 
 /** Asks a forge's API one question, by the path of the API. */
@@ -54,7 +54,7 @@ export async function readPages<Item>(
   host: string,
   ask: (page: number) => Promise<ForgeAnswer>,
   read: (answer: ForgeAnswer) => { readonly items: readonly Item[]; readonly isLast: boolean },
-): Promise<Found<Item>> {
+): Promise<FoundItems<Item>> {
   const items: Item[] = [];
   for (let page = 1; page <= pageLimit; page += 1) {
     const answer = await ask(page);
@@ -87,6 +87,10 @@ export function hasQuery(name: string, query: string): boolean {
 }
 
 /** Those of a list that have the words of a search. */
-export function narrowed<Item>(found: Found<Item>, nameOf: (item: Item) => string, query: string): Found<Item> {
+export function narrowed<Item>(
+  found: FoundItems<Item>,
+  nameOf: (item: Item) => string,
+  query: string,
+): FoundItems<Item> {
   return { ...found, items: found.items.filter((item) => hasQuery(nameOf(item), query)) };
 }

@@ -62,7 +62,7 @@ export interface Feedback {
    */
   resolve(address: RepositoryAddress, thread: Thread, signal: AbortSignal): Promise<boolean>;
   /**
-   * Gives a pull request labels, reviewers or assignees beside those that it has.
+   * Gives a pull request labels, reviewers or assignees in addition to those that it has.
    * @throws SessionError pull_request_refused that names those which the forge does not take, or can't have, in its words; the others
    * are set
    */

@@ -6,7 +6,7 @@ import { refusedBy } from "./refusal.ts";
 
 /** How long a log may take, in ms. */
 const timeLimitMs = 60_000;
-/** A log that is longer is not read: its end can't be told. By a reach, the bound is the reach's. */
+/** A log that is longer is not read: its end can't be found. By a reach, the bound is the reach's. */
 const longestLog = 256 * 1024 ** 2;
 
 /**

@@ -9,7 +9,7 @@ import { InvalidInputError } from "../domain/errors/errors.ts";
 import { bundleWith } from "../outbound/process-wide.ts";
 import type { Proxies } from "../outbound/proxies.ts";
 import type { publicAddressOf } from "./egress/addresses.ts";
-import { createEgressProxy, type Refusal } from "./egress/egress.ts";
+import { createEgressProxy, type RefusedConnection } from "./egress/egress.ts";
 import type { RegistryRoute } from "./egress/registry-places.ts";
 import { admitAll } from "./models/admission.ts";
 import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from "./models/model-gateway.ts";
@@ -60,7 +60,7 @@ const longestSocketPath = 107;
 export type Served = {
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
-  readonly onRefused: (refusal: Refusal) => void;
+  readonly onRefused: (refusal: RefusedConnection) => void;
   /** Private registries, whose credentials it adds. */
   readonly registries?: readonly RegistryRoute[];
   /** Tools of the service that the sandbox may call; none if omitted. */
@@ -87,7 +87,7 @@ export async function openGateway(
   options: Served &
     Reach & {
       readonly directory: string;
-      /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
+      /** Certificates that the sandbox trusts in addition to the usual ones, each as PEM. */
       readonly authorities?: readonly string[];
     },
 ): Promise<LocalGateway> {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { InboundEvent } from "../domain/automations/inbound-event.ts";
 
 /** A request of a sender of events, as it came. */
-export interface Delivery {
+export interface InboundDelivery {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The raw body: signatures are over these bytes. */
@@ -31,15 +31,15 @@ export interface DeliveryReader {
    * Whether the delivery was signed with one of the secrets (two while a secret is being replaced). Compares in constant time.
    * @param now ms since the epoch, for signatures that hold for a time
    */
-  verify(delivery: Delivery, secrets: readonly string[], now: number): boolean;
+  verify(delivery: InboundDelivery, secrets: readonly string[], now: number): boolean;
   /**
    * Reads a verified delivery.
    * @throws InvalidInputError if it is not what the sender documents; the message names the field
    */
-  read(delivery: Delivery): ReadDelivery;
+  read(delivery: InboundDelivery): ReadDelivery;
   /**
    * The answer that the sender wants instead of the usual one, such as the challenge by which an address is confirmed; null for
    * the usual one.
    */
-  handshake?(delivery: Delivery): { readonly contentType: string; readonly body: string } | null;
+  handshake?(delivery: InboundDelivery): { readonly contentType: string; readonly body: string } | null;
 }

@@ -1,7 +1,7 @@
 import type { EventContext } from "../domain/automations/automation.ts";
 import type { Verification } from "../domain/automations/trigger.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
-import { idWithBody, type Delivery } from "./delivery.ts";
+import { idWithBody, type InboundDelivery } from "./delivery.ts";
 import { hasHmac, hasStandardSignature } from "./signatures.ts";
 
 /**
@@ -24,7 +24,7 @@ const longestId = 500;
  */
 export function verifyWebhook(
   verification: Verification,
-  delivery: Delivery,
+  delivery: InboundDelivery,
   secrets: readonly string[],
   now: number,
 ): boolean {
@@ -39,7 +39,7 @@ export function verifyWebhook(
 }
 
 /** The sender's id of a delivery; null if it tells none. */
-export function webhookDeliveryId({ headers, body }: Delivery): string | null {
+export function webhookDeliveryId({ headers, body }: InboundDelivery): string | null {
   const given = idHeaders.map((name) => headers[name]).find((value) => value !== undefined && value !== "");
   if (given !== undefined) return given.length > longestId ? null : given;
   const setOffBy = headers["x-gitlab-event-uuid"];
@@ -50,7 +50,7 @@ export function webhookDeliveryId({ headers, body }: Delivery): string | null {
  * Reads a delivery of any sender: JSON, whatever its content type says, or a form. What is no object stands in the field `body`.
  * @throws InvalidInputError if it is neither
  */
-export function readWebhook({ headers, body }: Delivery): EventContext {
+export function readWebhook({ headers, body }: InboundDelivery): EventContext {
   if (body.length === 0) return {};
   const text = decoded(body);
   const isForm = headers["content-type"]?.startsWith("application/x-www-form-urlencoded") === true;

@@ -139,7 +139,7 @@ it("works on what a claim brings that was under way when it stopped", async () =
   });
   await loop.start();
   const stopped = loop.stop();
-  // Far more turns of the event loop than it takes to stop the rounds.
+  // Far more turns of the event loop than it takes to stop the passes.
   await turns();
   claim.resolve(["a"]);
   await expect.poll(names).toEqual(["a"]);

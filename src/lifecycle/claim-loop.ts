@@ -8,7 +8,7 @@ export interface ClaimLoopOptions<Claimed> {
   /** Milliseconds between two looks for something to claim, if neither `now` nor the end of some work brings one earlier. */
   readonly everyMs: number;
   /**
-   * Claims what may be worked on beside what is worked on now.
+   * Claims what may be worked on in addition to what is worked on now.
    * @returns nothing if there is nothing to claim: else it is called again at once
    */
   readonly claim: (underWay: readonly Claimed[]) => Promise<readonly Claimed[]>;
@@ -26,7 +26,7 @@ export interface ClaimLoopOptions<Claimed> {
 }
 
 /**
- * Makes a background task that claims work and does several pieces of it at a time: what ends makes room for the next. A round waits for
+ * Makes a background task that claims work and does several pieces of it at a time: what ends makes room for the next. A pass waits for
  * no work, so slow work holds up only its own place. `stop` claims nothing more, and settles when the work under way has ended.
  */
 export function createClaimLoop<Claimed>(options: ClaimLoopOptions<Claimed>): Periodic {
@@ -35,7 +35,7 @@ export function createClaimLoop<Claimed>(options: ClaimLoopOptions<Claimed>): Pe
   const hurry = new AbortController();
   const looks = createPeriodic({
     everyMs,
-    round: async (stopping) => {
+    pass: async (stopping) => {
       while (!stopping.aborted && underWay.size < atOnce) {
         const claimed = await claim([...underWay.values()]);
         if (claimed.length === 0) return;

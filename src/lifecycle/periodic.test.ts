@@ -3,12 +3,12 @@ import { createPeriodic, withListener, type Periodic, type PeriodicOptions } fro
 
 const made: Periodic[] = [];
 
-/** A periodic task whose rounds each last until they are ended. */
-function heldRounds(options: Partial<PeriodicOptions> = {}) {
+/** A periodic task whose passes each last until they are ended. */
+function heldPasses(options: Partial<PeriodicOptions> = {}) {
   const begun: (PromiseWithResolvers<void> & { readonly stopping: AbortSignal })[] = [];
   const failures: unknown[] = [];
   const task = createPeriodic({
-    round: (stopping) => {
+    pass: (stopping) => {
       const held = { ...Promise.withResolvers<void>(), stopping };
       begun.push(held);
       return held.promise;
@@ -29,42 +29,42 @@ afterEach(async () => {
   await Promise.all(made.splice(0).map((task) => task.stop()));
 });
 
-it("does a round at its start, and others from time to time", async () => {
-  let rounds = 0;
-  const { task } = heldRounds({ everyMs: 1, round: () => Promise.resolve(void (rounds += 1)) });
+it("does a pass at its start, and others from time to time", async () => {
+  let passes = 0;
+  const { task } = heldPasses({ everyMs: 1, pass: () => Promise.resolve(void (passes += 1)) });
   await task.start();
-  expect(rounds).toBe(1);
-  await expect.poll(() => rounds).toBeGreaterThan(3);
+  expect(passes).toBe(1);
+  await expect.poll(() => passes).toBeGreaterThan(3);
 });
 
-it("waits with its first round if it is told to", async () => {
-  const { task, begun } = heldRounds({ firstAfterMs: 5 });
+it("waits with its first pass if it is told to", async () => {
+  const { task, begun } = heldPasses({ firstAfterMs: 5 });
   await task.start();
   expect(begun).toHaveLength(0);
   await expect.poll(() => begun.length).toBe(1);
   begun[0]?.resolve();
 });
 
-it("begins no round beside another, however long that takes", async () => {
+it("begins no pass beside another, however long that takes", async () => {
   let inRound = 0;
   let most = 0;
-  let rounds = 0;
-  const { task } = heldRounds({
+  let passes = 0;
+  const { task } = heldPasses({
     everyMs: 1,
-    round: async () => {
+    pass: async () => {
       most = Math.max(most, (inRound += 1));
       await new Promise((resolve) => setTimeout(resolve, 10));
       inRound -= 1;
-      rounds += 1;
+      passes += 1;
     },
   });
   await task.start();
-  await expect.poll(() => rounds).toBeGreaterThan(3);
+  await expect.poll(() => passes).toBeGreaterThan(3);
   expect(most).toBe(1);
 });
 
-it("does one more round for all calls during a round", async () => {
-  const { task, begun } = heldRounds();
+it("does one more pass for all calls during a pass", async () => {
+  const { task, begun } = heldPasses();
   await task.start();
   for (let call = 0; call < 3; call += 1) task.now();
   expect(begun).toHaveLength(1);
@@ -75,23 +75,23 @@ it("does one more round for all calls during a round", async () => {
   expect(begun).toHaveLength(2);
 });
 
-it("hands on the error of a round, thrown at once too, and goes on", async () => {
-  let rounds = 0;
-  const { task, failures } = heldRounds({
+it("hands on the error of a pass, thrown at once too, and goes on", async () => {
+  let passes = 0;
+  const { task, failures } = heldPasses({
     everyMs: 1,
-    round: () => {
-      rounds += 1;
-      if (rounds === 1) throw new Error("at once");
-      return rounds === 2 ? Promise.reject(new Error("later")) : Promise.resolve();
+    pass: () => {
+      passes += 1;
+      if (passes === 1) throw new Error("at once");
+      return passes === 2 ? Promise.reject(new Error("later")) : Promise.resolve();
     },
   });
   await task.start();
-  await expect.poll(() => rounds).toBeGreaterThan(3);
+  await expect.poll(() => passes).toBeGreaterThan(3);
   expect(failures).toEqual([new Error("at once"), new Error("later")]);
 });
 
-it("tells the round under way that it stops, waits for it, and begins no other", async () => {
-  const { task, begun } = heldRounds({ everyMs: 1 });
+it("tells the pass under way that it stops, waits for it, and begins no other", async () => {
+  const { task, begun } = heldPasses({ everyMs: 1 });
   await task.start();
   task.now();
   let isStopped = false;
@@ -106,9 +106,9 @@ it("tells the round under way that it stops, waits for it, and begins no other",
   expect(begun).toHaveLength(1);
 });
 
-it("reports no failure of a round that ends because it is stopped", async () => {
-  const { task, failures } = heldRounds({
-    round: (stopping) =>
+it("reports no failure of a pass that ends because it is stopped", async () => {
+  const { task, failures } = heldPasses({
+    pass: (stopping) =>
       new Promise((_, reject) => stopping.addEventListener("abort", () => reject(stopping.reason as Error))),
   });
   await task.start();
@@ -117,7 +117,7 @@ it("reports no failure of a round that ends because it is stopped", async () => 
 });
 
 it("does nothing before its start, nor if it was stopped before", async () => {
-  const { task, begun } = heldRounds();
+  const { task, begun } = heldPasses();
   task.now();
   await task.stop();
   await task.start();
@@ -126,9 +126,9 @@ it("does nothing before its start, nor if it was stopped before", async () => {
   expect(begun).toHaveLength(0);
 });
 
-it("comes round when it is told to, from its start until it is stopped", async () => {
-  let rounds = 0;
-  const { task } = heldRounds({ round: () => Promise.resolve(void (rounds += 1)) });
+it("comes pass when it is told to, from its start until it is stopped", async () => {
+  let passes = 0;
+  const { task } = heldPasses({ pass: () => Promise.resolve(void (passes += 1)) });
   let tell: (() => void) | null = null;
   const listening = withListener(task, (now) => {
     tell = now;
@@ -137,19 +137,19 @@ it("comes round when it is told to, from its start until it is stopped", async (
   expect(tell).toBeNull();
   await listening.start();
   await turns();
-  expect(rounds).toBe(1);
+  expect(passes).toBe(1);
   (tell as (() => void) | null)?.();
   await turns();
-  expect(rounds).toBe(2);
+  expect(passes).toBe(2);
   await listening.stop();
   expect(tell).toBeNull();
   task.now();
   await turns();
-  expect(rounds).toBe(2);
+  expect(passes).toBe(2);
 });
 
-it("does not come round if it can't be told to, and stops all the same", async () => {
-  const { task, begun } = heldRounds();
+it("does not come pass if it can't be told to, and stops all the same", async () => {
+  const { task, begun } = heldPasses();
   const listening = withListener(task, () => Promise.reject(new Error("the database is away")));
   await expect(listening.start()).rejects.toThrow("the database is away");
   await listening.stop();

@@ -3,48 +3,48 @@ import { createService, type Service } from "./service.ts";
 
 /** A background task that comes round again and again. */
 export interface Periodic extends Service {
-  /** Begins a round now, or once more after the round under way. Does nothing before `start` and after `stop`. */
+  /** Begins a pass now, or once more after the pass under way. Does nothing before `start` and after `stop`. */
   now(): void;
 }
 
 /** What a periodic task does, and when. */
 export interface PeriodicOptions {
   /**
-   * One round. There is one at a time, and `stop` waits for the one under way.
-   * @param stopping aborts when the task is stopped: a long round should end soon after
+   * One pass. There is one at a time, and `stop` waits for the one under way.
+   * @param stopping aborts when the task is stopped: a long pass should end soon after
    */
-  readonly round: (stopping: AbortSignal) => Promise<void>;
-  /** Milliseconds from the beginning of one round to the next. Rounds for which a longer one leaves no time are left out. */
+  readonly pass: (stopping: AbortSignal) => Promise<void>;
+  /** Milliseconds from the beginning of one pass to the next. Passes for which a longer one leaves no time are left out. */
   readonly everyMs: number;
-  /** Milliseconds from the start to the first round; default 0: `start` begins it, and does not wait for it. */
+  /** Milliseconds from the start to the first pass; default 0: `start` begins it, and does not wait for it. */
   readonly firstAfterMs?: number;
   /**
-   * Gets the error of a failed round, to log it; the next round takes place nevertheless. A round that throws the reason of
+   * Gets the error of a failed pass, to log it; the next pass takes place nevertheless. A pass that throws the reason of
    * `stopping` has not failed.
    */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Makes a background task of rounds. */
-export function createPeriodic({ round, everyMs, firstAfterMs = 0, onFailure }: PeriodicOptions): Periodic {
+/** Makes a background task that makes one pass after another. */
+export function createPeriodic({ pass, everyMs, firstAfterMs = 0, onFailure }: PeriodicOptions): Periodic {
   const stopping = new AbortController();
   let isRunning = false;
-  let isInRound = false;
+  let isInPass = false;
   let timer: NodeJS.Timeout | null = null;
-  const rounds = createOneAtATime(async () => {
-    isInRound = true;
+  const passes = createOneAtATime(async () => {
+    isInPass = true;
     try {
-      await round(stopping.signal);
+      await pass(stopping.signal);
     } catch (error) {
       if (error !== stopping.signal.reason) onFailure(error);
     } finally {
-      isInRound = false;
+      isInPass = false;
     }
   });
 
   function tick(): void {
     timer = setTimeout(tick, everyMs);
-    if (!isInRound) void rounds.run();
+    if (!isInPass) void passes.run();
   }
 
   const service = createService({
@@ -58,19 +58,19 @@ export function createPeriodic({ round, everyMs, firstAfterMs = 0, onFailure }: 
       isRunning = false;
       if (timer !== null) clearTimeout(timer);
       stopping.abort();
-      await rounds.stop();
+      await passes.stop();
     },
   });
   return {
     ...service,
     now() {
-      if (isRunning) void rounds.run();
+      if (isRunning) void passes.run();
     },
   };
 }
 
 /**
- * Makes a service of a background task that also comes round at once when something is told.
+ * Makes a service of a background task that also makes a pass at once when a notification arrives.
  * @param listen begins to listen, and calls `now` for what concerns the task; what it returns ends that
  */
 export function withListener(

@@ -1,5 +1,5 @@
 /**
- * Something that runs beside the rest of the process from its start until it is stopped. What is there from its making on, such as a pool, a
+ * Something that runs alongside the rest of the process from its start until it is stopped. What is there from its making on, such as a pool, a
  * file or a subscription, has `close` instead, which can be called twice, too.
  */
 export interface Service {

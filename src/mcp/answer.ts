@@ -19,20 +19,20 @@ export function clean<Value>(value: Value): Value {
 }
 
 /** The answer of a tool that tells facts: for programs as they are, for models as JSON. */
-export function facts(value: Record<string, unknown>): CallToolResult {
+export function factsAnswer(value: Record<string, unknown>): CallToolResult {
   const structuredContent = clean(value);
   return { structuredContent, content: [{ type: "text", text: JSON.stringify(structuredContent) }] };
 }
 
-/** The answer of a tool that tells a longer text, beside a few facts. */
-export function told(value: Record<string, unknown>, text: string): CallToolResult {
-  const { content, ...rest } = facts(value);
+/** The answer of a tool that tells a longer text, with a few facts. */
+export function textAnswer(value: Record<string, unknown>, text: string): CallToolResult {
+  const { content, ...rest } = factsAnswer(value);
   return { ...rest, content: [...content, { type: "text", text: bounded(text) }] };
 }
 
 /**
  * Answers as `work` does. If the API refuses, or can't be reached, the answer is its sentence, which a model can act upon.
- * @param onError told of anything else, which is a bug
+ * @param onError called with anything else, which is a bug
  */
 export async function answering(
   work: () => Promise<CallToolResult>,

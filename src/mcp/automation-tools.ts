@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { facts } from "./answer.ts";
+import { factsAnswer } from "./answer.ts";
 import type { McpParts } from "./parts.ts";
 import { idempotencyKey } from "./session-tools.ts";
 
@@ -23,7 +23,7 @@ export function addAutomationTools({ server, client, answer, scopeChallenge }: M
     (query) =>
       answer(async () => {
         const { automations, nextCursor } = await client.automation.list(query);
-        return facts({
+        return factsAnswer({
           automations: automations.map(({ id, macro, name, paused, triggers, repositories }) => ({
             id,
             macro,
@@ -55,7 +55,7 @@ export function addAutomationTools({ server, client, answer, scopeChallenge }: M
         const { id, status } = await client.automation.trigger(encodeURIComponent(name), event, {
           idempotencyKey: key,
         });
-        return facts({ runId: id, status });
+        return factsAnswer({ runId: id, status });
       }),
   );
   server.registerTool(
@@ -70,7 +70,7 @@ export function addAutomationTools({ server, client, answer, scopeChallenge }: M
     ({ runId }) =>
       answer(async () => {
         const { id, status, runStatus, error, sessions } = await client.job.get(runId);
-        return facts({
+        return factsAnswer({
           runId: id,
           status: runStatus ?? status,
           problem: error,

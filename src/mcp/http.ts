@@ -28,7 +28,7 @@ export interface McpEndpoint {
  */
 export async function createMcpEndpoint(options: {
   readonly version: string;
-  /** Told of what should not happen: whoever called is told only that it did. */
+  /** Called with what should not happen; the caller learns only that it did. */
   readonly onBug: (error: Error) => void;
   /** Told of requests that are none of the protocol's. */
   readonly onRefusal: (error: Error) => void;

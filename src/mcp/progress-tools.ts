@@ -4,7 +4,7 @@ import type { Client } from "../client.ts";
 import type { SessionEvent } from "../domain/sessions/event.ts";
 import { isFinal } from "../domain/sessions/status.ts";
 import { createEventLines } from "../event-lines.ts";
-import { bounded, facts, mostCharacters, told } from "./answer.ts";
+import { bounded, factsAnswer, mostCharacters, textAnswer } from "./answer.ts";
 import { briefSession } from "./brief-session.ts";
 import type { McpParts } from "./parts.ts";
 import { mayBeTask, taskAnswer } from "./tasks.ts";
@@ -12,7 +12,7 @@ import { sessionId } from "./session-tools.ts";
 
 /** Most characters of one event. */
 const longestEvent = 4_000;
-/** How often a client that asked for it is told that a call still waits, in ms. */
+/** How often a client that asked for it learns that a call still waits, in ms. */
 const progressMs = 5_000;
 /** Most files of which a diff's answer says how much they changed. */
 const mostFiles = 300;
@@ -50,7 +50,7 @@ function addFollow({ server, client, answer, scopeChallenge }: McpParts): void {
         );
         const { status } = await client.session.get(id);
         const { text, last, isCut } = heard;
-        return told({ status, after: last, isMore: isCut }, text === "" ? "nothing new" : text);
+        return textAnswer({ status, after: last, isMore: isCut }, text === "" ? "nothing new" : text);
       }),
   );
 }
@@ -72,10 +72,10 @@ function addWait({ server, client, answer, scopeChallenge }: McpParts): void {
     ({ sessionId: id, seconds }, context) =>
       answer(async () => {
         const session = await client.session.get(id);
-        if (isFinal(session.status)) return facts(briefSession(session, { withSummary: true }));
+        if (isFinal(session.status)) return factsAnswer(briefSession(session, { withSummary: true }));
         if (mayBeTask(context)) return taskAnswer(session);
         await whileWaiting(context, seconds, (signal) => untilEnd(client, id, signal));
-        return facts(briefSession(await client.session.get(id), { withSummary: true }));
+        return factsAnswer(briefSession(await client.session.get(id), { withSummary: true }));
       }),
   );
 }
@@ -189,7 +189,7 @@ function addDiff({ server, client, answer, scopeChallenge }: McpParts): void {
         const text = files.map((file) => file.text).join("");
         const shown = text.slice(offset, offset + mostCharacters);
         const next = offset + shown.length;
-        return told(
+        return textAnswer(
           {
             files: files.slice(0, mostFiles).map(({ text: _text, ...counts }) => counts),
             moreFiles: Math.max(0, files.length - mostFiles),

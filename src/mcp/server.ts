@@ -25,7 +25,7 @@ export function createOffstageMcp(options: {
   readonly version: string;
   readonly caller: Caller | null;
   readonly skills: SkillCatalog;
-  /** Told of bugs: whoever called is told only that there was one. */
+  /** Called with bugs; the caller learns only that there was one. */
   readonly onError: (error: Error) => void;
 }): McpServer {
   const { client, version, caller, skills, onError } = options;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { sessionStatuses } from "../domain/sessions/status.ts";
-import { facts } from "./answer.ts";
+import { factsAnswer } from "./answer.ts";
 import { briefSession, briefSessionSchema } from "./brief-session.ts";
 import type { McpParts } from "./parts.ts";
 
@@ -55,7 +55,7 @@ function addStart({ server, client, answer, scopeChallenge }: McpParts): void {
     ({ idempotencyKey: key, ...body }) =>
       answer(async () => {
         const { id } = await client.session.create(body, { idempotencyKey: key });
-        return facts(briefSession(await client.session.get(id), { withSummary: true }));
+        return factsAnswer(briefSession(await client.session.get(id), { withSummary: true }));
       }),
   );
 }
@@ -71,7 +71,8 @@ function addReading({ server, client, answer, scopeChallenge }: McpParts): void 
       annotations: { readOnlyHint: true },
       ...scopeChallenge("read"),
     },
-    ({ sessionId: id }) => answer(async () => facts(briefSession(await client.session.get(id), { withSummary: true }))),
+    ({ sessionId: id }) =>
+      answer(async () => factsAnswer(briefSession(await client.session.get(id), { withSummary: true }))),
   );
   server.registerTool(
     "list_sessions",
@@ -95,7 +96,7 @@ function addReading({ server, client, answer, scopeChallenge }: McpParts): void 
         const query = { ...page, ...(mine === true && { requestedBy: "me" }) };
         const found = await (search === undefined ? client.session.list(query) : client.session.search(search, query));
         const sessions = found.sessions.map((session) => briefSession(session, { withSummary: false }));
-        return facts({ sessions, nextCursor: found.nextCursor });
+        return factsAnswer({ sessions, nextCursor: found.nextCursor });
       }),
   );
 }
@@ -115,7 +116,7 @@ function addChanges({ server, client, answer, scopeChallenge }: McpParts): void 
     ({ sessionId: id, message, idempotencyKey: key }) =>
       answer(async () => {
         const session = await client.session.message(id, { message }, { idempotencyKey: key });
-        return facts(briefSession(session, { withSummary: true }));
+        return factsAnswer(briefSession(session, { withSummary: true }));
       }),
   );
   const verbs = {
@@ -141,7 +142,7 @@ function addChanges({ server, client, answer, scopeChallenge }: McpParts): void 
         outputSchema: briefSessionSchema,
         ...scopeChallenge("write"),
       },
-      ({ sessionId: id }) => answer(async () => facts(briefSession(await act(id), { withSummary: true }))),
+      ({ sessionId: id }) => answer(async () => factsAnswer(briefSession(await act(id), { withSummary: true }))),
     );
   }
 }
@@ -163,7 +164,7 @@ function addPlaces({ server, client, answer, scopeChallenge }: McpParts): void {
       answer(async () => {
         const { codeRepositories, nextCursor } = await client.repository.list(page);
         const repositories = codeRepositories.map(({ id, name, url, branch }) => ({ id, name, url, branch }));
-        return facts({ repositories, nextCursor });
+        return factsAnswer({ repositories, nextCursor });
       }),
   );
   server.registerTool(
@@ -178,7 +179,7 @@ function addPlaces({ server, client, answer, scopeChallenge }: McpParts): void {
     () =>
       answer(async () => {
         const { agents } = await client.agent.list();
-        return facts({
+        return factsAnswer({
           agents: agents.map(({ id, name, available, problem, defaultModel, isDefault }) => ({
             agent: defaultModel === null ? id : `${id}:${defaultModel}`,
             name,

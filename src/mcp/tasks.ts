@@ -12,7 +12,7 @@ import { z } from "zod";
 import { ClientError } from "../client.ts";
 import type { SessionDetail } from "../domain/sessions/session.ts";
 import { isFinal } from "../domain/sessions/status.ts";
-import { bounded, facts } from "./answer.ts";
+import { bounded, factsAnswer } from "./answer.ts";
 import { briefSession } from "./brief-session.ts";
 import type { McpParts } from "./parts.ts";
 
@@ -55,7 +55,7 @@ function wholeTask(session: SessionDetail): Result {
   const task = taskOf(session);
   if (session.status === "cancelled") return { ...task, status: "cancelled" };
   if (!isFinal(session.status)) return { ...task, status: "working" };
-  const result = facts(briefSession(session, { withSummary: true }));
+  const result = factsAnswer(briefSession(session, { withSummary: true }));
   return {
     ...task,
     status: "completed",

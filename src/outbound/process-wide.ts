@@ -6,7 +6,7 @@ import { nodeProxyVariables, type Proxies } from "./proxies.ts";
 /** How a process reaches the outside. Both can be sent between processes. */
 export interface Outbound {
   readonly proxies: Proxies;
-  /** Certificates that are trusted beside the usual ones, each as PEM. */
+  /** Certificates that are trusted in addition to the usual ones, each as PEM. */
   readonly authorities: readonly string[];
 }
 

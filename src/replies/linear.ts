@@ -87,7 +87,7 @@ function failureOf(error: unknown, { headers }: ServiceAnswer): ReplyUnavailable
   return new ReplyUnavailable("Linear", words, { isOpen: !isLimit, retryAfterMs: isLimit ? waitMsOf(headers) : null });
 }
 
-/** Until when to wait: Retry-After, else the reset of the limit that is used up, in ms since 1970; null if neither is told. */
+/** Until when to wait: Retry-After, else the reset of the limit that is used up, in ms since 1970; null if neither is given. */
 function waitMsOf(headers: Headers): number | null {
   const asked = retryAfterMs(headers.get("retry-after"));
   const resets = ["requests", "complexity", "endpoint-requests"]

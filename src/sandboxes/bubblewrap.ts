@@ -161,7 +161,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
     makeWritable,
     moveOwner: (from, to) => claims.move(from, to),
     releaseOwner,
-    ...(isRoot && { sweeper: claims.upkeep }),
+    ...(isRoot && { sweeper: claims.sweeper }),
   };
 }
 

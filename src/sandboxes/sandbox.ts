@@ -45,7 +45,7 @@ export interface SandboxRequest {
    * Further paths at which folders are visible: a program that was set up at another path still finds its files there.
    */
   readonly aliases?: readonly { readonly path: string; readonly folder: string }[];
-  /** Read-only folders beside the system's own: the mirrors, the harness's programs. */
+  /** Read-only folders in addition to the system's own: the mirrors, the harness's programs. */
   readonly readOnly: readonly string[];
   /**
    * The gateway's unix socket, the only way to the network. Inside, a relay listens on loopback for it; its address

@@ -3,7 +3,7 @@ import { createProviders } from "../agents/providers.ts";
 import type { Config } from "../config/config.ts";
 
 /** Makes the providers of agents: the built-in ones and those of the operator. */
-export function createRegistry(config: Config): Provider[] {
+export function createAgentRegistry(config: Config): Provider[] {
   return createProviders({ models: config.models, custom: config.customProviders });
 }
 

@@ -11,7 +11,7 @@ import type { Traces } from "../traces.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { createForgeReach, openForges } from "./open-forges.ts";
-import { createRegistry } from "./agent-registry.ts";
+import { createAgentRegistry } from "./agent-registry.ts";
 import { createSandbox } from "./create-sandbox.ts";
 import { openVault } from "./open-stores.ts";
 
@@ -55,7 +55,7 @@ export async function assemble(
     database,
     vault,
     sandbox: createSandbox(config, logger),
-    providers: createRegistry(config),
+    providers: createAgentRegistry(config),
     forges,
     forgeReach,
     templates,

@@ -18,7 +18,7 @@ import type { Vault } from "../store/secrets/vault.ts";
 import type { Traces } from "../traces.ts";
 import type { AttemptServices } from "../worker/attempt/attempt.ts";
 import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
-import { createMirrors } from "../worker/git/mirrors.ts";
+import { createMirrors } from "../worker/git/mirrors/mirrors.ts";
 import { openSigner, type Signer } from "../worker/git/signer.ts";
 import { createTransport } from "../worker/git/transport.ts";
 import { serverSecrets } from "./server-secrets.ts";

@@ -3,7 +3,7 @@ import type { ForgeChoices } from "../api/http/context.ts";
 import { InvalidInputError, NotFoundError, SessionError, UnavailableError } from "../domain/errors/errors.ts";
 import { bestFirst, mostOffered, type OfferedRepository } from "../domain/repositories/choice.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import { hasQuery, type Found, type ForgeBrowser, type FoundRepository } from "../forges/browse.ts";
+import { hasQuery, type FoundItems, type ForgeBrowser, type FoundRepository } from "../forges/browse.ts";
 import type { Forge } from "../forges/forge.ts";
 import type { OrganizationForges } from "../forges/organization-forges.ts";
 
@@ -84,7 +84,7 @@ export function createForgeChoices({
 
   const secondsUntil = (time: number): number => Math.max(1, Math.ceil((time - now()) / 1_000));
 
-  async function search(organizationId: string, forge: Forge, query: string): Promise<Found<FoundRepository>> {
+  async function search(organizationId: string, forge: Forge, query: string): Promise<FoundItems<FoundRepository>> {
     return ask([organizationId, forge.id, forge.webUrl ?? "", "repositories", query], () =>
       browse(organizationId, forge, (browser) =>
         browser.repositories(forge.within ?? "", query, AbortSignal.timeout(longestMs)),
@@ -97,8 +97,8 @@ export function createForgeChoices({
     organizationId: string,
     address: RepositoryAddress,
     what: readonly string[],
-    work: (browser: ForgeBrowser, signal: AbortSignal) => Promise<Found<string>>,
-  ): Promise<Found<string>> {
+    work: (browser: ForgeBrowser, signal: AbortSignal) => Promise<FoundItems<string>>,
+  ): Promise<FoundItems<string>> {
     const forge = (await forges.of(organizationId)).forgeOf(address);
     try {
       return await ask([organizationId, address.cloneUrl, ...what], () =>
@@ -154,10 +154,10 @@ export function createForgeChoices({
   };
 }
 
-const first = ({ items }: Found<string>, query: string): string[] =>
+const first = ({ items }: FoundItems<string>, query: string): string[] =>
   bestFirst(items, (name) => name, query).slice(0, mostOffered);
 
-const isAll = ({ items, isComplete }: Found<string>): boolean => isComplete && items.length <= mostOffered;
+const isAll = ({ items, isComplete }: FoundItems<string>): boolean => isComplete && items.length <= mostOffered;
 
 /** What a forge's refusal is for whoever asked the API. */
 function asApiError(error: unknown): Error {

@@ -10,7 +10,7 @@ import { removeUnusedCheckouts } from "../worker/checkouts/remove-unused.ts";
 import { createSharedCheckouts, keepCheckout, type SharedCheckouts } from "../worker/checkouts/shared-checkouts.ts";
 import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 import { createSessionFolders, type SessionFolders } from "../worker/disk/session-folders.ts";
-import type { Mirrors } from "../worker/git/mirrors.ts";
+import type { Mirrors } from "../worker/git/mirrors/mirrors.ts";
 
 /** Where sessions work, and what their clones begin on. */
 export interface Workspaces {
@@ -56,7 +56,7 @@ export function createWorkspaces(
     (error) => logger.warn({ err: error }, "could not unmount a session's workspace; the next start will"),
   );
   const folders = createSessionFolders(data, disks, sandbox);
-  const upkeep = createService({
+  const maintenance = createService({
     start: () => Promise.resolve(),
     async stop() {
       await removing.stop();
@@ -64,5 +64,5 @@ export function createWorkspaces(
     },
   });
   const ownDiskIsFull = (sessionId: string): Promise<boolean> => disks.isFull(folders.diskOf(sessionId));
-  return { folders, checkouts, ownDiskIsFull, mounts: joinServices([upkeep, disks.mounts]) };
+  return { folders, checkouts, ownDiskIsFull, mounts: joinServices([maintenance, disks.mounts]) };
 }

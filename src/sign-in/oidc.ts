@@ -1,6 +1,6 @@
 import * as client from "openid-client";
 import { ForbiddenError, UnavailableError } from "../domain/errors/errors.ts";
-import type { Identity, SignInMethod } from "../domain/people/user.ts";
+import type { SignInIdentity, SignInMethod } from "../domain/people/user.ts";
 
 /** Settings of an OpenID Connect provider. */
 export interface OidcSettings {
@@ -47,7 +47,7 @@ export function createOidc(settings: OidcSettings): SignInMethod {
   async function identityOf(
     provider: client.Configuration,
     tokens: client.TokenEndpointResponse & client.TokenEndpointResponseHelpers,
-  ): Promise<Identity> {
+  ): Promise<SignInIdentity> {
     const claims = tokens.claims();
     if (claims === undefined) throw new ForbiddenError("the provider sent no identity");
     const reason =

@@ -1,6 +1,8 @@
 import type { Database } from "../database/database.ts";
 import { isOver, pruneJobsBefore, removeRows } from "./prune.ts";
 
+// Deletes the oldest events, jobs and ledger entries when they take more of the database than the operator allows.
+
 /** Sessions whose events one statement counts; meanwhile nobody can go on with them. */
 const countedAtOnce = 10;
 /** Sessions that are looked at for what to remove. */

@@ -3,6 +3,8 @@ import { ConflictError, NotFoundError } from "../domain/errors/errors.ts";
 import { isOver } from "./prune.ts";
 import { deleteSession } from "./sessions/delete-session.ts";
 
+// Deletes sessions that ended long ago, and the diffs of those that stay.
+
 /** Sessions whose diffs one transaction removes: each may have twenty, of 2 MiB together. */
 const diffsAtOnce = 50;
 

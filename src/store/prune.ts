@@ -1,6 +1,9 @@
 import type { Database } from "../database/database.ts";
 import { isUuid } from "../domain/fields/uuid.ts";
 
+// Deletes what is older than an organization or the operator keeps it: events, jobs, ledger entries, keys of deliveries. What a whole
+// session takes is in prune-sessions.ts, what goes because of its size in prune-by-size.ts. `removeRows` is how each of them deletes.
+
 /** Rows that one transaction deletes, so that it holds its locks only briefly. */
 const batchSize = 1_000;
 

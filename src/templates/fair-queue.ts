@@ -1,5 +1,5 @@
 /** The caller for whom something is done. */
-export interface Requester {
+export interface QueuedCaller {
   readonly organizationId: string;
   /** Id of the key or the user, or a kind of work. */
   readonly id: string;
@@ -8,7 +8,7 @@ export interface Requester {
 /** A queue that is fair: organizations take turns, and so do the askers of each organization. */
 export interface FairQueue<T> {
   /** @returns false if too many items of this organization or asker wait already */
-  add(asker: Requester, item: T): boolean;
+  add(asker: QueuedCaller, item: T): boolean;
   /** Takes the next item: of the organization, and of its asker, that has waited longest since the last one. */
   take(): T | undefined;
   /** Takes all items. */

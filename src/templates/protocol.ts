@@ -31,10 +31,10 @@ export interface ReadTask {
 }
 
 /** Messages of the rendering process: "ready" once, then one answer to each task. */
-export type Message = "ready" | Answer;
+export type RendererMessage = "ready" | TaskAnswer;
 
 /** The result of a task. */
-export type Answer =
+export type TaskAnswer =
   /** Null if a template or an expression was only checked. */
   | { readonly prompt: string | null }
   /** One for each expression. */

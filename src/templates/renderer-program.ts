@@ -5,13 +5,13 @@ import { programFile } from "../programs/program-file.ts";
 import { celVariables, checkCel, evaluateCel } from "./cel.ts";
 import { renderCpuMs } from "./limits.ts";
 import { checkLiquid, renderLiquid } from "./liquid.ts";
-import { phases, shared, usedCpu, type Answer, type Message, type Task } from "./protocol.ts";
+import { phases, shared, usedCpu, type TaskAnswer, type RendererMessage, type Task } from "./protocol.ts";
 
 // A program that renders templates and evaluates conditions for its parent process, one at a time, over the channel of `fork`. Node's flags
 // limit its heap and the watchdog its processor time: the worst that a template can do is to end this process.
 const state = new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT));
 
-function answerTo(task: Task): Answer {
+function answerTo(task: Task): TaskAnswer {
   try {
     if ("expressions" in task) {
       const variables = celVariables(task.variables);
@@ -42,7 +42,7 @@ function run(task: Task): void {
   if (before === phases.rendering) send(answer);
 }
 
-function send(message: Message): void {
+function send(message: RendererMessage): void {
   process.send?.(message);
 }
 

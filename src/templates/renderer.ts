@@ -2,11 +2,11 @@ import type { ChildProcess } from "node:child_process";
 import { forkProgram, type ForkedProgram } from "../programs/forked-program.ts";
 import { programFile } from "../programs/program-file.ts";
 import { renderHeapMib, renderWallMs, startWallMs } from "./limits.ts";
-import { timeSignal, type Answer, type Message, type Task } from "./protocol.ts";
+import { timeSignal, type TaskAnswer, type RendererMessage, type Task } from "./protocol.ts";
 
 /** How a task ended. After the last four the process is gone. */
 export type Outcome =
-  | Answer
+  | TaskAnswer
   /** It used up its processor time or its heap. */
   | { readonly exceeded: "time" | "memory" }
   /** The machine gave it hardly any processor time. */
@@ -63,7 +63,7 @@ class ForkedRenderer implements Renderer {
       // "close" comes after all of its output was read.
       child.once("close", (code, signal) => this.#over(this.#outcomeOf(code, signal), resolve));
     });
-    child.on("message", (message) => this.#hear(message as Message));
+    child.on("message", (message) => this.#hear(message as RendererMessage));
   }
 
   get pid(): number | undefined {
@@ -90,7 +90,7 @@ class ForkedRenderer implements Renderer {
     await this.#gone;
   }
 
-  #hear(message: Message): void {
+  #hear(message: RendererMessage): void {
     if (message !== "ready") return this.#finish(message);
     this.#ready = true;
     if (this.#task !== null) this.#begin();

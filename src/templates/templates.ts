@@ -3,7 +3,7 @@ import type { EventContext } from "../domain/automations/automation.ts";
 import type { TriggerInput } from "../domain/automations/trigger.ts";
 import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
 import { promptLimit } from "../domain/sessions/session.ts";
-import { createFairQueue, type Requester } from "./fair-queue.ts";
+import { createFairQueue, type QueuedCaller } from "./fair-queue.ts";
 import { renderCpuMs, tooMuchMemory } from "./limits.ts";
 import type { ConditionVariables, Expression, Verdict } from "../domain/automations/condition.ts";
 import type { Task } from "./protocol.ts";
@@ -25,33 +25,36 @@ export interface Templates {
    * may succeed
    * @throws UnavailableError if no process can be started
    */
-  render(instructions: string, event: EventContext, asker: Requester): Promise<string>;
+  render(instructions: string, event: EventContext, asker: QueuedCaller): Promise<string>;
   /**
    * Checks that the instructions are a valid template.
    * @throws the same errors
    */
-  check(instructions: string, asker: Requester): Promise<void>;
+  check(instructions: string, asker: QueuedCaller): Promise<void>;
   /**
    * Checks that triggers' conditions, and the keys of their runs, can be evaluated.
    * @throws the same errors; they name the trigger by its index, as in `triggers[0].condition`
    */
-  checkTriggers(triggers: readonly Pick<TriggerInput, "condition" | "concurrency">[], asker: Requester): Promise<void>;
+  checkTriggers(
+    triggers: readonly Pick<TriggerInput, "condition" | "concurrency">[],
+    asker: QueuedCaller,
+  ): Promise<void>;
   /**
    * Reads YAML that others wrote, as an automation's file has it.
    * @throws the same errors
    */
-  readYaml(yaml: string, asker: Requester): Promise<unknown>;
+  readYaml(yaml: string, asker: QueuedCaller): Promise<unknown>;
   /**
    * Evaluates conditions with one event. Each that can't be evaluated, or exceeds a limit, has a verdict that says why.
    * @throws TooManyRequestsError if the machine is too busy: a later attempt may succeed
    * @throws UnavailableError if no process can be started
    */
-  evaluate(expressions: readonly Expression[], variables: ConditionVariables, asker: Requester): Promise<Verdict[]>;
+  evaluate(expressions: readonly Expression[], variables: ConditionVariables, asker: QueuedCaller): Promise<Verdict[]>;
   /**
    * Evaluates one trigger's conditions with an event.
    * @throws the same errors
    */
-  evaluateOne(expression: Expression, variables: ConditionVariables, asker: Requester): Promise<Verdict>;
+  evaluateOne(expression: Expression, variables: ConditionVariables, asker: QueuedCaller): Promise<Verdict>;
   /** Ends the processes. Waiting callers get an UnavailableError. Can be called twice. */
   close(): Promise<void>;
 }
@@ -110,7 +113,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
   let busy = 0;
   let closed = false;
 
-  function ask(task: Task, asker: Requester): Promise<Done> {
+  function ask(task: Task, asker: QueuedCaller): Promise<Done> {
     if (closed) return Promise.reject(stopping());
     return new Promise((resolve, reject) => {
       const turns = "expressions" in task ? conditions : templates;
@@ -181,7 +184,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
   async function evaluate(
     expressions: readonly Expression[],
     variables: ConditionVariables,
-    asker: Requester,
+    asker: QueuedCaller,
   ): Promise<Verdict[]> {
     if (expressions.length > mostExpressions) return halved(expressions, variables, asker);
     const done = await ask({ expressions, variables }, asker);
@@ -196,7 +199,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
   async function halved(
     expressions: readonly Expression[],
     variables: ConditionVariables,
-    asker: Requester,
+    asker: QueuedCaller,
   ): Promise<Verdict[]> {
     const half = Math.ceil(expressions.length / 2);
     const first = await evaluate(expressions.slice(0, half), variables, asker);
@@ -207,7 +210,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
     field: string,
     expression: string,
     gives: "bool" | "string",
-    asker: Requester,
+    asker: QueuedCaller,
   ): Promise<void> {
     const done = await ask({ expression, gives }, asker);
     if ("problem" in done) throw new InvalidInputError(`${field}: ${done.problem}`);
@@ -217,7 +220,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
   async function evaluateAll(
     expressions: readonly Expression[],
     variables: ConditionVariables,
-    asker: Requester,
+    asker: QueuedCaller,
   ): Promise<Verdict[]> {
     const asked = expressions.filter((expression) => !isEmpty(expression));
     const verdicts = (asked.length === 0 ? [] : await evaluate(asked, variables, asker)).values();

@@ -2,7 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { ledgerOutcomes, type LedgerOutcome } from "../domain/automations/ledger-outcome.ts";
 import { auditOutcomes, type AuditOutcome } from "../domain/people/audit-outcome.ts";
 import { sessionStatuses } from "../domain/sessions/status.ts";
-import type { SessionFilter } from "./home/filter.ts";
+import type { HomeFilter } from "./home/filter.ts";
 import { oneOf, textOf, uuidOf } from "./search.ts";
 import { FailedPage, Layout, NotFound } from "./shell/layout.tsx";
 
@@ -16,7 +16,7 @@ const sessionsRoute = createRoute({
   path: "/",
   component: lazyRouteComponent(() => import("./pages/sessions-page.tsx"), "SessionsPage"),
   staticData: { isWide: true },
-  validateSearch: ({ q, status, by, repository, automation, label, archived }: Given): SessionFilter => ({
+  validateSearch: ({ q, status, by, repository, automation, label, archived }: Given): HomeFilter => ({
     q: textOf(q),
     status: oneOf(sessionStatuses, status),
     by: oneOf(["me"], by) ?? uuidOf(by),

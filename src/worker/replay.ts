@@ -10,13 +10,14 @@ import { beginAttempt, withSecrets, type Attempt, type AttemptServices } from ".
 import { withOwnForges } from "./attempt/own-forges.ts";
 import { cloneSource } from "./attempt/session-repositories.ts";
 import type { Clone } from "./clones/clone.ts";
-import { makeClonesAgain, removeSession } from "./clones/clones.ts";
+import { makeClonesAgain } from "./clones/clones.ts";
+import { removeSession } from "./clones/remove-session.ts";
 import { requireSandbox } from "./sandboxed/require-sandbox.ts";
 import { readEnvironments } from "./setup/repository-environment.ts";
-import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent-turn.ts";
-import { chooseAgent } from "./steps/choose-agent.ts";
-import { exportClones } from "./steps/export-work.ts";
-import { firstPrompt, transcriptText } from "./steps/prompt.ts";
+import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent/turn.ts";
+import { chooseAgent } from "./steps/agent/choose.ts";
+import { exportClones } from "./steps/commit/export-work.ts";
+import { firstPrompt, transcriptText } from "./steps/agent/prompt.ts";
 import { setUp, withoutSetup } from "./steps/set-up.ts";
 import { offeredTools, toolServer } from "./tools/session-tools.ts";
 
@@ -146,7 +147,7 @@ async function replayTurns(
       resume,
       onSession: (id) => Promise.resolve(void (resume = id)),
       // The recorded answers name files by the paths of the original session.
-      seenAt: await services.folders.seenAt(original.session.sessionId),
+      visiblePaths: await services.folders.visiblePaths(original.session.sessionId),
       signal: attempt.signal,
     });
     conversation.push({ from: "user", text: message }, { from: "agent", text: finalMessage });

@@ -17,14 +17,14 @@ import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
 import { WorkerDraining } from "./attempt/stop-reasons.ts";
 import { createCheckpointer } from "./checkpoints/checkpointer.ts";
 import { restoreCheckpoint } from "./checkpoints/restore.ts";
-import { salvage, type ClonedWork } from "./steps/export-work.ts";
+import { salvage, type ClonedWork } from "./steps/commit/export-work.ts";
 import { openPullRequests } from "./steps/open-pull-requests.ts";
 import { passGate } from "./steps/pass-gate.ts";
 import { prepareWorkspace, type Workspace } from "./steps/prepare.ts";
 import { beginEarly, type EarlyStart } from "./harness/begin-early.ts";
 import type { WarmPool } from "./harness/warm-pool.ts";
-import { variablesOf } from "./steps/agent-turn.ts";
-import { chooseAgent } from "./steps/choose-agent.ts";
+import { variablesOf } from "./steps/agent/turn.ts";
+import { chooseAgent } from "./steps/agent/choose.ts";
 import { publish } from "./steps/publish.ts";
 import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
@@ -155,11 +155,11 @@ async function runSteps(
     checkpointer.start(clones);
     const turns = { ...workspace, origin, checkpointer, safePoints, early };
     const taken = await step("agent", () => takeTurns(gated, services, turns));
-    const { answer } = taken;
+    const { finalMessage } = taken;
     const { works, pushed, refused } = await publish(attempt, services, step, turns, taken);
-    if (pushed === null) return await reportNoChange(attempt, works, answer);
-    await step("pullRequest", () => openPullRequests(attempt, services, pushed, answer ?? "", refused));
-    return answer ?? "Done.";
+    if (pushed === null) return await reportNoChange(attempt, works, finalMessage);
+    await step("pullRequest", () => openPullRequests(attempt, services, pushed, finalMessage ?? "", refused));
+    return finalMessage ?? "Done.";
   } catch (error) {
     await early?.end();
     await checkpointer.takeLast(error);
@@ -181,7 +181,7 @@ function trialWords(repositories: number, made: number): string {
 
 /**
  * Starts the agent's harness, or takes one that is ready, while the session's folders are made. What only the repositories' files say
- * of it is not known yet: if they say anything, the turn starts another.
+ * of it is not known yet: if they say anything, the turn starts another. A trial of a setup has no agent.
  */
 async function startAgentEarly(
   attempt: Attempt,
@@ -189,6 +189,7 @@ async function startAgentEarly(
   pool: WarmPool,
 ): Promise<EarlyStart | null> {
   const { session, registries } = attempt;
+  if (session.setupTrial === true) return null;
   const agent = await chooseAgent(attempt, services).catch((error: unknown) => {
     // The agent's step says so.
     if (error instanceof SessionError) return null;
@@ -226,12 +227,12 @@ async function withGate(
 async function reportNoChange(
   { emit }: Pick<Attempt, "emit">,
   works: readonly ClonedWork[],
-  answer: string | null,
+  finalMessage: string | null,
 ): Promise<string> {
   const wasPushed = works.some(({ recorded }) => recorded.pushedSha !== null);
   const text = `The agent changed nothing${wasPushed ? " more" : ": there is no pull request"}.`;
   await emit({ type: "notice", data: { level: "info", text } });
-  return answer ?? "The agent changed nothing.";
+  return finalMessage ?? "The agent changed nothing.";
 }
 
 /** Records how an attempt ended that did not complete. @throws LeaseLostError */

@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
 import { titleOfRun } from "../domain/automations/automation.ts";
-import { readForgeEvent } from "../domain/automations/told-by-forge.ts";
+import { readForgeEvent } from "../domain/automations/event-subject.ts";
 import { replyTargetOf } from "../domain/automations/reply-target.ts";
 import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
 import { newSession, type NewSession } from "../domain/sessions/new-session.ts";
@@ -12,7 +12,7 @@ import { findRepositories } from "../store/repositories/repositories.ts";
 import { createRun, resumeRun } from "../store/sessions/new-run.ts";
 import type { Templates } from "../templates/templates.ts";
 import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
-import { findToldRun, type ToldRun, type ToldRunServices } from "./told-run.ts";
+import { findDeliveredRun, type DeliveredRun, type DeliveredRunServices } from "./delivered-run.ts";
 
 /**
  * Runs a trigger's job: renders the automation's instructions with the payload and creates the session, or one for each repository.
@@ -25,7 +25,7 @@ export function runJob(dependencies: JobDependencies, job: ClaimedJob): Promise<
   return dependencies.traces.span("job.run", options, (span) => createFromJob(dependencies, job, span));
 }
 
-interface JobDependencies extends ToldRunServices {
+interface JobDependencies extends DeliveredRunServices {
   readonly database: Database;
   readonly logger: Logger;
   readonly traces: Traces;
@@ -38,15 +38,15 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
   const logger = dependencies.logger.child({ jobId: job.id, organizationId: job.organizationId, attempt: job.attempt });
   const { automation, payload } = job;
   try {
-    const told = await findToldRun(dependencies, job);
-    const origin = { replyTarget: replyTargetOf(payload), told: typeof told === "string" ? null : told };
+    const delivered = await findDeliveredRun(dependencies, job);
+    const origin = { replyTarget: replyTargetOf(payload), delivered: typeof delivered === "string" ? null : delivered };
     if (job.attempt > 1 && (await resumeRun(database, job, origin))) {
       logger.info("job has its sessions already");
       return;
     }
-    if (typeof told === "string") {
-      logger.info({ reason: told }, "job starts nothing");
-      await filterJob(database, job, told);
+    if (typeof delivered === "string") {
+      logger.info({ reason: delivered }, "job starts nothing");
+      await filterJob(database, job, delivered);
       return;
     }
     await requireConnected(database, job);
@@ -61,7 +61,7 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
         // Also that of the branch, the commits and the pull request, which more people may read than a confidential event.
         title: isConfidential ? titleOf(automation.name) : titleOfRun(title, prompt, automation.name),
         agent: automation.agent,
-        ...branchesOf(told, automation),
+        ...branchesOf(delivered, automation),
         repositories,
         jobPart,
         priority: automation.priority,
@@ -74,7 +74,7 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
         sandboxed,
         traceParent: span?.traceParent ?? job.traceParent,
       });
-    const works = repositoriesOf(told, automation);
+    const works = repositoriesOf(delivered, automation);
     const sessions =
       automation.fanOut && works.length > 1
         ? works.map((repository, part) => sessionFor([repository], part))
@@ -96,17 +96,18 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
 }
 
 /** The branches of the run: of a run that pushes to a pull request, that one's. */
-function branchesOf(told: ToldRun | null, { targetBranch }: ClaimedJob["automation"]) {
-  const { head = null, target = null } = (told?.pushTo === "pullRequest" ? told.event.pullRequest : undefined) ?? {};
+function branchesOf(delivered: DeliveredRun | null, { targetBranch }: ClaimedJob["automation"]) {
+  const { head = null, target = null } =
+    (delivered?.pushTo === "pullRequest" ? delivered.event.pullRequest : undefined) ?? {};
   return head === null || target === null ? { targetBranch } : { targetBranch: target, branchName: head.branch };
 }
 
 /** What the run works on: a run that pushes to a pull request, on that one's repository alone. */
 function repositoriesOf(
-  told: ToldRun | null,
+  delivered: DeliveredRun | null,
   { repositories }: ClaimedJob["automation"],
 ): ClaimedJob["automation"]["repositories"] {
-  return told?.pushTo === "pullRequest" ? [told.repository] : repositories;
+  return delivered?.pushTo === "pullRequest" ? [delivered.repository] : repositories;
 }
 
 /** Jobs queue for the template renderer separately from the users who try out templates. */

@@ -1,5 +1,5 @@
 import type { Database } from "../database/database.ts";
-import type { Subscription } from "../database/notifications.ts";
+import type { ListenerHandle } from "../database/notifications.ts";
 import { createPeriodic } from "../lifecycle/periodic.ts";
 import { createService, type Service } from "../lifecycle/service.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -40,7 +40,7 @@ export interface WorkerOptions {
   /** Called when it has no room any more: what can be made again may make way. */
   readonly onFull?: () => void;
   /**
-   * Whether there is memory for another session beside those that run; if not, none is claimed until one has ended, or memory is free.
+   * Whether there is memory for another session in addition to those that run; if not, none is claimed until one has ended, or memory is free.
    * @param young how many of them began a moment ago, and do not hold yet what they will
    */
   readonly hasMemory?: (young: number) => boolean;
@@ -68,7 +68,7 @@ interface Running {
   heldUntil: number;
 }
 
-/** A worker, and what others beside it may ask of it. */
+/** A worker, and what other parts may ask of it. */
 export interface WorkerService extends Service {
   /**
    * Waits until no attempt at a session runs here. A cancelled one may still be saving its diff, long after the session has ended.
@@ -94,22 +94,22 @@ export function createWorker(options: WorkerOptions): WorkerService {
     everyMs: pollMs,
     onFailure: (error: unknown) => logger.error({ err: error }, "could not claim work; will retry"),
   };
-  const jobs = createPeriodic({ ...polling, round: takeJobs });
-  const sessions = createPeriodic({ ...polling, round: takeSessions });
+  const jobs = createPeriodic({ ...polling, pass: takeJobs });
+  const sessions = createPeriodic({ ...polling, pass: takeSessions });
   const recovery = createPeriodic({
-    round: recoverExpired,
+    pass: recoverExpired,
     everyMs: leaseMs / 6,
     firstAfterMs: leaseMs / 6,
     onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will retry"),
   });
   const budgets = createPeriodic({
-    round: wakeForBudgets,
+    pass: wakeForBudgets,
     everyMs: leaseMs / 2,
     firstAfterMs: leaseMs / 2,
     onFailure: (error) => logger.warn({ err: error }, "could not look for raised budgets; will retry"),
   });
   const retries = createPeriodic({
-    round: wakeForRetries,
+    pass: wakeForRetries,
     everyMs: retryPollMs,
     onFailure: (error) => logger.warn({ err: error }, "could not look for sessions to try again; will retry"),
   });
@@ -219,7 +219,7 @@ export function createWorker(options: WorkerOptions): WorkerService {
     if ((await wakeRetries(database)) > 0) sessions.now();
   }
 
-  const subscriptions: Subscription[] = [];
+  const subscriptions: ListenerHandle[] = [];
   async function listen(): Promise<void> {
     const work = await database.listen("offstage_work", (what) => {
       // Any other payload: notifications were lost, or an older node sent one without a kind.

@@ -93,7 +93,7 @@ describe("a turn", () => {
 
   it("without any sign of life ends as stalled", async () => {
     const { result } = await turn([{ hang: true }], { stallMs: 1_000 });
-    await expect(result).rejects.toMatchObject({ code: "agent_stalled" });
+    await expect(result).rejects.toMatchObject({ code: "agent_stalled", passing: true });
   });
 
   it("is not stalled while a command runs", async () => {

@@ -5,10 +5,13 @@ import { sources } from "../../src/inbound/sources/sources.ts";
 import { sampleDelivery, type SourceSample } from "../../src/inbound/sources/source.ts";
 import { forgeEventNames } from "../../src/domain/automations/forge-event.ts";
 import { sourceEventNames, sourceNames } from "../../src/domain/automations/source-event.ts";
-import type { Delivery } from "../../src/inbound/delivery.ts";
+import type { InboundDelivery } from "../../src/inbound/delivery.ts";
+import { createLogger } from "../../src/observability.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
+import { delivered } from "../inbound/deliveries.ts";
+import { bitbucketSamples } from "../inbound/samples/bitbucket.ts";
 import { signDelivery } from "../inbound/sign-delivery.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 import { decideAllEvents } from "../worker/decide-all.ts";
@@ -23,13 +26,13 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 /** A sample as it is sent now: Linear signs the time in its body. */
-function freshDelivery(sample: SourceSample): Delivery {
+function freshDelivery(sample: SourceSample): InboundDelivery {
   const { payload } = sample;
   const isTimed = "webhookTimestamp" in payload;
   return sampleDelivery({ ...sample, payload: { ...payload, ...(isTimed && { webhookTimestamp: Date.now() }) } });
 }
 
-async function send(path: string, { headers, body }: Delivery) {
+async function send(path: string, { headers, body }: InboundDelivery) {
   const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<
     string,
     string
@@ -126,6 +129,84 @@ test("a sender of CloudEvents is told that the address takes them, and may put i
   expect((await send(`${path}?access_token=wrong`, delivery)).status).toBe(401);
 });
 
+test("what is not rightly signed is logged with its status, and without its body", async () => {
+  const lines: string[] = [];
+  const logger = createLogger("trace", (line) => {
+    lines.push(line);
+    return "";
+  });
+  const logging = await api.another({ logger });
+  const connectionId = randomUUID();
+  await createConnection(api.database, vault, api.organizationId, {
+    id: connectionId,
+    kind: "gitea",
+    name: "Gitea",
+    webUrl: "https://git.example.com",
+    apiUrl: "https://git.example.com/api/v1",
+    credential: { type: "configured" },
+    check: { account: null, problems: [] },
+    hookSecret: secret,
+  });
+  const verify = { type: "hmac", header: "X-Signature" };
+  const { path: ofWebhook } = await addAutomation({ type: "webhook", verify, secret });
+  const { path: ofSource } = await addAutomation({ type: "source", source: "sentry", secret });
+  const word = randomUUID();
+  const payload = JSON.stringify({ word });
+  const ofForge = `/hook/forge/${connectionId}`;
+  for (const path of [ofWebhook, ofSource, ofForge]) {
+    lines.length = 0;
+    const signatures = ["x-signature", "sentry-hook-signature", "x-gitea-signature"];
+    const wrong = Object.fromEntries(signatures.map((name) => [name, "0".repeat(64)]));
+    const headers = { "content-type": "application/json", "x-gitea-event": "push", ...wrong };
+    const { statusCode } = await logging.inject({ method: "POST", url: path, headers, payload });
+    expect(statusCode).toBe(401);
+    // It is written once the answer is.
+    await expect.poll(() => lines.filter((line) => line.includes('"status":401'))).toHaveLength(1);
+    // Whoever knows the address of a trigger may send to it.
+    expect(lines.join("")).toContain(path === ofForge ? ofForge : "/hook/[redacted]");
+    expect(lines.filter((line) => line.includes(word))).toEqual([]);
+  }
+  // The positive control: a logger that is given a body writes it, and the search finds it.
+  logger.info({ body: JSON.parse(payload) as unknown }, "request");
+  expect(lines.filter((line) => line.includes(word))).toHaveLength(1);
+});
+
+test("another title of a pull request on Bitbucket Cloud starts nothing, also if nothing listened to its opening", async () => {
+  const connectionId = randomUUID();
+  await createConnection(api.database, vault, api.organizationId, {
+    id: connectionId,
+    kind: "bitbucket",
+    name: "Bitbucket",
+    webUrl: "https://bitbucket.org",
+    apiUrl: "https://api.bitbucket.org/2.0",
+    credential: { type: "configured" },
+    check: { account: null, problems: [] },
+    hookSecret: secret,
+  });
+  const shared = { type: "forge", connectionId, repositories: ["bitbucket.org/*"] };
+  const { automationId } = await addAutomation({ ...shared, events: ["pullRequest.updated"] });
+  const tell = async (event: string, change: object) => {
+    const sample = bitbucketSamples.find(({ title }) => title === event);
+    const pullrequest = { ...(sample?.payload["pullrequest"] as object), reviewers: [], ...change };
+    const headers = { "content-type": "application/json", "x-event-key": event };
+    const payload = { ...sample?.payload, pullrequest };
+    const delivery = delivered({ forge: "bitbucket", headers, payload }, secret, randomUUID());
+    const { body } = await send(`/hook/forge/${connectionId}`, delivery);
+    await decideAllEvents(api);
+    return [body.outcome, (await api.get(`/automation/${automationId}/runs`)).body.runs.length];
+  };
+  expect(await tell("pullrequest:created", {})).toEqual(["filtered", 0]);
+  expect(await tell("pullrequest:updated", { title: "Mend the login" })).toEqual(["duplicate", 0]);
+  // The positive control: a new commit, which its next title is no news of either.
+  const source = { branch: { name: "fix-login" }, commit: { hash: "0123456789ab" } };
+  expect(await tell("pullrequest:updated", { source })).toEqual(["accepted", 1]);
+  expect(await tell("pullrequest:updated", { source, title: "Mend it" })).toEqual(["duplicate", 1]);
+  // What opens it is still told to who listens to that later, as of another pull request.
+  const opened = await addAutomation({ ...shared, events: ["pullRequest.opened"] });
+  expect((await tell("pullrequest:created", { id: 1_234 }))[0]).toBe("accepted");
+  expect((await api.get(`/automation/${opened.automationId}/runs`)).body.runs).toHaveLength(1);
+});
+
 describe("a connection of GitHub", () => {
   let path: string;
   let connectionId: string;
@@ -146,7 +227,7 @@ describe("a connection of GitHub", () => {
     path = `/hook/forge/${connectionId}`;
   });
 
-  function signed(event: string, payload: unknown, deliveryId: string = randomUUID()): Delivery {
+  function signed(event: string, payload: unknown, deliveryId: string = randomUUID()): InboundDelivery {
     const body = Buffer.from(JSON.stringify(payload));
     return {
       headers: {
@@ -285,7 +366,7 @@ describe("a connection of GitHub", () => {
 
   test("takes what is signed however much is sent without a right signature, and has a rate of its own for it", async () => {
     const limited = await api.another({ rateLimitPerMinute: 2, deliveriesPerMinute: 5 });
-    const deliver = async (to: string, { headers, body }: Delivery) => {
+    const deliver = async (to: string, { headers, body }: InboundDelivery) => {
       const { statusCode, headers: answered } = await limited.inject({
         method: "POST",
         url: to,
@@ -294,7 +375,7 @@ describe("a connection of GitHub", () => {
       });
       return statusCode === 429 ? `429 ${answered["retry-after"]}` : String(statusCode);
     };
-    const all = async (count: number, to: string, make: () => Delivery) => {
+    const all = async (count: number, to: string, make: () => InboundDelivery) => {
       const statuses: string[] = [];
       for (let index = 0; index < count; index += 1) statuses.push(await deliver(to, make()));
       return statuses;

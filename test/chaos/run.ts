@@ -1,6 +1,4 @@
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { addAutomations, addSchedule, tickRepository, type Ticking } from "./automations.ts";
 import { startChaosFleet, type ChaosFleet } from "./fleet.ts";
@@ -10,6 +8,7 @@ import { descendantsOf } from "./processes.ts";
 import { post, send, type Accepted, type Senders } from "./requests.ts";
 import { createSchedule, type Mishap } from "./schedule.ts";
 import { describeRecovery, recoveries, watchPlaces, type Kill, type Recovery } from "./recoveries.ts";
+import { unforeseen } from "./unforeseen.ts";
 import { findUnrest } from "./verify-loop.ts";
 import { brokenPromises } from "./verify.ts";
 
@@ -92,7 +91,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const broken = [
       ...(await brokenPromises(fleet, sent.accepted, { ...ticking, pausedAt }, loop.events)),
       ...loop.broken,
-      ...(await unforeseen(fleet)),
+      ...(await unforeseen(fleet.folder, [...fleet.workers, ...fleet.apis])),
       ...recovered
         .filter(({ overtaken }) => overtaken > 0)
         .map((recovery) => `out of turn: ${describeRecovery(recovery)}`),
@@ -216,16 +215,6 @@ async function reportLoop(fleet: ChaosFleet, { events, duplicates }: Loop): Prom
   const killed = await lostDuringTurns(fleet);
   const lostAnswers = fleet.forge.lostComments();
   return { events: events.length, duplicates, killed: killed.length, lostAnswers };
-}
-
-/** What workers' logs say of failures that nobody foresaw, which came out as `internal`, or of no failure at all: each is a bug. */
-async function unforeseen(fleet: ChaosFleet): Promise<string[]> {
-  const logs = await Promise.all(
-    fleet.workers.map(({ name }) => readFile(join(fleet.folder, `${name}.log`), "utf8").catch(() => "")),
-  );
-  return logs.flatMap((log) =>
-    log.split("\n").filter((line) => /an attempt (?:failed|ended) with an unexpected error/u.test(line)),
-  );
 }
 
 interface Breaking {

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { UnavailableError } from "../../src/domain/errors/errors.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { addAutomation, addOrganization, addSession } from "../store/fixtures.ts";
@@ -12,6 +13,7 @@ import { tickRepository, type Ticking } from "./automations.ts";
 import { listProcesses } from "./processes.ts";
 import { slowRecoveries, type Recovery } from "./recoveries.ts";
 import type { Accepted } from "./requests.ts";
+import { unforeseen } from "./unforeseen.ts";
 import { brokenPromises, type LookedAt } from "./verify.ts";
 
 /** That each promise which the chaos looks at is seen to be broken, in a fleet that kept all but one. */
@@ -172,6 +174,40 @@ test("a lock that is held is told", async () => {
   } finally {
     client.release(true);
   }
+});
+
+/** A log whose last line says what a node logs of an error. */
+async function logged(name: string, msg: string, error: Error, level: 40 | 50 = 50): Promise<void> {
+  const own = Object.fromEntries(Object.entries(error));
+  const line = JSON.stringify({ level, msg, err: { ...own, type: error.name, message: error.message } });
+  await writeFile(join(folder, `${name}.log`), `{"level":30,"msg":"started"}\n${line}\n${name} ended: SIGKILL\n`);
+}
+
+const nodes = [{ name: "api-0" }, { name: "worker-0" }, { name: "worker-1" }];
+const away = Object.assign(new Error("connect ENOENT /x"), { code: "ENOENT", syscall: "connect" });
+const constraint = Object.assign(new Error("duplicate key value"), { name: "DatabaseError", code: "23505" });
+
+test.each([
+  [
+    "a request of an API that answered 500",
+    "api-0",
+    "request failed with an unexpected error",
+    new TypeError("x is not a function"),
+  ],
+  ["a job", "worker-0", "job aborted unexpectedly; will retry", constraint],
+  ["an attempt", "worker-0", "an attempt failed with an unexpected error", new Error("bug")],
+  ["an attempt that mistook the database's error", "worker-0", "an attempt ended with an unexpected error", away],
+])("an unforeseen error of %s is told", async (_, node, msg, error) => {
+  await logged(node, msg, error);
+  expect(await unforeseen(folder, nodes)).toEqual([expect.stringContaining(`${node}: {`)]);
+  expect((await unforeseen(folder, nodes))[0]).toContain(error.message);
+});
+
+test("an unforeseen error of what runs beside is told, and none that the chaos causes", async () => {
+  await logged("worker-0", "could not tidy; will retry", new RangeError("out of range"), 40);
+  await logged("worker-1", "could not tidy; will retry", away, 40);
+  await logged("api-0", "request failed with an unexpected error", new UnavailableError("the database is away"));
+  expect(await unforeseen(folder, nodes)).toEqual([expect.stringContaining("out of range")]);
 });
 
 const recovery = (parts: Partial<Recovery["parts"]>): Recovery => ({

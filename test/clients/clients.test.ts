@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callExample } from "../../src/description/example.ts";
 import { operationsOf, type Description, type Operation } from "../../src/description/operations.ts";
-import { languages, snippet } from "../../src/description/snippets.ts";
+import { exampleLanguages, snippet } from "../../src/description/snippets.ts";
 import { signedHeaders } from "../../src/worker/background/webhook-sender.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 
@@ -319,7 +319,7 @@ describe("the examples of every operation", () => {
     expect(refused).toEqual([]);
   });
 
-  test.each(languages.filter((language) => language !== "Python" || hasPython))(
+  test.each(exampleLanguages.filter((language) => language !== "Python" || hasPython))(
     "ask for the same in %s",
     async (language) => {
       const { url, asked, server: recording } = await recorder();

@@ -6,15 +6,15 @@ import {
   type ConversationLimits,
   type ConversationSubject,
 } from "../../src/domain/conversations/conversation.ts";
-import { decide, keyOf } from "../../src/domain/conversations/decide.ts";
-import type { Decided, Facts } from "../../src/domain/conversations/facts.ts";
+import { decide, happeningKey } from "../../src/domain/conversations/decide.ts";
+import type { Decided, ConversationFacts } from "../../src/domain/conversations/facts.ts";
 import { happeningOf, type Happening, type Where } from "../../src/domain/conversations/happening.ts";
 import { withCommentMark } from "../../src/domain/repositories/comment-mark.ts";
 import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
 
 /** What a mutant of the decision changes. Each must break a promise that the histories check. */
 export interface Mutation {
-  readonly facts?: (facts: Facts, happening: Happening, before: Conversation) => Facts;
+  readonly facts?: (facts: ConversationFacts, happening: Happening, before: Conversation) => ConversationFacts;
   readonly happening?: (happening: Happening) => Happening;
   readonly limits?: (limits: ConversationLimits) => ConversationLimits;
   readonly decided?: (decided: Decided, before: Conversation, happening: Happening) => Decided;
@@ -198,8 +198,8 @@ export class MemoryOffstage {
         ? null
         : { status: session.status, pushedSha: session.pushedSha, pushingSha: null, isOver: this.isOver(session) };
     const happening = this.mutation.happening?.(told) ?? told;
-    const key = keyOf(happening, of);
-    const truth: Facts = {
+    const key = happeningKey(happening, of);
+    const truth: ConversationFacts = {
       now,
       newId: () => this.newId(),
       subject,
@@ -267,7 +267,13 @@ export class MemoryOffstage {
   }
 
   /** What is promised of each decision, by what is true and not by what the decision was told. */
-  private check(kept: Kept, told: Happening, truth: Facts, { effects, reason }: Decided, key: string | null): void {
+  private check(
+    kept: Kept,
+    told: Happening,
+    truth: ConversationFacts,
+    { effects, reason }: Decided,
+    key: string | null,
+  ): void {
     const place = `${this.name}, ${kept.subject.kind} ${kept.subject.number}`;
     const fail = (what: string): void => void this.violations.push(`${place}: ${what}`);
     const starts = effects.filter(({ type }) => type === "followUp" || type === "session" || type === "macro");

@@ -1,5 +1,5 @@
 import type { ConversationLimits } from "../../src/domain/conversations/conversation.ts";
-import type { Facts } from "../../src/domain/conversations/facts.ts";
+import type { ConversationFacts } from "../../src/domain/conversations/facts.ts";
 
 /** The commit that the session has pushed last. */
 export const sha = "a".repeat(40);
@@ -22,7 +22,7 @@ export const limits: ConversationLimits = {
 let ids = 0;
 
 /** What is known of a session's open pull request 7, on which everybody may write. */
-export function factsOf(changes: Partial<Facts> = {}): Facts {
+export function factsOf(changes: Partial<ConversationFacts> = {}): ConversationFacts {
   return {
     now: 0,
     newId: () => String((ids += 1)),

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -129,13 +129,17 @@ describe("a program that starts", () => {
   });
 });
 
-test("a set whose files need each other, or one that does not exist, is refused", async () => {
+test("a set whose files need each other or one that does not exist, or have the same name, is refused", async () => {
   const needing = (name: string): string => `-- needs: ${name}\n${answer("")}`;
   await expect(readDefinitions(await setOf("gap", 1, { one: needing("nothing") }))).rejects.toThrow(
     "one.sql needs nothing",
   );
   const circle = await setOf("circle", 1, { one: needing("two"), two: needing("one") });
   await expect(readDefinitions(circle)).rejects.toThrow("one → two → one");
+  const twice = await setOf("twice", 1, { one: answer("") });
+  await mkdir(join(twice, "other"));
+  await writeFile(join(twice, "other/one.sql"), answer(""));
+  await expect(readDefinitions(twice)).rejects.toThrow(/one\.sql and .*one\.sql have the same name/u);
 });
 
 describe("a node of the version before", () => {

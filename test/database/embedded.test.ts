@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ownerLock } from "../../src/database/embedded/connection.ts";
 import { startEmbeddedServer } from "../../src/database/embedded/embedded.ts";
 import { prepareEmbeddedPaths } from "../../src/database/embedded/paths.ts";
-import { findProgram, initialize, launch } from "../../src/database/embedded/program.ts";
+import { findProgram, initializeCluster, launch } from "../../src/database/embedded/program.ts";
 import { waitFor } from "../wait-for.ts";
 
 let folder: string;
@@ -71,7 +71,7 @@ test("a server that still shuts down is waited for, and another one started", as
   const { logger, lines } = recordingLogger();
   const place = await prepareEmbeddedPaths(directory);
   const program = await findProgram(place);
-  await initialize(program, place);
+  await initializeCluster(program, place);
   const earlier = launch(program, place, log.fd);
   await waitFor(() => answers(place.url), "the server answers");
   const client = new pg.Client({ connectionString: place.url });
@@ -182,7 +182,7 @@ test.runIf(isRoot)("as root it never runs as nobody, also on what an earlier ver
   const place = await prepareEmbeddedPaths(directory);
   const program = await findProgram(place);
   // As the version before would have made it on a machine without a better user, and left it running.
-  await initialize(program, { ...place, identity: nobody });
+  await initializeCluster(program, { ...place, identity: nobody });
   await chown(place.socketDirectory, nobody.uid, nobody.gid);
   const earlier = launch(program, { ...place, identity: nobody }, log.fd);
   await waitFor(() => answers(place.url), "the earlier server answers");
@@ -199,7 +199,7 @@ test.runIf(isRoot)("as root it never runs as nobody, also on what an earlier ver
 test("a folder in which no server starts is told with the server's own words", async () => {
   const { logger } = recordingLogger();
   const place = await prepareEmbeddedPaths(directory);
-  await initialize(await findProgram(place), place);
+  await initializeCluster(await findProgram(place), place);
   await rm(join(directory, "global/pg_control"));
   await expect(startEmbeddedServer({ directory, logger })).rejects.toThrow(/does not start: .*pg_control/su);
 });

@@ -31,7 +31,8 @@ const script: Script = (message, conversation) => {
 
 beforeAll(async () => {
   world = await createWorld(script);
-  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+  const settings = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", OFFSTAGE_RETRY_HOURS: "0" };
+  ({ offstage, client } = await startInProcess(world, settings));
 });
 
 afterAll(async () => {

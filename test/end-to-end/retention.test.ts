@@ -10,7 +10,7 @@ import { createLogger } from "../../src/observability.ts";
 import { createAttemptServices } from "../../src/server/attempt-services.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { createForgeReach, openForges } from "../../src/server/open-forges.ts";
-import { createRegistry } from "../../src/server/agent-registry.ts";
+import { createAgentRegistry } from "../../src/server/agent-registry.ts";
 import { createSandbox } from "../../src/server/create-sandbox.ts";
 import { openVault } from "../../src/server/open-stores.ts";
 import { noTraces } from "../../src/traces.ts";
@@ -47,7 +47,7 @@ const prune = (days: number): Promise<number> => {
     traces: noTraces,
     vault,
     sandbox: createSandbox(config),
-    providers: createRegistry(config),
+    providers: createAgentRegistry(config),
     forges: openForges(config, { database, vault, logger, reach: createForgeReach(config) }),
     publicUrl: () => "",
     workerId: "test",

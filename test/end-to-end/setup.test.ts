@@ -17,7 +17,8 @@ let count = 0;
 
 beforeAll(async () => {
   world = await createWorld(script);
-  const overrides = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" };
+  // A setup that fails is not run again, but for what asks for it.
+  const overrides = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", OFFSTAGE_RETRY_HOURS: "0" };
   ({ offstage, client } = await startInProcess(world, overrides));
 });
 

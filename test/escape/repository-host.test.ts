@@ -11,7 +11,7 @@ import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { git } from "../../src/worker/git/git.ts";
 import { remoteError } from "../../src/worker/git/remote-error.ts";
-import { lookUpHeads } from "../../src/worker/git/ask-remote.ts";
+import { lookUpHeads } from "../../src/worker/git/mirrors/ask-remote.ts";
 import { pinPublicHost } from "../../src/worker/git/remote-address.ts";
 import { script } from "../end-to-end/script.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";

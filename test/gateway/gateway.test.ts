@@ -8,7 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ModelProviders } from "../../src/domain/agents/model.ts";
 import { parseEgressRule, type EgressRule } from "../../src/domain/environments/egress.ts";
-import type { Refusal } from "../../src/gateway/egress/egress.ts";
+import type { RefusedConnection } from "../../src/gateway/egress/egress.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 
 interface Seen {
@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 async function open(options: { models?: ModelProviders; allow?: readonly string[]; open?: boolean } = {}) {
-  const refused: Refusal[] = [];
+  const refused: RefusedConnection[] = [];
   const used: object[] = [];
   const gateway = await openGateway({
     directory,

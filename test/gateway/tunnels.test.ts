@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { parseEgressRule, type EgressRule } from "../../src/domain/environments/egress.ts";
-import type { Refusal } from "../../src/gateway/egress/egress.ts";
+import type { RefusedConnection } from "../../src/gateway/egress/egress.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 
 let gateway: Gateway;
-const refused: Refusal[] = [];
+const refused: RefusedConnection[] = [];
 
 const portOf = (server: Server | HttpServer): number => (server.address() as AddressInfo).port;
 

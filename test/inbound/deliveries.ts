@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { DeliveringForge } from "../../src/inbound/forges/readers.ts";
-import type { Delivery } from "../../src/inbound/delivery.ts";
+import type { InboundDelivery } from "../../src/inbound/delivery.ts";
 
 /** A delivery of a forge, and what is to come out. */
 export interface Sample {
@@ -21,7 +21,11 @@ export const secret = "It's a Secret to Everybody";
 export const signedAt = 1_700_000_000_000;
 
 /** The delivery as its forge sends it, signed with a secret. */
-export function delivered(sample: Pick<Sample, "forge" | "headers" | "payload">, key = secret, id = "d-1"): Delivery {
+export function delivered(
+  sample: Pick<Sample, "forge" | "headers" | "payload">,
+  key = secret,
+  id = "d-1",
+): InboundDelivery {
   return signed(sample.forge, sample.headers, Buffer.from(JSON.stringify(sample.payload)), key, id);
 }
 
@@ -32,7 +36,7 @@ export function signed(
   body: Buffer,
   key = secret,
   id = "d-1",
-): Delivery {
+): InboundDelivery {
   return { headers: { ...headers, ...signatureOf[forge](body, key, id) }, body };
 }
 

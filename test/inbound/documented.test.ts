@@ -85,7 +85,7 @@ test("what Bitbucket Data Center's deliveries hold, likewise", () => {
   type Schemas = ServerComponents["schemas"];
   type Self = "links.self";
   expectTypeOf<Undocumented<DataCenter.PullRequest, Schemas["RestPullRequest"]>>().toEqualTypeOf<
-    "author" | `${"fromRef" | "toRef"}.repository.${Self}`
+    "author" | "properties" | `${"fromRef" | "toRef"}.repository.${Self}`
   >();
   expectTypeOf<Undocumented<DataCenter.Payload["comment"], Schemas["RestComment"]>>().toBeNever();
   expectTypeOf<Undocumented<DataCenter.Payload["commits"], Schemas["RestCommit"]>>().toBeNever();

@@ -112,10 +112,14 @@ test("who was asked for a review may be a team", () => {
 });
 
 test("a closed pull request was merged or not", () => {
-  expect(tell("pull_request.closed", { pull_request: { merged: true } })[0]).toMatchObject({
+  const merged = { merged: true, merge_commit_sha: "ab12" };
+  expect(tell("pull_request.closed", { pull_request: merged })[0]).toMatchObject({
     name: "pullRequest.merged",
-    event: { pullRequest: { state: "merged" } },
+    event: { pullRequest: { state: "merged", mergeSha: "ab12" } },
   });
+  // Of what is not merged, it is a merge that GitHub made to try it.
+  const [tried] = tell("pull_request.closed", { pull_request: { ...merged, merged: false } });
+  expect(tried?.event.pullRequest).not.toHaveProperty("mergeSha");
   expect(tell("pull_request.closed")[0]).toMatchObject({
     name: "pullRequest.closed",
     event: { pullRequest: { state: "closed" } },

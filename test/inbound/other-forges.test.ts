@@ -14,7 +14,7 @@ type Json = Record<string, unknown>;
 function merged(value: unknown, changes: Json): unknown {
   const entries = Object.entries(changes).map(([name, change]) => {
     const isNested = typeof change === "object" && change !== null && !Array.isArray(change);
-    return [name, isNested ? merged((value as Json)[name], change as Json) : change];
+    return [name, isNested ? merged((value as Json)[name] ?? {}, change as Json) : change];
   });
   return { ...(value as Json), ...Object.fromEntries(entries) };
 }
@@ -30,6 +30,37 @@ function tellerOf(samples: readonly Sample[]) {
 }
 const keys = (told: readonly { contentKey: string | null }[]): (string | null)[] =>
   told.map(({ contentKey }) => contentKey);
+
+test.each([
+  [
+    "GitLab",
+    gitlabSamples,
+    "merge request: merged",
+    (sha: string) => ({ object_attributes: { merge_commit_sha: sha } }),
+  ],
+  ["Gitea", giteaSamples, "pull request: merged", (sha: string) => ({ pull_request: { merge_commit_sha: sha } })],
+  [
+    "Bitbucket Cloud",
+    bitbucketSamples,
+    "pullrequest:fulfilled",
+    (sha: string) => ({ pullrequest: { merge_commit: { hash: sha } } }),
+  ],
+  [
+    "Bitbucket Data Center",
+    bitbucketDataCenterSamples,
+    "pr:merged",
+    (sha: string) => ({ pullRequest: { properties: { mergeCommit: { id: sha } } } }),
+  ],
+  [
+    "Azure DevOps",
+    azureSamples,
+    "git.pullrequest.merged",
+    (sha: string) => ({ resource: { lastMergeCommit: { commitId: sha } } }),
+  ],
+])("%s: a merged pull request names the commit that it became", (_, samples, title, changes) => {
+  const [told] = tellerOf(samples)(title, changes("764413d85e29"));
+  expect(told).toMatchObject({ name: "pullRequest.merged", event: { pullRequest: { mergeSha: "764413d85e29" } } });
+});
 
 describe("GitLab", () => {
   const tell = tellerOf(gitlabSamples);

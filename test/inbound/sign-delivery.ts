@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
 import type { SourceName } from "../../src/domain/automations/source-event.ts";
-import type { Delivery } from "../../src/inbound/delivery.ts";
+import type { InboundDelivery } from "../../src/inbound/delivery.ts";
 
 /** Signs as each source documents it. */
 const signers: Readonly<
-  Record<SourceName, (delivery: Delivery, secret: string, now: number) => Record<string, string>>
+  Record<SourceName, (delivery: InboundDelivery, secret: string, now: number) => Record<string, string>>
 > = {
   sentry: ({ body }, secret) => ({ "sentry-hook-signature": hex(secret, body) }),
   linear: ({ body }, secret) => ({ "linear-signature": hex(secret, body) }),
@@ -21,7 +21,12 @@ const signers: Readonly<
 };
 
 /** The delivery with the headers by which its source shows that it sent it. @param now ms since the epoch */
-export function signDelivery(source: SourceName, delivery: Delivery, secret: string, now: number): Delivery {
+export function signDelivery(
+  source: SourceName,
+  delivery: InboundDelivery,
+  secret: string,
+  now: number,
+): InboundDelivery {
   return { ...delivery, headers: { ...delivery.headers, ...signers[source](delivery, secret, now) } };
 }
 

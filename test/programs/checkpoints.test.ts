@@ -22,7 +22,7 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
   async function pack(options: { last?: { head: string; tree: string; state: string } } = {}) {
     const { base, mirror, path, environment } = repository;
     const end = await runProgram(
-      ["worker/clones/stage-all.sh", "worker/clones/merge-state.sh", "worker/checkpoints/pack-work.sh"],
+      ["worker/export/stage-all.sh", "worker/export/merge-state.sh", "worker/checkpoints/pack-work.sh"],
       {
         shell,
         cwd: path,

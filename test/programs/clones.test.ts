@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { unresolvedIn } from "../../src/worker/clones/merge-state.ts";
+import { unresolvedIn } from "../../src/worker/export/merge-state.ts";
 import { awkwardNames, createRepository, filesIn, receive, type Repository } from "./repository.ts";
 import { runProgram, shells, useFolder } from "./run.ts";
 
@@ -14,7 +14,7 @@ async function exportWork(
   merge: { ended?: boolean; ours?: string; changes?: readonly (string | Buffer)[] } = {},
 ) {
   const { changes } = merge;
-  const programs = ["worker/clones/stage-all.sh", "worker/clones/merge-state.sh", "worker/clones/export-work.sh"];
+  const programs = ["worker/export/stage-all.sh", "worker/export/merge-state.sh", "worker/export/export-work.sh"];
   const end = await runProgram(programs, {
     shell,
     cwd: repository.path,
@@ -255,7 +255,7 @@ describe.each(shells)("with a merge under way, export-work.sh in %s", (shell) =>
 
 describe.each(shells)("move-to-signed.sh in %s", (shell) => {
   const move = (repository: Repository, unsigned: string, signed: string) =>
-    runProgram(["worker/clones/move-to-signed.sh"], {
+    runProgram(["worker/export/move-to-signed.sh"], {
       shell,
       cwd: repository.path,
       environment: {
@@ -310,7 +310,7 @@ const joining = (repository: Repository, shell: string, theirs: string, onto: st
       });
     },
     async state() {
-      const programs = ["worker/clones/merge-state.sh", "worker/clones/join-state.sh"];
+      const programs = ["worker/export/merge-state.sh", "worker/export/join-state.sh"];
       const { stderr } = await run(programs, { OFFSTAGE_LFS_FILTER: "" });
       return { state: /^offstage-join (\S+)$/mu.exec(stderr)?.[1], unresolved: unresolvedIn(stderr) };
     },

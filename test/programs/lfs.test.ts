@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { lfsPath } from "../../src/worker/git/lfs-store.ts";
+import { lfsPath } from "../../src/worker/git/lfs/store.ts";
 import { awkwardNames, createRepository, type Repository } from "./repository.ts";
 import { runProgram, textOf, useFolder } from "./run.ts";
 
@@ -13,7 +13,7 @@ let store: string;
 beforeEach(async () => {
   repository = await createRepository(folder.path);
   store = join(repository.mirror, "lfs");
-  const program = textOf("worker/git/until-ready.cjs", "worker/git/lfs-filter.cjs").replaceAll("'", "'\\''");
+  const program = textOf("worker/git/lfs/until-ready.cjs", "worker/git/lfs/filter.cjs").replaceAll("'", "'\\''");
   const filter = `echo started >> '${join(folder.path, "starts")}'; '${process.execPath}' --no-warnings -e '${program}' -- '${store}'`;
   await repository.git("config", "filter.lfs.process", filter);
   await repository.git("config", "filter.lfs.required", "true");
@@ -33,7 +33,7 @@ async function addAndCheckOut(path: string): Promise<{ inGit: string; inFolder: 
   return { inGit: inGit.slice(0, -1), inFolder: await read(path) };
 }
 
-describe("lfs-filter.cjs", () => {
+describe("worker/git/lfs/filter.cjs", () => {
   test.each([
     ["a byte", Buffer.from("x")],
     ["zero bytes and line ends", Buffer.from("\0\r\n\n\0")],
@@ -83,7 +83,7 @@ describe("lfs-filter.cjs", () => {
 
 describe("take-contents.cjs and keep-contents.cjs", () => {
   const inClone = (program: string, input: string | Buffer, path = repository.path) =>
-    runProgram(["worker/git/until-ready.cjs", `worker/lfs/${program}`], {
+    runProgram(["worker/git/lfs/until-ready.cjs", `worker/lfs/${program}`], {
       cwd: path,
       environment: repository.environment,
       input,

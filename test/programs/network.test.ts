@@ -24,7 +24,7 @@ afterEach(() => void server.close());
 
 describe.runIf(shells.includes("bash"))("try-network.sh", () => {
   const bash = execFileSync("sh", ["-c", "command -v bash"], { encoding: "utf8" }).trim();
-  /** Runs it as gate.sh does, without a program on the PATH. @returns its lines */
+  /** Runs it as handshake.sh does, without a program on the PATH. @returns its lines */
   function run(...addresses: readonly string[]): string[] {
     const command = ["-p", "-c", textOf("sandboxes/container/try-network.sh"), "bash", ...addresses];
     const { stdout, stderr } = spawnSync(bash, command, {

@@ -12,18 +12,18 @@ import { runProgram, shells, textOf, useFolder } from "./run.ts";
 
 const folder = useFolder();
 
-describe.each(shells)("gate.sh in %s", (shell) => {
+describe.each(shells)("handshake.sh in %s", (shell) => {
   let child: ChildProcessWithoutNullStreams;
 
-  /** Starts a gate before a command. The trials print what they get. */
+  /** Starts a handshake before a command. The tests of the network print what they get. */
   function start(command: readonly string[], environment: Record<string, string> = {}) {
     const trials = ['echo "bash: $# $*"', "console.log('node:', ...process.argv.slice(1))"];
-    child = spawn(shell, ["-c", textOf("sandboxes/container/gate.sh"), "sh", ...trials, ...command], {
+    child = spawn(shell, ["-c", textOf("sandboxes/container/handshake.sh"), "sh", ...trials, ...command], {
       argv0: "sh",
       env: { ...testEnvironment(), ...environment },
     });
     return {
-      gate: createHandshake(child.stdin, child.stdout),
+      handshake: createHandshake(child.stdin, child.stdout),
       exited: new Promise((resolve) => child.once("exit", resolve)),
     };
   }
@@ -32,45 +32,45 @@ describe.each(shells)("gate.sh in %s", (shell) => {
 
   test("executes the command when it is told to, with its arguments and the rest of the input", async () => {
     const print = ["sh", "-c", 'printf "%s|" "$@"; cat', "sh", "a b", "", "$HOME", "-n", "new\nline"];
-    const { gate, exited } = start(print);
-    await gate.ready();
-    gate.proceed();
+    const { handshake, exited } = start(print);
+    await handshake.ready();
+    handshake.proceed();
     child.stdin.end("go\ntell\n");
     expect(await text(child.stdout)).toBe("a b||$HOME|-n|new\nline|go\ntell\n");
     expect(await exited).toBe(0);
   });
 
   test("tells the kernel's files, and leaves out those that are not there", async () => {
-    const { gate } = start(["true"]);
-    await gate.ready();
-    const files = await gate.readKernelFiles();
+    const { handshake } = start(["true"]);
+    await handshake.ready();
+    const files = await handshake.readKernelFiles();
     expect(files["/proc/self/mountinfo"]).toContain(" / ");
     expect(files["/proc/self/status"]).toMatch(/^Name:\t/u);
     expect(Object.keys(files)).not.toContain("/sys/fs/cgroup/nothing");
   });
 
   test("hands the addresses to the trials, of which no variable makes anything else", async () => {
-    const { gate } = start(["true"], {
+    const { handshake } = start(["true"], {
       BASH_ENV: "/dev/stdin",
       NODE_OPTIONS: "--require /nowhere",
       LD_PRELOAD: "/none",
     });
-    await gate.ready();
-    expect(await gate.probeNetwork("bash")).toEqual([expect.stringMatching(/^bash: 3 1\.1\.1\.1\/443 /u)]);
-    expect(await gate.probeNetwork("node")).toEqual([expect.stringMatching(/^node: 1\.1\.1\.1\/443 /u)]);
+    await handshake.ready();
+    expect(await handshake.probeNetwork("bash")).toEqual([expect.stringMatching(/^bash: 3 1\.1\.1\.1\/443 /u)]);
+    expect(await handshake.probeNetwork("node")).toEqual([expect.stringMatching(/^node: 1\.1\.1\.1\/443 /u)]);
   });
 
   test("executes nothing if its input ends", async () => {
-    const { gate, exited } = start(["sh", "-c", "echo ran"]);
-    await gate.ready();
+    const { handshake, exited } = start(["sh", "-c", "echo ran"]);
+    await handshake.ready();
     child.stdin.end();
     expect([await text(child.stdout), await exited]).toEqual(["", 125]);
   });
 });
 
-describe("trial.cjs", () => {
+describe("self-test.cjs", () => {
   test("prints what it found as JSON", async () => {
-    const { code, stdout } = await runProgram("sandboxes/container/trial.cjs", { cwd: folder.path });
+    const { code, stdout } = await runProgram("sandboxes/container/self-test.cjs", { cwd: folder.path });
     const found = JSON.parse(stdout.toString()) as { memory: number | null };
     expect([code, found]).toEqual([0, { memory: found.memory, wrote: true, git: true }]);
   });
@@ -78,7 +78,7 @@ describe("trial.cjs", () => {
   test("tells a folder that it can't write to, and an image without git", async () => {
     const environment = { PATH: folder.path };
     // Not even root can write here.
-    const { stdout } = await runProgram("sandboxes/container/trial.cjs", { cwd: "/proc/self", environment });
+    const { stdout } = await runProgram("sandboxes/container/self-test.cjs", { cwd: "/proc/self", environment });
     expect(JSON.parse(stdout.toString())).toMatchObject({ wrote: false, git: false });
   });
 });

@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { besideRegistry, registryFolder } from "../../src/domain/environments/registry.ts";
+import { fileAddressesOf, registryFolder } from "../../src/domain/environments/registry.ts";
 import { openGateway, type LocalGateway } from "../../src/gateway/gateway.ts";
 import { useProcessWide } from "../../src/outbound/process-wide.ts";
 import type { HomeFiles } from "../../src/worker/sandboxed/harness-files.ts";
@@ -130,7 +130,7 @@ beforeAll(async () => {
       ...registries.map(({ id, kind, url: at }) => ({
         id,
         url: registryFolder(at),
-        also: besideRegistry(kind, at),
+        also: fileAddressesOf(kind, at),
         namesFiles: kind === "cargo" || kind === "nuget",
         authorization,
         scope: null,
@@ -139,7 +139,7 @@ beforeAll(async () => {
       {
         id: "gitlab",
         url: "https://packages.company.test/gitlab/api/v4/packages/npm/",
-        also: besideRegistry("npm", "https://packages.company.test/gitlab/api/v4/packages/npm/"),
+        also: fileAddressesOf("npm", "https://packages.company.test/gitlab/api/v4/packages/npm/"),
         authorization,
         scope: "@c",
         mayBePrivate: false,

@@ -136,7 +136,7 @@ describe("the sessions of one run", () => {
       ...sessions.slice(0, -1),
       newSession({ prompt: "Work", repositories: [gone], sandboxed: true, jobId: id, jobPart: 6 }),
     ];
-    await expect(createRun(api.database, claimed, broke, { replyTarget: null, told: null })).rejects.toThrow(
+    await expect(createRun(api.database, claimed, broke, { replyTarget: null, delivered: null })).rejects.toThrow(
       "foreign key",
     );
     expect(await sessionsOf(id)).toBe(0);
@@ -144,11 +144,11 @@ describe("the sessions of one run", () => {
     await recoverJobs(api.database, {});
     const again = await claimNext();
     // The first worker was only slow.
-    expect(await createRun(api.database, claimed, sessions, { replyTarget: null, told: null })).toEqual([]);
+    expect(await createRun(api.database, claimed, sessions, { replyTarget: null, delivered: null })).toEqual([]);
     expect(await sessionsOf(id)).toBe(0);
     await Promise.all([run(again), run(again)]);
     expect(await sessionsOf(id)).toBe(7);
-    expect(await createRun(api.database, again, sessions, { replyTarget: null, told: null })).toEqual([]);
+    expect(await createRun(api.database, again, sessions, { replyTarget: null, delivered: null })).toEqual([]);
     expect(await sessionsOf(id)).toBe(7);
     expect((await job(id)).status).toBe("completed");
   });

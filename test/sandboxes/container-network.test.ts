@@ -10,7 +10,7 @@ import { forbiddenAddresses, requireNoNetwork, type NetworkProbe } from "../../s
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0 && process.platform === "linux";
 
-/** The trial itself, as the gate runs it, in network namespaces of the test's own. */
+/** The trial itself, as the handshake runs it, in network namespaces of the test's own. */
 describe.skipIf(!isRoot)("the trial of the network", () => {
   let folder = "";
   beforeAll(async () => {
@@ -27,8 +27,8 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
     const attempt = async (by: NetworkProbe): Promise<string[]> => {
       tried.push(by);
       const PATH = `${dirname(process.execPath)}:${process.env["PATH"]}`;
-      const [, ...gate] = handshakeCommand([]).Entrypoint;
-      const trying = run("unshare", ["--net", "sh", "-c", `${setup}\n/bin/sh "$@"\ntrue`, "sh", ...gate], {
+      const [, ...program] = handshakeCommand([]).Entrypoint;
+      const trying = run("unshare", ["--net", "sh", "-c", `${setup}\n/bin/sh "$@"\ntrue`, "sh", ...program], {
         env: { PATH, ...environment },
       });
       trying.child.stdin?.end(`try-${by} ${forbiddenAddresses.join(" ")}\n`);

@@ -10,10 +10,11 @@ import { readConfig } from "../../src/config/config.ts";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { giveToSandbox } from "../../src/sandboxes/process/ownership.ts";
 import { UidClaims, defaultUids, type UidRange } from "../../src/sandboxes/process/uids.ts";
-import { makeClones, removeSession } from "../../src/worker/clones/clones.ts";
+import { makeClones } from "../../src/worker/clones/clones.ts";
+import { removeSession } from "../../src/worker/clones/remove-session.ts";
 import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
-import { createMirrors } from "../../src/worker/git/mirrors.ts";
+import { createMirrors } from "../../src/worker/git/mirrors/mirrors.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -226,10 +227,10 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     const longAgo = new Date(Date.now() - 2 * 60 * 60_000);
     const names = (): string[] => readdirSync(join(folder, "claims"));
     for (const name of names()) await lutimes(join(folder, "claims", name), longAgo, longAgo);
-    const { upkeep } = server();
-    await upkeep.start();
+    const { sweeper } = server();
+    await sweeper.start();
     await waitFor(() => names().length === 1, "the claim of what is gone is removed");
-    await upkeep.stop();
+    await sweeper.stop();
     expect(names().map((name) => readlinkSync(join(folder, "claims", name)))).toEqual([session("kept")]);
   });
 

@@ -145,6 +145,38 @@ describe("a schedule whose tick did not fire", () => {
     expect(await look("07:12:00")).toEqual({ silent: 0, recovered: 1 });
   });
 
+  test("because the run before it never ends is told of once the next tick's run waits behind it", async () => {
+    const queue = { concurrency: { key: "'one'", policy: "queue" } };
+    const id = await addSchedule({
+      triggers: [{ type: "schedule", cron: "0 * * * *", missed: "skip", ...queue }],
+    });
+    /** The tick of an hour, and its run as of then. */
+    const tickAt = async (hour: number): Promise<void> => {
+      const time = `0${hour}:00:01`;
+      await tick(time);
+      await api.database.pool.query(
+        "update job set created_at = $2 where id = (select id from job where automation_id = $1 order by created_at desc limit 1)",
+        [id, on(time)],
+      );
+    };
+    await tickAt(7);
+    await runs.runNextJob();
+    await tickAt(8);
+    // A run may last longer than from one tick to the next.
+    expect(await look("08:50:00")).toEqual({ silent: 0, recovered: 0 });
+    await tickAt(9);
+    expect(await look("09:01:00")).toEqual({ silent: 1, recovered: 0 });
+    const { reason } = (await runs.get(id)).alert;
+    expect(reason).toContain("has waited for the runs before it since 2026-07-03T08:00:01.000Z");
+    // The first one ends, and the second begins.
+    await api.database.pool.query(
+      "update job set held_until = null where id = (select id from job where automation_id = $1 and held_until is not null order by created_at limit 1)",
+      [id],
+    );
+    await runs.runNextJob();
+    expect(await look("09:12:00")).toEqual({ silent: 0, recovered: 1 });
+  });
+
   test("raises one alert if several workers look at once, and if the clock jumps and comes back", async () => {
     const id = await addSchedule();
     const found = await Promise.all([1, 2, 3, 4].map(() => look("07:30:00")));

@@ -11,13 +11,13 @@ import { addAutomation, addOrganization, atOnce } from "./fixtures.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
-let intake: BatchedInserts;
+let inserts: BatchedInserts;
 let organizationId: string;
 
 beforeEach(async () => {
   testDatabase = await createTestDatabase();
   ({ database } = testDatabase);
-  intake = createBatchedInserts(database);
+  inserts = createBatchedInserts(database);
   organizationId = await addOrganization(database);
 });
 
@@ -35,7 +35,7 @@ async function commits(): Promise<number> {
 
 test("what is accepted at once is committed together, each with all that belongs to it", async () => {
   const created = await atOnce(40, (index) =>
-    intake.createSession(organizationId, session({ title: `number ${index}`, notices: ["a notice"] })),
+    inserts.createSession(organizationId, session({ title: `number ${index}`, notices: ["a notice"] })),
   );
   expect(created.map(({ title }) => title)).toEqual(Array.from({ length: 40 }, (_, index) => `number ${index}`));
   for (const { id, title } of created) {
@@ -54,7 +54,7 @@ test("one that can't be stored fails alone", async () => {
   const gone = { id: crypto.randomUUID(), name: "gone" };
   const settled = await Promise.allSettled(
     Array.from({ length: 10 }, (_, index) =>
-      intake.createSession(organizationId, session(index === 4 ? { repositories: [gone] } : {})),
+      inserts.createSession(organizationId, session(index === 4 ? { repositories: [gone] } : {})),
     ),
   );
   expect(settled.filter(({ status }) => status === "rejected")).toHaveLength(1);
@@ -65,14 +65,14 @@ test("one that can't be stored fails alone", async () => {
 test("the same session asked for twice at once, or twice by one job, is made once", async () => {
   const twice = session();
   const [first, second] = await Promise.all([
-    intake.createSession(organizationId, twice),
-    intake.createSession(organizationId, twice),
+    inserts.createSession(organizationId, twice),
+    inserts.createSession(organizationId, twice),
   ]);
   expect(second.id).toBe(first.id);
   const automationId = await addAutomation(database, organizationId, "triage");
   const jobId = crypto.randomUUID();
-  await intake.createJob({ id: jobId, organizationId, automationId, priority: 5, payload: {} });
-  const ofJob = await atOnce(2, () => intake.createSession(organizationId, session({ automationId, jobId })));
+  await inserts.createJob({ id: jobId, organizationId, automationId, priority: 5, payload: {} });
+  const ofJob = await atOnce(2, () => inserts.createSession(organizationId, session({ automationId, jobId })));
   expect(new Set(ofJob.map(({ id }) => id)).size).toBe(1);
   expect((await listSessions(database, organizationId, { limit: 100 })).items).toHaveLength(2);
 });
@@ -87,7 +87,7 @@ test("triggers at once each make their job, and the same one only once", async (
     payload: { event: "push" },
   });
   const same = job();
-  const jobs = await Promise.all([...Array.from({ length: 20 }, job), same, same].map((one) => intake.createJob(one)));
+  const jobs = await Promise.all([...Array.from({ length: 20 }, job), same, same].map((one) => inserts.createJob(one)));
   expect(new Set(jobs.map(({ id }) => id)).size).toBe(21);
   const { rows } = await database.pool.query<{ payload: unknown }>("select payload from job");
   expect(rows).toEqual(Array.from({ length: 21 }, () => ({ payload: { event: "push" } })));
@@ -118,7 +118,7 @@ test("events that come at once are committed together, each with what came of it
   if (first === undefined) throw new Error("there is no event");
   const again = received({ keys: first.keys });
   const ignored = received({ steering: null, name: "release.published" });
-  const answers = await Promise.all([...events, again, ignored].map((event) => intake.receive(event)));
+  const answers = await Promise.all([...events, again, ignored].map((event) => inserts.receive(event)));
   expect(answers.slice(0, 40)).toEqual(events.map(({ id }) => ({ outcome: "accepted", ledgerId: id })));
   expect(answers.slice(40)).toEqual([
     { outcome: "duplicate", ledgerId: first.id },
@@ -137,7 +137,7 @@ test("events that are committed together are in the ledger in the order in which
   const events = Array.from({ length: 40 }, (_, index) =>
     received({ keys: [`content:${99 - index} ${crypto.randomUUID()}`] }),
   );
-  await Promise.all(events.map((event) => intake.receive(event)));
+  await Promise.all(events.map((event) => inserts.receive(event)));
   const ids = events.map(({ id }) => id);
   const { rows } = await database.pool.query<{ id: string }>(
     "select id from arrival where id = any($1) order by created_at",
@@ -148,7 +148,7 @@ test("events that are committed together are in the ledger in the order in which
 
 test("an event that can't be stored fails alone", async () => {
   const gone = received({ organizationId: crypto.randomUUID() });
-  const settled = await Promise.allSettled([received(), gone, received()].map((event) => intake.receive(event)));
+  const settled = await Promise.allSettled([received(), gone, received()].map((event) => inserts.receive(event)));
   expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
@@ -157,7 +157,7 @@ test("batches at once that have events in common, in other orders, wait for no o
   const keys = Array.from({ length: 60 }, () => crypto.randomUUID());
   const copies = (order: readonly string[], into: BatchedInserts) =>
     order.map((key) => into.receive(received({ keys: [`delivery:${crypto.randomUUID()} ${key}`, `content:${key}`] })));
-  const answers = await Promise.all([...copies(keys, intake), ...copies(keys.toReversed(), other)]);
+  const answers = await Promise.all([...copies(keys, inserts), ...copies(keys.toReversed(), other)]);
   expect(answers.filter(({ outcome }) => outcome === "accepted")).toHaveLength(60);
   expect(answers.filter(({ outcome }) => outcome === "duplicate")).toHaveLength(60);
   const { rows } = await database.pool.query<{ deadlocks: number }>(

@@ -50,10 +50,10 @@ async function save(content: Buffer, held = claimed, by = vault, state = content
   const file = join(folder, id);
   await writeFile(file, content);
   const checkpoint: Checkpoint = {
-    madeAt: { workspace: "/w", home: "/h" },
+    originalPaths: { workspace: "/w", home: "/h" },
     repositories: [],
     files: id,
-    state: state.slice(0, 100).replaceAll("\0", ""),
+    contentHash: state.slice(0, 100).replaceAll("\0", ""),
     harness: null,
   };
   const fresh = new Map([[id, file]]);

@@ -60,9 +60,9 @@ test.each([
 
 test("nothing but move_job writes the status of a job, its fence or what came of it", async () => {
   expect(await writersOf("job", "status|worker|attempt|error|dead|superseded")).toEqual([
-    "store/sql/move_job.sql: status,attempt,worker,superseded,error,dead",
+    "store/sql/jobs/move_job.sql: status,attempt,worker,superseded,error,dead",
     // The sessions of one that has begun are cancelled by the worker.
-    "store/sql/supersede_runs.sql: superseded,error",
+    "store/sql/jobs/supersede_runs.sql: superseded,error",
   ]);
 });
 
@@ -141,7 +141,7 @@ test("nothing but move_session writes what belongs to a move of a session", asyn
     "store/sessions/transition.ts: retry",
     // A person asked for work.
     "store/sessions/transition.ts: retry,retry_at",
-    `store/sql/move_session.sql: ${columns
+    `store/sql/sessions/move_session.sql: ${columns
       .split("|")
       .toSorted((a, b) => order.indexOf(a) - order.indexOf(b))
       .join()}`,

@@ -72,8 +72,14 @@ async function save(
   const id = randomUUID();
   const file = join(folder, id);
   await writeFile(file, content);
-  const state = randomUUID();
-  const checkpoint = { madeAt: { workspace: "/w", home: "/h" }, repositories: [], files: id, state, harness: null };
+  const contentHash = randomUUID();
+  const checkpoint = {
+    originalPaths: { workspace: "/w", home: "/h" },
+    repositories: [],
+    files: id,
+    contentHash,
+    harness: null,
+  };
   const taken = { checkpoint, fresh: new Map([[id, file]]) };
   await saveCheckpoint({ database: test.database, vault, objects: by }, held, taken, signal);
   return id;

@@ -18,7 +18,7 @@ import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
 import { decideNext } from "../../src/worker/events/event-decisions.ts";
 import { createFileSyncs, syncNext, type FileSyncs } from "../../src/worker/background/sync-automation-files.ts";
-import { createMirrors } from "../../src/worker/git/mirrors.ts";
+import { createMirrors } from "../../src/worker/git/mirrors/mirrors.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { gitEnvironment } from "../forge/state.ts";
 import { startForge, type TestForge } from "../forge/server.ts";

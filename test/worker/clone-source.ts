@@ -4,8 +4,8 @@ import type { ResourceLimits } from "../../src/sandboxes/sandbox.ts";
 import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import type { CloneServices, CloneSource } from "../../src/worker/clones/clone.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
-import type { FetchLimits } from "../../src/worker/git/fetch.ts";
-import { createMirrors } from "../../src/worker/git/mirrors.ts";
+import type { FetchLimits } from "../../src/worker/git/mirrors/fetch.ts";
+import { createMirrors } from "../../src/worker/git/mirrors/mirrors.ts";
 
 /** A repository at a path of this machine, as a session would have it. */
 export function cloneSourceAt(url: string, directory = "clone", branch: string | null = null): CloneSource {

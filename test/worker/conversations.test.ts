@@ -5,6 +5,7 @@ import type { Queryable } from "../../src/database/database.ts";
 import type { Calling } from "../../src/domain/repositories/calling.ts";
 import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
 import { steeringHintOf, type Where } from "../../src/domain/conversations/happening.ts";
+import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges, type Forges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -1074,6 +1075,37 @@ describe("checks", () => {
     expect(await followUps()).toHaveLength(4);
   });
 
+  test("a message on the session's page begins them again too, after used-up rounds and somebody else's push", async () => {
+    const send = async (): Promise<string> => {
+      const { status } = await api.post(`/session/${scene.sessionId}/message`, { message: "Go on" });
+      expect(status).toBe(200);
+      const sha = newSha();
+      await endTurn(sha);
+      await sweep();
+      return sha;
+    };
+    let sha = scene.sha;
+    for (let round = 0; round < 3; round += 1) {
+      await fail(sha, String(60 + round));
+      await sweep();
+      sha = newSha();
+      await endTurn(sha);
+      await sweep();
+    }
+    expect(await followUps()).toHaveLength(2);
+    await fail(await send(), "70");
+    await sweep();
+    expect(await followUps()).toHaveLength(4);
+    await endTurn(newSha());
+    await sweep();
+    const push = { branch: "work", before: null, after: newSha(), created: false, deleted: false, commits: [] };
+    await deliver("push", { push, actor: account("ann") });
+    expect((await fail(sha, "71")).outcome).toBe("filtered");
+    expect((await fail(await send(), "72")).outcome).toBe("fired");
+    await sweep();
+    expect(await followUps()).toHaveLength(6);
+  });
+
   test("they stop when somebody else pushes, and it is said", async () => {
     await fail(scene.sha);
     await sweep();
@@ -1367,6 +1399,41 @@ test("who began to read a pull request's state first changes nothing any more", 
   expect(await stateOf()).toBe("open");
   await closePullRequest(database, last, "closed");
   expect(await stateOf()).toBe("closed");
+});
+
+test("what is said before the pull request is recorded waits for it, a mention and a review", async () => {
+  const { pool } = api.database;
+  const sha = newSha();
+  await pool.query("delete from pull_request where session_id = $1", [scene.sessionId]);
+  await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha });
+  const opened = { ...pullRequest(), body: withMark("Work", { sessionId: scene.sessionId, sha }) };
+  const tell = (id: string) => ({
+    review: { id, state: "changesRequested", body: `Not so (${id}).`, url: null, author: account("ann") } as const,
+    pullRequest: opened,
+  });
+  const mention = () => ({ pullRequest: opened, comment: comment("@offstage look", "ann") });
+  // It has ended without one: it opens none any more.
+  expect((await deliver("pullRequest.commented", mention())).reason).toContain("of a session that is gone");
+  await pool.query("update session set status = 'running' where id = $1", [scene.sessionId]);
+  const waiting = [
+    await deliver("pullRequest.commented", mention()),
+    await deliver("pullRequest.reviewSubmitted", tell("91")),
+  ];
+  expect(waiting.map(({ outcome }) => outcome)).toEqual([null, null]);
+  await pool.query(
+    `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, head_sha)
+     values ($1, $2, $3, $4, 'work', 'main', 7, $5, $6)`,
+    [randomUUID(), api.organizationId, scene.sessionId, scene.repositoryId, `${scene.repository.url}/pull/7`, sha],
+  );
+  // Whoever writes the mark of a session into another pull request waits for nothing.
+  const forged = { ...mention(), pullRequest: { ...opened, number: 8 } };
+  expect((await deliver("pullRequest.commented", forged)).outcome).toBe("filtered");
+  for (const { id } of waiting) await passPause(id);
+  await decideAll();
+  for (const { id } of waiting) expect(await entry(id)).toMatchObject({ outcome: "fired" });
+  await endTurn(sha);
+  await sweep();
+  expect(await followUps()).toEqual([expect.stringContaining("look"), expect.stringContaining("Not so (91).")]);
 });
 
 test("turns and money are bounded, and the bound is said once", async () => {

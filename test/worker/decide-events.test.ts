@@ -6,6 +6,8 @@ import { claimJob } from "../../src/store/automations/jobs.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
+import { createLogger } from "../../src/observability.ts";
+import { releaseJobs } from "../../src/worker/background/held-jobs.ts";
 import { addSession } from "../store/fixtures.ts";
 import { storeSession } from "../web/content/sessions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
@@ -376,6 +378,33 @@ describe("Offstage's own status at a commit", () => {
   });
 });
 
+test("debounce without a key waits for what is about one subject alone", async () => {
+  const automation = await addAutomation({ events: ["release.published"], debounceSeconds: 60 });
+  const more = { name: "release.published" };
+  const first = await receive({ of: "one" }, { ...more, subject: "one" });
+  await decideAll();
+  const [older] = await runsOf(automation);
+  await receive({ of: "two" }, { ...more, subject: "two" });
+  await receive({ of: "one" }, { ...more, subject: "one" });
+  await decideAll();
+  expect(await entry(older.id)).toMatchObject({ eventId: first.ledgerId, outcome: "superseded" });
+  const waiting = await runsOf(automation);
+  expect(waiting.filter(({ status }: { status: string }) => status === "pending")).toHaveLength(2);
+  // A run of a key that is called like a subject holds back none of these.
+  const { pool } = api.database;
+  await pool.query(
+    `insert into job (id, organization_id, automation_id, priority, payload, concurrency_key, holds_key)
+     values ($1, $2, $3, 100, '{}', 'two', true)`,
+    [randomUUID(), api.organizationId, automation],
+  );
+  await pool.query("update job set held_until = now() where automation_id = $1 and held_until is not null", [
+    automation,
+  ]);
+  await releaseJobs(api.database, createLogger("silent"));
+  const held = await pool.query("select from job where automation_id = $1 and held_until is not null", [automation]);
+  expect(held.rowCount).toBe(0);
+});
+
 describe("what a session itself did on the forge", () => {
   const sha = "c".repeat(40);
 
@@ -479,6 +508,10 @@ describe("what a session itself did on the forge", () => {
     readonly number: number;
     readonly commit: string;
   }
+  interface Told {
+    readonly name: string;
+    readonly payload: Record<string, unknown>;
+  }
   let pullRequests = 100;
 
   /** Ends the newest run as a worker does: its session has opened a pull request, with the automation's settings, and pushed. */
@@ -517,7 +550,7 @@ describe("what a session itself did on the forge", () => {
   /** Twelve rounds in which the forge tells of the last run's work. @returns how many runs were started */
   async function play(
     automationId: string,
-    tell: (made: Made) => { readonly name: string; readonly payload: Record<string, unknown> },
+    tell: (made: Made) => Told | Promise<Told>,
     pushesOn = false,
   ): Promise<number> {
     await drain();
@@ -525,7 +558,7 @@ describe("what a session itself did on the forge", () => {
     let made = await endRun(automationId);
     let started = 1;
     for (let round = 0; round < 12; round += 1) {
-      const { name, payload } = tell(made);
+      const { name, payload } = await tell(made);
       await receive(payload, { name });
       await decideAll();
       const runs = await runsOf(automationId);
@@ -541,6 +574,31 @@ describe("what a session itself did on the forge", () => {
     name: "checks.failed",
     payload: { checks: { sha: randomUUID().replaceAll("-", "").padEnd(40, "0"), pullRequests: [number] } },
   });
+  const randomCommit = () => randomUUID().replaceAll("-", "").padEnd(40, "0");
+  const pushOf = (after: string, commits: readonly string[]) => ({
+    name: "push",
+    payload: { push: { branch: "main", after, commits: commits.map((each) => ({ sha: each })) } },
+  });
+  const mergedPlainly = ({ commit }: Made) => pushOf(randomCommit(), [commit]);
+  async function tellOfMerge(number: number, mergeSha: string): Promise<void> {
+    const steering = { isCalled: false, numbers: [number], branch: null, sha: null };
+    const name = "pullRequest.merged";
+    await receive({ name, pullRequest: { number, head: null, mergeSha } }, { name, steering });
+    await decideAll();
+  }
+  /** The forge tells of a merge as one new commit, some by the commit's beginning, and then of what that commit brings. */
+  const squashed =
+    (tellOf: (mergeSha: string) => Told) =>
+    async ({ number }: Made): Promise<Told> => {
+      const mergeSha = randomCommit();
+      await tellOfMerge(number, mergeSha.slice(0, 12));
+      return tellOf(mergeSha);
+    };
+  const pushedSquash = squashed((mergeSha) => pushOf(mergeSha, [mergeSha]));
+  const checkedSquash = squashed((mergeSha) => ({
+    name: "checks.failed",
+    payload: { checks: { sha: mergeSha, branch: "main", pullRequests: [] } },
+  }));
   const commented = ({ number }: Made) => ({
     name: "pullRequest.commented",
     payload: {
@@ -565,9 +623,30 @@ describe("what a session itself did on the forge", () => {
     ["reviews of it", "pullRequest.reviewSubmitted", reviewed, false],
     ["merges of it", "pullRequest.merged", ended("pullRequest.merged"), false],
     ["ends of it", "pullRequest.closed", ended("pullRequest.closed"), false],
+    ["pushes of a merge of it", "push", mergedPlainly, false],
+    ["pushes of what it was squashed to", "push", pushedSquash, false],
+    ["checks of what it was squashed to", "checks.failed", checkedSquash, false],
   ])("and the %s start runs until the chain is five long", async (_, name, tell, pushesOn) => {
     const automation = await addAutomation({ events: [name] }, { pullRequest: { labels: ["x"] } });
     expect(await play(automation, tell, pushesOn)).toBe(5);
+  });
+
+  test("and so does the push of a merge of which the forge tells later, while other pushes start runs each time", async () => {
+    const automation = await addAutomation({ events: ["push"] });
+    let later = true;
+    const tell = async ({ number }: Made): Promise<Told> => {
+      const after = randomCommit();
+      const { ledgerId } = await receive(pushOf(after, [after]).payload, { name: "push" });
+      await decideAll();
+      expect(await entry(ledgerId)).toMatchObject({ outcome: null });
+      await tellOfMerge(number, later ? after : randomCommit());
+      // Its pause is over.
+      await api.database.pool.query("update arrival set lease_until = now() where id = $1", [ledgerId]);
+      return { name: "issue.closed", payload: {} };
+    };
+    expect(await play(automation, tell)).toBe(5);
+    later = false;
+    expect(await play(await addAutomation({ events: ["push"] }), tell)).toBe(12);
   });
 
   test.each([

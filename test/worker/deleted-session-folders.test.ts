@@ -12,7 +12,7 @@ import { createRemovalOfDeleted } from "../../src/worker/background/deleted-sess
 import { createErasures } from "../../src/worker/background/erasures.ts";
 import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
-import { createMirrors } from "../../src/worker/git/mirrors.ts";
+import { createMirrors } from "../../src/worker/git/mirrors/mirrors.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { createTestDatabase } from "../database.ts";
 import { addOrganization, addSession } from "../store/fixtures.ts";

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { diskUsage } from "../../src/sandboxes/process/disk-usage.ts";
 import { makeClones } from "../../src/worker/clones/clones.ts";
-import type { FetchLimits } from "../../src/worker/git/fetch.ts";
+import type { FetchLimits } from "../../src/worker/git/mirrors/fetch.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
@@ -225,8 +225,9 @@ describe("a fetch", () => {
     test("ends when its time is over", { timeout: hangTimeoutMs }, async () => {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/slow.git`;
       await expect(prepare({ fetch: { bytes: 20 * megabyte, memoryBytes, ms: 1_500 } }, url)).rejects.toMatchObject({
-        code: "repository_unreachable",
-        retryable: true,
+        // Of this code a session is tried again three times.
+        code: "resources_exhausted",
+        passing: true,
         remedy: expect.stringContaining("OFFSTAGE_FETCH_MINUTES") as string,
       });
       expect(sent).toBeGreaterThan(1);

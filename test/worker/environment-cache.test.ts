@@ -23,8 +23,8 @@ async function keep(key: string): Promise<void> {
   const made = await held();
   const archives = { work: join(made, "work.tar"), home: join(made, "home.tar") };
   for (const file of Object.values(archives)) await writeFile(file, key.repeat(1_000));
-  const madeAt = { workspace: `/of/${key}`, home: "/home" };
-  await cache.keep(key, { ...archives, madeAt, leftOut: [] }, logger);
+  const originalPaths = { workspace: `/of/${key}`, home: "/home" };
+  await cache.keep(key, { ...archives, originalPaths, leftOut: [] }, logger);
   await rm(made, { recursive: true });
 }
 
@@ -37,9 +37,9 @@ test("a result that was found stays whole until it is let go, whatever is kept m
   expect(await readdir(join(folder, "kept"))).toEqual(["b"]);
   expect(await cache.find("a", held)).toBe(null);
   for (const file of [found?.work, found?.home]) expect(await readFile(file ?? "", "utf8")).toBe("a".repeat(1_000));
-  expect(found?.madeAt.workspace).toBe("/of/a");
+  expect(found?.originalPaths.workspace).toBe("/of/a");
   await rm(into, { recursive: true });
-  expect((await cache.find("b", held))?.madeAt.workspace).toBe("/of/b");
+  expect((await cache.find("b", held))?.originalPaths.workspace).toBe("/of/b");
 });
 
 test("a result that is forgotten while it is looked for is not found, and is no error", async () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
-import { exportRepository } from "../../src/worker/clones/export-repository.ts";
+import { exportRepository } from "../../src/worker/export/export-repository.ts";
 import { authorVariables, mustGit } from "../../src/worker/git/git.ts";
 import { openSigner } from "../../src/worker/git/signer.ts";
 import { commandLines, uniqueMark } from "../sandboxes/sandbox-folders.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGunzip, deflateSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { fetchObjects, type FetchLimits } from "../../src/worker/git/fetch.ts";
+import { fetchObjects, type FetchLimits } from "../../src/worker/git/mirrors/fetch.ts";
 import { looksWithBytes, mustGit } from "../../src/worker/git/git.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 

@@ -10,7 +10,7 @@ import { keepHouse } from "../../src/worker/background/housekeeping.ts";
 import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts";
 import { createSharedCheckouts } from "../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
-import { createMirrors } from "../../src/worker/git/mirrors.ts";
+import { createMirrors } from "../../src/worker/git/mirrors/mirrors.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession } from "../store/fixtures.ts";
 import { startS3Server } from "../objects/s3-server.ts";

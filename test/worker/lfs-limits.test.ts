@@ -4,12 +4,12 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fetchContents, uploadContents } from "../../src/worker/git/lfs-transfers.ts";
-import { lfsPath, lfsStore } from "../../src/worker/git/lfs-store.ts";
-import { ensureMirror } from "../../src/worker/git/make-mirror.ts";
-import { fetchBranch } from "../../src/worker/git/fetch-commits.ts";
-import { lookUpHeads } from "../../src/worker/git/ask-remote.ts";
-import type { Mirror } from "../../src/worker/git/mirror.ts";
+import { fetchContents, uploadContents } from "../../src/worker/git/lfs/transfers.ts";
+import { lfsPath, lfsStore } from "../../src/worker/git/lfs/store.ts";
+import { ensureMirror } from "../../src/worker/git/mirrors/make-mirror.ts";
+import { fetchBranch } from "../../src/worker/git/mirrors/fetch-commits.ts";
+import { lookUpHeads } from "../../src/worker/git/mirrors/ask-remote.ts";
+import type { Mirror } from "../../src/worker/git/mirrors/mirror.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 
 const isInstalled = spawnSync("git", ["lfs", "version"]).status === 0;

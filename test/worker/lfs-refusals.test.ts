@@ -9,11 +9,11 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { fetchForFolder } from "../../src/worker/git/lfs.ts";
-import { fetchContents } from "../../src/worker/git/lfs-transfers.ts";
-import { lfsPath, lfsStore } from "../../src/worker/git/lfs-store.ts";
+import { fetchForFolder } from "../../src/worker/git/lfs/lfs.ts";
+import { fetchContents, uploadContents } from "../../src/worker/git/lfs/transfers.ts";
+import { lfsPath, lfsStore } from "../../src/worker/git/lfs/store.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
-import type { Mirror } from "../../src/worker/git/mirror.ts";
+import type { Mirror } from "../../src/worker/git/mirrors/mirror.ts";
 import { commitFiles } from "./commit-files.ts";
 
 // What servers of LFS refuse, and what only keeps them from answering now, by the words of the git-lfs that is installed.
@@ -36,6 +36,8 @@ interface Answer {
 
 /** What the server does with the other content; what it does not say, it answers well. */
 interface Behaviour {
+  /** The only password that it takes; omitted: any. */
+  readonly password?: string;
   readonly batch?: Answer;
   readonly object?: { readonly code: number; readonly message: string };
   readonly download?: Answer;
@@ -67,8 +69,17 @@ beforeAll(async () => {
         if (oid === oidOf(other) && behaviour.download !== undefined) return send(response, behaviour.download);
         return void response.writeHead(200).end(oid === oidOf(good) ? good : other);
       }
+      const { password } = behaviour;
+      const wanted = `Basic ${Buffer.from(`token:${password}`).toString("base64")}`;
+      if (password !== undefined && request.headers.authorization !== wanted)
+        return send(response, say(401, "The token has ended"));
       if (behaviour.batch !== undefined) return send(response, behaviour.batch);
-      const { objects } = JSON.parse(body) as { objects: { oid: string; size: number }[] };
+      const { objects, operation } = JSON.parse(body) as {
+        operation: "download" | "upload";
+        objects: { oid: string; size: number }[];
+      };
+      // It has each content already.
+      if (operation === "upload") return send(response, { status: 200, body: { transfer: "basic", objects } });
       const described = objects.map((object) => {
         if (object.oid === oidOf(other) && behaviour.object !== undefined)
           return { ...object, error: behaviour.object };
@@ -109,11 +120,14 @@ afterAll(async () => {
 });
 
 /** A mirror with nothing in its store. */
-function mirror(url = `${origin}/acme/large`): Mirror {
+function mirror(url = `${origin}/acme/large`, passwords = ["t"]): Mirror {
   made += 1;
   const path = join(folder, `mirror-${made}.git`);
   execFileSync("git", ["clone", "--quiet", "--bare", join(folder, "repository.git"), path]);
-  const credentials = () => Promise.resolve({ username: "token", password: "t" });
+  // The last one stays.
+  const left = [...passwords];
+  const credentials = () =>
+    Promise.resolve({ username: "token", password: (left.length > 1 ? left.shift() : left[0]) ?? "" });
   const fetchLimits = { bytes: 2 ** 30, memoryBytes: 2 ** 32, ms: 60_000 };
   return { path, url, local: false, named: true, credentials, fetchLimits };
 }
@@ -193,6 +207,14 @@ describe.skipIf(!isInstalled)("a download of files in LFS", () => {
     await expect(fetching(mirror(url))).rejects.toMatchObject({ code: "repository_unreachable", passing: true });
   });
 
+  test("goes on with a new token if the one that it began with has ended, and is refused if there is none", async () => {
+    behaviour = { password: "second" };
+    const one = mirror(undefined, ["first", "second"]);
+    await fetching(one);
+    expect(existsSync(lfsPath(lfsStore(one.path), oidOf(other)))).toBe(true);
+    await expect(fetching(mirror(undefined, ["first"]))).rejects.toMatchObject({ passing: false });
+  });
+
   test("that is refused leaves pointers, with a notice, and what the server gives", async () => {
     behaviour = { object: { code: 410, message: "removed by its owner" } };
     const one = mirror();
@@ -201,3 +223,17 @@ describe.skipIf(!isInstalled)("a download of files in LFS", () => {
     expect(existsSync(lfsPath(lfsStore(one.path), oidOf(good)))).toBe(true);
   });
 });
+
+test.skipIf(!isInstalled)(
+  "an upload of files in LFS goes on with a new token if the one that it began with has ended",
+  async () => {
+    const one = mirror(undefined, ["first", "second"]);
+    await fetching(one);
+    behaviour = { password: "third" };
+    const put = (of: Mirror) => uploadContents(of, [oidOf(good)], signal);
+    await expect(put(one)).rejects.toMatchObject({ code: "push_rejected", passing: false });
+    const passwords = ["second", "third"];
+    await put({ ...one, credentials: () => Promise.resolve({ username: "token", password: passwords.shift() ?? "" }) });
+    expect(passwords).toEqual([]);
+  },
+);

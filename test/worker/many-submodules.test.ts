@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Clone } from "../../src/worker/clones/clone.ts";
 import { makeClones } from "../../src/worker/clones/clones.ts";
-import { exportRepository } from "../../src/worker/clones/export-repository.ts";
+import { exportRepository } from "../../src/worker/export/export-repository.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 

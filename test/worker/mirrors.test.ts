@@ -8,8 +8,9 @@ import { createLogger } from "../../src/observability.ts";
 import { maintainMirrors } from "../../src/worker/background/mirror-maintenance.ts";
 import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts";
 import type { CloneServices } from "../../src/worker/clones/clone.ts";
-import { makeClones, openClones, removeSession } from "../../src/worker/clones/clones.ts";
-import { createFolderLock } from "../../src/worker/git/folder-lock.ts";
+import { makeClones, openClones } from "../../src/worker/clones/clones.ts";
+import { removeSession } from "../../src/worker/clones/remove-session.ts";
+import { createFolderLock } from "../../src/worker/git/mirrors/folder-lock.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
 let data: string;

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createLogger } from "../../src/observability.ts";
 import { diskUsage } from "../../src/sandboxes/process/disk-usage.ts";
 import { removeUnusedCheckouts } from "../../src/worker/checkouts/remove-unused.ts";
-import { removeSession } from "../../src/worker/clones/clones.ts";
+import { removeSession } from "../../src/worker/clones/remove-session.ts";
 import { imageProblem } from "../../src/worker/disk/session-disk.ts";
 import {
   anotherSecond,

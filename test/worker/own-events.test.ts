@@ -74,6 +74,15 @@ test("an event of Offstage itself starts the automations that listen to it, but 
   await runNext("completed");
 });
 
+test("a trigger that names a connection hears events of Offstage itself too, which no connection delivers", async () => {
+  const watcher = await addAutomation({ events: ["push", "session.failed"], connectionId: randomUUID() });
+  const deaf = await addAutomation({ events: ["push"], connectionId: randomUUID() });
+  await runSession(await addAutomation({ events: ["push"] }), "failed");
+  await decideAll();
+  expect(await runsOf(watcher)).toHaveLength(1);
+  expect(await runsOf(deaf)).toEqual([]);
+});
+
 test("events of Offstage itself end a chain of automations that start each other", async () => {
   const first = await addAutomation({ events: ["session.completed"] });
   const second = await addAutomation({ events: ["session.completed"] });

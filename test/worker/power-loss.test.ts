@@ -24,7 +24,7 @@ test("a session's folders whose record is empty are made again", async () => {
   }
   expect(await folders.started(id)).toBe(null);
   expect(await folders.isSetUp(id, "one")).toBe(false);
-  expect(await folders.seenAt(id)).toEqual(folders.pathsOf(id));
+  expect(await folders.visiblePaths(id)).toEqual(folders.pathsOf(id));
 });
 
 test("a setup's result whose record is empty is made again", async () => {

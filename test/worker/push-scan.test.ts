@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { mustGit } from "../../src/worker/git/git.ts";
-import { scanPush, type PushFindings } from "../../src/worker/push/push-scan.ts";
+import { scanPush, type PushFindings } from "../../src/worker/secret-scan/push-scan.ts";
 
 let folder: string;
 const { signal } = new AbortController();

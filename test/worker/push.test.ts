@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mustGit } from "../../src/worker/git/git.ts";
-import { ensureMirror } from "../../src/worker/git/make-mirror.ts";
-import { fetchBranch } from "../../src/worker/git/fetch-commits.ts";
-import { lookUpHeads } from "../../src/worker/git/ask-remote.ts";
-import { remoteOptions, type Mirror } from "../../src/worker/git/mirror.ts";
-import { findTip, joinWithTip, pushCommit } from "../../src/worker/git/push.ts";
+import { ensureMirror } from "../../src/worker/git/mirrors/make-mirror.ts";
+import { fetchBranch } from "../../src/worker/git/mirrors/fetch-commits.ts";
+import { lookUpHeads } from "../../src/worker/git/mirrors/ask-remote.ts";
+import { remoteOptions, type Mirror } from "../../src/worker/git/mirrors/mirror.ts";
+import { findTip, joinWithTip, pushCommit } from "../../src/worker/git/mirrors/push.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { commitFiles, type Files } from "./commit-files.ts";
 
@@ -54,7 +54,7 @@ const remote = (parameter: string): Promise<string> => onForge("rev-parse", para
 const find = async (configuredBranch: string | null = null, from = mirror): Promise<string | null> =>
   findTip(from, { branch: "work", configuredBranch }, await remoteOptions(from, signal));
 
-const push = async (sha: string, to = mirror): Promise<string> =>
+const push = async (sha: string, to = mirror): ReturnType<typeof pushCommit> =>
   pushCommit(to, { branch: "work", sha }, await remoteOptions(to, signal));
 
 function joinTip(ours: string, theirs: string): ReturnType<typeof joinWithTip> {
@@ -116,7 +116,7 @@ test("a commit is pushed onto what it has, and never over what it lacks", async 
   expect(await remote("work")).toBe(mine);
   const theirs = await theirsOf({ "their.txt": "t\n" }, mine);
   await theirPush(theirs);
-  expect(await push(await mineOf({ "more.txt": "m\n" }, mine))).toBe("moved");
+  expect(await push(await mineOf({ "more.txt": "m\n" }, mine))).toMatchObject({ code: "push_rejected", passing: true });
   expect(await remote("work")).toBe(theirs);
 });
 

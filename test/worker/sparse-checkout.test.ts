@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
-import { exportRepository } from "../../src/worker/clones/export-repository.ts";
+import { exportRepository } from "../../src/worker/export/export-repository.ts";
 import { completeClones, makeClones } from "../../src/worker/clones/clones.ts";
 import type { Clone } from "../../src/worker/clones/clone.ts";
 import { authorVariables, mustGit } from "../../src/worker/git/git.ts";

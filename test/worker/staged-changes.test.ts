@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { shellQuote } from "../../src/programs/shell-quote.ts";
 import { listChanges } from "../../src/worker/checkouts/changes.ts";
-import { removeSession } from "../../src/worker/clones/clones.ts";
+import { removeSession } from "../../src/worker/clones/remove-session.ts";
 import { textOf } from "../programs/run.ts";
 import {
   createOverlayWorld,
@@ -178,7 +178,7 @@ describe.skipIf(missing !== "")("what an overlay changed", () => {
     const { home } = world.services.folders.pathsOf(id);
     await writeFile(join(home, "changes"), changes?.list ?? "");
     await chmod(home, 0o777);
-    const program = [textOf("worker/clones/stage-all.sh"), "set -u", stageProgram, "stage changes", "stage all"].join(
+    const program = [textOf("worker/export/stage-all.sh"), "set -u", stageProgram, "stage changes", "stage all"].join(
       "\n",
     );
     const more = { OFFSTAGE_CHANGES: join(home, "changes"), OFFSTAGE_CHECKOUT: changes?.commit ?? "" };

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fetchHeads, trustedSince, type Heads } from "../../src/worker/clones/create-clone.ts";
-import { ensureMirror } from "../../src/worker/git/make-mirror.ts";
-import type { Mirror } from "../../src/worker/git/mirror.ts";
+import { ensureMirror } from "../../src/worker/git/mirrors/make-mirror.ts";
+import type { Mirror } from "../../src/worker/git/mirrors/mirror.ts";
 import type { RemoteRepository } from "../../src/worker/git/remote-repository.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 

@@ -14,7 +14,7 @@ import {
   stallFailure,
   tooLongFailure,
 } from "./turn-failures.ts";
-import type { TurnTask, Verdict } from "./turn-messages.ts";
+import type { TurnTask, ConversationResult } from "./turn-messages.ts";
 
 /** Time for a harness to end after a cancellation. */
 const cancelGraceMs = 300;
@@ -24,13 +24,13 @@ const stallCheckMs = 250;
 /** Some harnesses retry a failing model for ever, silently: after this long with nothing but errors the turn ends. */
 const modelErrorLimitMs = 30_000;
 
-/** How to start a harness, and what to be told of it. */
+/** How to start a harness: its launch, and what starts it. */
 export type HarnessStart = Pick<TurnRequest, "launch" | "start">;
 
 /** A harness that runs, with the thread that reads it. It takes one turn. */
 export interface RunningHarness {
   /**
-   * Has the harness open a session in a folder and answer one message, of which nothing is told, so that its code is loaded and
+   * Has the harness open a session in a folder and answer one message, of which nothing is reported, so that its code is loaded and
    * compiled before its turn.
    * @throws Error with why it did not
    */
@@ -162,7 +162,7 @@ function written(stdin: SandboxedProcess["stdin"], bytes: Uint8Array): Promise<v
   });
 }
 
-type Ended = Extract<Verdict, { kind: "ended" }>;
+type Ended = Extract<ConversationResult, { kind: "ended" }>;
 
 /** Waits for the thread's verdict. */
 async function finished(request: Turn, { child, driver, life: activity, errors }: Harness): Promise<Ended> {

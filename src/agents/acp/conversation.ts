@@ -5,7 +5,7 @@ import type { Mask } from "../../domain/masking/mask.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import { ProtocolViolation } from "./protocol-lines.ts";
 import { crashFailure, modelFailure } from "./turn-failures.ts";
-import type { HarnessTask, TurnTask, Verdict } from "./turn-messages.ts";
+import type { HarnessTask, TurnTask, ConversationResult } from "./turn-messages.ts";
 import type { Updates } from "./updates.ts";
 
 /** Maximum characters of a harness's session id. */
@@ -16,7 +16,7 @@ const longestStopReason = 100;
 export type MessageStream = acp.Stream;
 
 /** What a conversation with the harness needs. */
-export interface Conversation {
+export interface TurnConversation {
   readonly task: TurnTask;
   readonly updates: Updates;
   readonly mask: Mask;
@@ -33,7 +33,7 @@ const warmUpText = "Say that you are ready.";
  */
 export function connect(
   stream: MessageStream,
-  conversationOf: (harnessSessionId: string) => Conversation | null,
+  conversationOf: (harnessSessionId: string) => TurnConversation | null,
 ): acp.ClientConnection {
   return acp
     .client({ name: "offstage" })
@@ -49,7 +49,7 @@ export function connect(
 
 async function decide(
   params: acp.RequestPermissionRequest,
-  { task, updates, mask }: Conversation,
+  { task, updates, mask }: TurnConversation,
 ): Promise<acp.RequestPermissionResponse> {
   const acceptedKinds = task.permission === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
   const option = acceptedKinds
@@ -115,8 +115,8 @@ export async function warmUp(
 export async function converse(
   { agent }: acp.ClientConnection,
   initialized: Promise<acp.AgentCapabilities>,
-  conversation: Conversation,
-): Promise<Verdict> {
+  conversation: TurnConversation,
+): Promise<ConversationResult> {
   try {
     return await takeTurn(agent, await initialized, conversation);
   } catch (error) {
@@ -130,15 +130,15 @@ export async function converse(
 }
 
 /** The verdict of a failure that the user can understand. */
-export function failed({ failure }: SessionError): Verdict {
+export function failed({ failure }: SessionError): ConversationResult {
   return { kind: "failed", failure };
 }
 
 async function takeTurn(
   agent: acp.ClientContext,
   capabilities: acp.AgentCapabilities,
-  conversation: Conversation,
-): Promise<Verdict> {
+  conversation: TurnConversation,
+): Promise<ConversationResult> {
   const { task, updates } = conversation;
   const startedAt = performance.now();
   const { sessionId, configOptions, resumed } = await openSession(agent, task, capabilities);

@@ -3,7 +3,15 @@ import type { SessionError } from "../../domain/errors/errors.ts";
 import { compileCache } from "../../programs/compile-cache.ts";
 import { programFile } from "../../programs/program-file.ts";
 import { unreadableFailure } from "./turn-failures.ts";
-import type { FromThread, HarnessTask, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
+import type {
+  FromThread,
+  HarnessTask,
+  ToThread,
+  TurnCall,
+  TurnState,
+  TurnTask,
+  ConversationResult,
+} from "./turn-messages.ts";
 
 /** More memory than the longest message takes when parsed and checked. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
@@ -13,7 +21,7 @@ const pingMs = 5_000;
 const program = programFile(import.meta.url, "turn-thread");
 
 /** Calls of a turn from its thread to the server. Each settles when it is done. */
-export interface TurnServices {
+export interface TurnCallbacks {
   readonly emit: (event: Extract<TurnCall, { kind: "emit" }>["event"]) => Promise<void>;
   readonly onSession: (id: string) => Promise<void>;
 }
@@ -28,19 +36,19 @@ export interface HarnessServices {
 /** The thread that reads a harness, as the server uses it. */
 export interface TurnDriver {
   /**
-   * Has the harness open a session in a folder and answer a message, of which nothing is told.
+   * Has the harness open a session in a folder and answer a message, of which nothing is reported.
    * @throws Error with the harness's words if it does not
    */
   warmUp(workingDirectory: string): Promise<void>;
   /** Gives the thread its turn; to be called once. */
-  begin(task: TurnTask, services: TurnServices): void;
+  begin(task: TurnTask, services: TurnCallbacks): void;
   /** Passes on a chunk of the harness's output. Settles when the next may come, and at once if the turn was stopped. */
   take(bytes: Uint8Array): Promise<void>;
   /** The harness's output has ended. */
   endOutput(): void;
   /** Sends the harness a cancellation. */
   cancel(): void;
-  readonly verdict: Promise<Verdict>;
+  readonly verdict: Promise<ConversationResult>;
   /** Never resolves. @throws SessionError agent_crashed if the thread died or got stuck; errors of a service */
   readonly broken: Promise<never>;
   /** Ends the thread at any point; may be called twice. */
@@ -62,12 +70,12 @@ export function startTurnDriver(task: HarnessTask, harness: HarnessServices): Tu
     stdout: false,
     stderr: false,
   });
-  const verdict = Promise.withResolvers<Verdict>();
+  const verdict = Promise.withResolvers<ConversationResult>();
   const broken = Promise.withResolvers<never>();
   // Callers that await `broken` handle the error; there may be none.
   broken.promise.catch(() => undefined);
   let taken = (): void => undefined;
-  let turn: TurnServices | null = null;
+  let turn: TurnCallbacks | null = null;
   let warmed: PromiseWithResolvers<void> | null = null;
   let lastPong = performance.now();
   let isReady = false;

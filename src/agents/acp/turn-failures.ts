@@ -63,6 +63,7 @@ export function stallFailure(quietMs: number): SessionError {
     code: "agent_stalled",
     reason: `The agent made no progress for ${Math.round(quietMs / 1_000)} s: no message, no tool call, no running command.`,
     retryable: true,
+    passing: true,
     remedy: "Retry the session; if the model is slow, raise OFFSTAGE_STALL_SECONDS.",
   });
 }

@@ -27,7 +27,7 @@ export type TurnCall =
 
 /** A message from the server to the thread. */
 export type ToThread =
-  /** Has the harness open a session there and answer one message, of which nothing is told. Answered by `warmed`. */
+  /** Has the harness open a session there and answer one message, of which nothing is reported. Answered by `warmed`. */
   | { readonly kind: "warmUp"; readonly workingDirectory: string }
   | { readonly kind: "turn"; readonly task: TurnTask }
   | { readonly kind: "output"; readonly bytes: Uint8Array }
@@ -46,7 +46,7 @@ export interface TurnState {
 }
 
 /** Result of the conversation with the harness. */
-export type Verdict =
+export type ConversationResult =
   | {
       readonly kind: "ended";
       readonly result: TurnResult;
@@ -67,4 +67,4 @@ export type FromThread =
   /** @see ToThread `warmUp`; problem: why it failed, null if it did not */
   | { readonly kind: "warmed"; readonly problem: string | null; readonly state: TurnState }
   | { readonly kind: "call"; readonly call: number; readonly request: TurnCall; readonly state: TurnState }
-  | { readonly kind: "verdict"; readonly verdict: Verdict; readonly state: TurnState };
+  | { readonly kind: "verdict"; readonly verdict: ConversationResult; readonly state: TurnState };

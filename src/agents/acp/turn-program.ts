@@ -1,11 +1,19 @@
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { createMask } from "../../domain/masking/mask.ts";
-import { connect, converse, failed, initialize, warmUp, type Conversation } from "./conversation.ts";
+import { connect, converse, failed, initialize, warmUp, type TurnConversation } from "./conversation.ts";
 import { createMessageStream } from "./message-stream.ts";
 import { ProtocolViolation } from "./protocol-lines.ts";
 import { crashFailure } from "./turn-failures.ts";
-import type { FromThread, HarnessTask, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
+import type {
+  FromThread,
+  HarnessTask,
+  ToThread,
+  TurnCall,
+  TurnState,
+  TurnTask,
+  ConversationResult,
+} from "./turn-messages.ts";
 import { createUpdates } from "./updates.ts";
 
 /** Characters of what a harness that can't be warmed up says. */
@@ -17,7 +25,7 @@ const longestProblem = 500;
  */
 function runThread(port: MessagePort, harness: HarnessTask): void {
   let signs = 0;
-  let turn: Conversation | null = null;
+  let turn: TurnConversation | null = null;
   /** The harness's session of the turn; null before there is one. */
   let sessionId: string | null = null;
   const warmUps = new Set<string>();
@@ -46,7 +54,7 @@ function runThread(port: MessagePort, harness: HarnessTask): void {
   const initialized = initialize(connection, harness);
   // Whoever needs it handles the error.
   initialized.catch(() => undefined);
-  const violation = Promise.withResolvers<Verdict>();
+  const violation = Promise.withResolvers<ConversationResult>();
   let isViolated = false;
 
   function takeTurn(task: TurnTask): void {

@@ -7,7 +7,7 @@ import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { sdkBaseUrl } from "../models.ts";
 
 /** Environment variables. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
 /** Variables that contain a key; the agent's commands do not get them. */
 export const keyVariables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OFFSTAGE_MODEL_API_KEY"];
@@ -16,7 +16,7 @@ export const keyVariables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_
  * The model that `OFFSTAGE_AGENT_MODEL` names as `<provider>/<model>`.
  * @throws InvalidInputError that names the wrong or missing variable
  */
-export function modelFrom(environment: Environment): LanguageModel {
+export function modelFrom(environment: EnvironmentVariables): LanguageModel {
   const name = environment["OFFSTAGE_AGENT_MODEL"] ?? "";
   const slash = name.indexOf("/");
   const provider = name.slice(0, Math.max(slash, 0));

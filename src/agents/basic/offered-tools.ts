@@ -4,8 +4,8 @@ import { Experimental_StdioMCPTransport as StdioTransport } from "@ai-sdk/mcp/mc
 import { tool, type ToolSet } from "ai";
 import { asText, type ToolOutcome } from "./tools.ts";
 
-/** Tools that programs beside the agent offer by the Model Context Protocol. */
-export interface OfferedTools {
+/** Tools that other programs offer the agent by the Model Context Protocol. */
+export interface ConnectedTools {
   readonly tools: ToolSet;
   /** Ends the programs. */
   close(): Promise<void>;
@@ -16,7 +16,7 @@ export interface OfferedTools {
  * @param servers those of other kinds than stdio are left out: the agent does not say that it supports them
  * @throws Error if a program does not start or breaks the protocol; then none is left running
  */
-export async function startOfferedTools(servers: readonly McpServer[]): Promise<OfferedTools> {
+export async function startOfferedTools(servers: readonly McpServer[]): Promise<ConnectedTools> {
   const clients: MCPClient[] = [];
   const close = async (): Promise<void> => void (await Promise.all(clients.map((client) => client.close())));
   const tools: ToolSet = {};

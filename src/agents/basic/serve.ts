@@ -14,17 +14,17 @@ import {
 } from "@agentclientprotocol/sdk";
 import type { LanguageModel } from "ai";
 import { messageOf } from "../../domain/errors/errors.ts";
-import { keyVariables, modelFrom, type Environment } from "./model.ts";
+import { keyVariables, modelFrom, type EnvironmentVariables } from "./model.ts";
 import { reasoningFrom, type ReasoningLevel } from "./reasoning.ts";
 import { loadSession, saveSession, type StoredSession } from "./session-file.ts";
-import type { OfferedTools } from "./offered-tools.ts";
+import type { ConnectedTools } from "./offered-tools.ts";
 import { createTools } from "./tools.ts";
 import { runBasicTurn } from "./turn.ts";
 
 interface OpenSession {
   readonly stored: StoredSession;
   readonly cwd: string;
-  readonly offered: OfferedTools;
+  readonly offered: ConnectedTools;
   /** Of the running turn. */
   turn: AbortController | null;
 }
@@ -35,7 +35,7 @@ interface OpenSession {
  * @throws InvalidInputError if the environment names no usable model
  */
 export async function serveBasicAgent(options: {
-  readonly environment: Environment;
+  readonly environment: EnvironmentVariables;
   readonly stdin: Readable;
   readonly stdout: Writable;
 }): Promise<void> {
@@ -82,7 +82,7 @@ export async function serveBasicAgent(options: {
 }
 
 /** The tools that a request names the programs of. @throws RequestError if one can't be had */
-async function offeredTo({ mcpServers = [] }: { readonly mcpServers?: readonly McpServer[] }): Promise<OfferedTools> {
+async function offeredTo({ mcpServers = [] }: { readonly mcpServers?: readonly McpServer[] }): Promise<ConnectedTools> {
   if (mcpServers.length === 0) return { tools: {}, close: () => Promise.resolve() };
   try {
     // Sessions of automations alone have some, and their client takes 30 to 70 ms to load.

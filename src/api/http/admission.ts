@@ -16,7 +16,7 @@ export interface AdmissionOptions {
  * Rejects new work if the queue or the disk is full.
  * @throws UnavailableError
  */
-export type Admission = (organizationId: string) => Promise<void>;
+export type AdmissionCheck = (organizationId: string) => Promise<void>;
 
 /** A count is reused for this long, so slightly more than the limit may be accepted meanwhile. */
 const countedForMs = 1_000;
@@ -27,7 +27,7 @@ const diskFullSeconds = 60;
  * Makes an admission check. A 503 now, which clients retry, is better than work that waits without end or a full
  * disk.
  */
-export function createAdmission({ database, queueLimit, hasRoom, now = Date.now }: AdmissionOptions): Admission {
+export function createAdmission({ database, queueLimit, hasRoom, now = Date.now }: AdmissionOptions): AdmissionCheck {
   interface Count {
     /** Those that were admitted since it was begun. */
     admitted: number;

@@ -41,7 +41,7 @@ export function requireOwnOrigin(request: FastifyRequest, publicUrl: string, nam
 
 /**
  * This server's address as the client knows it, without a trailing slash: the public URL, unless the request names another of the
- * server's hosts, such as `localhost` beside `127.0.0.1`.
+ * server's hosts, such as `localhost` in addition to `127.0.0.1`.
  */
 export function baseUrlOf(request: FastifyRequest, publicUrl: string): string {
   return request.host === URL.parse(publicUrl)?.host ? publicUrl : `${request.protocol}://${request.host}`;

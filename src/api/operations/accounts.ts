@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Database } from "../../database/database.ts";
 import { ForbiddenError, InvalidInputError } from "../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { accountSchema, createAccountSchema, updateAccountSchema } from "../../domain/people/account.ts";
 import { hasScope } from "../../domain/people/key.ts";
 import { connectionStateOf, type ConnectionCheck } from "../../domain/repositories/connection.ts";
@@ -61,7 +61,7 @@ export function addAccountOperations(
         operationId: "listAccounts",
         summary: "List your own accounts at forges with their health, without their tokens",
         querystring: pageQuerySchema,
-        response: answers(pageOf("accounts", accountSchema)),
+        response: answers(pageSchema("accounts", accountSchema)),
       },
     },
     async (request) => {

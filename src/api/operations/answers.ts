@@ -1,5 +1,5 @@
 import { answerSchema } from "../../domain/answers/answer.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { listAnswers } from "../../store/answers/answer-list.ts";
 import { requireSession } from "../../store/sessions/sessions.ts";
 import { principalOfRequest } from "../http/auth.ts";
@@ -18,7 +18,7 @@ export function addAnswerOperations(app: App, { database }: Pick<ApiOptions, "da
         summary: "What was written on forges, in Slack and in Linear because of a session, or is to be",
         params: idParameters,
         querystring: pageQuerySchema,
-        response: answers(pageOf("answers", answerSchema)),
+        response: answers(pageSchema("answers", answerSchema)),
       },
     },
     async (request) => {

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Database } from "../../database/database.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { auditEntrySchema, outcomeOf, type NewAuditEntry } from "../../domain/people/audit.ts";
 import { auditOutcomes } from "../../domain/people/audit-outcome.ts";
 import type { Logger } from "../../observability.ts";
@@ -101,7 +101,7 @@ export function addAuditOperations(app: App, { database }: Pick<ApiOptions, "dat
           action: z.string().max(100).optional(),
           outcome: z.enum(auditOutcomes).optional(),
         }),
-        response: answers(pageOf("entries", auditEntrySchema)),
+        response: answers(pageSchema("entries", auditEntrySchema)),
       },
     },
     async (request) => {

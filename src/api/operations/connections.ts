@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import {
   connectionSchema,
   connectionStateOf,
@@ -79,7 +79,7 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
         operationId: "listConnections",
         summary: "List connections with their health, without credentials",
         querystring: pageQuerySchema,
-        response: answers(pageOf("connections", connectionSchema)),
+        response: answers(pageSchema("connections", connectionSchema)),
       },
     },
     async (request) => {

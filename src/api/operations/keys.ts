@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { createdKeySchema, createKeySchema, keySchema } from "../../domain/people/key.ts";
 import { scopesOf } from "../../domain/people/user.ts";
 import { getAutomation } from "../../store/automations/automations.ts";
@@ -46,7 +46,7 @@ export function addKeyOperations(app: App, { database }: Pick<ApiOptions, "datab
         operationId: "listKeys",
         summary: "List API keys, by their prefix",
         querystring: pageQuerySchema,
-        response: answers(pageOf("keys", keySchema)),
+        response: answers(pageSchema("keys", keySchema)),
       },
     },
     async (request) => {

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ForbiddenError, UnauthenticatedError } from "../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { hasScope } from "../../domain/people/key.ts";
 import { loginSchema } from "../../domain/people/login.ts";
 import { findPrincipal } from "../../store/people/keys.ts";
@@ -117,7 +117,7 @@ function addSignInList(app: App, { database, signInDays: days }: Pick<ApiOptions
         operationId: "listLogins",
         summary: "List browsers that are signed in: your own, as an admin all",
         querystring: pageQuerySchema,
-        response: answers(pageOf("logins", loginSchema)),
+        response: answers(pageSchema("logins", loginSchema)),
       },
     },
     async (request) => {

@@ -3,7 +3,7 @@ import { createSessionSchema, sessionSchema } from "../../domain/sessions/sessio
 import { pageSessions } from "../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { originOf } from "../http/origin.ts";
+import { requestOrigin } from "../http/origin.ts";
 import { answers } from "../http/shapes.ts";
 import { createFromRequest, toSession } from "./sessions.ts";
 
@@ -35,7 +35,7 @@ export function addOlderOperations(app: App, options: ApiOptions): void {
         response: answers(sessionSchema),
       },
     },
-    (request) => createFromRequest(options, principalOfRequest(request), request.body, originOf(request)),
+    (request) => createFromRequest(options, principalOfRequest(request), request.body, requestOrigin(request)),
   );
   app.get(
     "/task/list",

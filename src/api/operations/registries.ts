@@ -1,5 +1,5 @@
 import { createRegistrySchema, registrySchema, updateRegistrySchema } from "../../domain/environments/registry.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { createRegistry, deleteRegistry, listRegistries, updateRegistry } from "../../store/secrets/registries.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -37,7 +37,7 @@ export function addRegistryOperations(app: App, { database, vault }: Pick<ApiOpt
         operationId: "listRegistries",
         summary: "List private package registries, without their tokens",
         querystring: pageQuerySchema,
-        response: answers(pageOf("registries", registrySchema)),
+        response: answers(pageSchema("registries", registrySchema)),
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { createSecretSchema, secretSchema, updateSecretSchema } from "../../domain/environments/secret.ts";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { createSecret, deleteSecret, listSecrets, updateSecret } from "../../store/secrets/secrets.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -43,7 +43,7 @@ export function addSecretOperations(app: App, { database, vault }: Pick<ApiOptio
         operationId: "listSecrets",
         summary: "List secrets, without their values",
         querystring: pageQuerySchema.extend({ repositoryId: z.uuid().optional() }),
-        response: answers(pageOf("secrets", secretSchema)),
+        response: answers(pageSchema("secrets", secretSchema)),
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ForbiddenError, InvalidInputError } from "../../domain/errors/errors.ts";
-import { oneOrMore, pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { oneOrMore, pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { attentionReasons } from "../../domain/sessions/attention.ts";
 import { labelLimit, labelSchema } from "../../domain/sessions/labels.ts";
@@ -36,7 +36,7 @@ import {
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { idOfCreated } from "../http/idempotency.ts";
-import { originOf } from "../http/origin.ts";
+import { requestOrigin } from "../http/origin.ts";
 import { answers, idOf, idParameters, requireUuid } from "../http/shapes.ts";
 import type { EventStreams } from "./event-stream.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
@@ -65,7 +65,7 @@ const sessionQuerySchema = pageQuerySchema.extend({
     .optional()
     .meta({ description: "Why they need a person, any of these; any: for whatever reason." }),
 });
-const sessionPageSchema = pageOf("sessions", sessionDetailSchema);
+const sessionPageSchema = pageSchema("sessions", sessionDetailSchema);
 
 /** The filter of a list, with `me` resolved: who signed in by a link of the server's is nobody by name, and asked for nothing. */
 function filterOf(
@@ -184,7 +184,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
         response: answers(sessionSchema),
       },
     },
-    (request) => createFromRequest(options, principalOfRequest(request), request.body, originOf(request)),
+    (request) => createFromRequest(options, principalOfRequest(request), request.body, requestOrigin(request)),
   );
   app.get(
     "/session/list",

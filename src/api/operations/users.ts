@@ -1,4 +1,4 @@
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { updateUserSchema, userSchema } from "../../domain/people/user.ts";
 import { eraseUser, listUsers, updateUser } from "../../store/people/users.ts";
 import { organizationOf } from "../http/auth.ts";
@@ -18,7 +18,7 @@ export function addUserOperations(app: App, { database }: Pick<ApiOptions, "data
         operationId: "listUsers",
         summary: "List users",
         querystring: pageQuerySchema,
-        response: answers(pageOf("users", userSchema)),
+        response: answers(pageSchema("users", userSchema)),
       },
     },
     async (request) => {

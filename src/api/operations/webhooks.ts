@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import {
   createdWebhookSchema,
   createWebhookSchema,
@@ -57,7 +57,7 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
         operationId: "listWebhooks",
         summary: "List webhooks",
         querystring: pageQuerySchema,
-        response: answers(pageOf("webhooks", webhookSchema)),
+        response: answers(pageSchema("webhooks", webhookSchema)),
       },
     },
     async (request) => {
@@ -156,7 +156,7 @@ export function addDeliveryOperations(app: App, { database }: Pick<ApiOptions, "
           webhookId: z.uuid().optional(),
           status: z.enum(deliveryStatuses).optional(),
         }),
-        response: answers(pageOf("deliveries", deliverySchema)),
+        response: answers(pageSchema("deliveries", deliverySchema)),
       },
     },
     async (request) => {

@@ -136,17 +136,17 @@ async function commitOfChanges(run: GitRun, head: string): Promise<string | null
  */
 export async function remoteFor(root: string, urls: readonly string[], signal: AbortSignal): Promise<string | null> {
   const run = { cwd: root, signal };
-  const wanted = new Set(urls.map(keyOf));
+  const wanted = new Set(urls.map(repositoryKeyOf));
   const remotes = (await git(["remote"], run)).split("\n").filter((name) => name !== "");
   for (const remote of remotes) {
     const url = withoutCredentials(absolute((await git(["remote", "get-url", remote], run)).trim(), root));
-    if (wanted.has(keyOf(url))) return remote;
+    if (wanted.has(repositoryKeyOf(url))) return remote;
   }
   return null;
 }
 
 /** Equal for all addresses of one repository. */
-export function keyOf(url: string): string {
+export function repositoryKeyOf(url: string): string {
   const address = parseRepositoryUrl(url);
   return isAddressProblem(address) ? url : address.key;
 }

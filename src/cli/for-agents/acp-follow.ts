@@ -1,8 +1,8 @@
 import { methods, type AgentContext, type SessionUpdate } from "@agentclientprotocol/sdk";
 import type { Client } from "../../client.ts";
-import { createUpdates } from "./acp-updates.ts";
+import { createAcpUpdates } from "./acp-updates.ts";
 
-/** An editor, and what it was told of a session. */
+/** An editor, and what it was sent of a session. */
 export interface Told {
   /** As the editor knows the session. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Told {
   readonly id: string;
   /** The checkout's folder; null: there is none. */
   readonly root: string | null;
-  /** Number of the last event that the editor was told. */
+  /** Number of the last event that the editor was sent. */
   last: number;
 }
 
@@ -21,7 +21,7 @@ export function tell(editor: AgentContext, name: string, update: SessionUpdate):
 
 /**
  * Tells an editor what happens until the session ends.
- * @param options.withPrompts whether messages of the person are told, too
+ * @param options.withPrompts whether messages of the person are sent, too
  * @returns false if the signal aborted before
  */
 export async function follow(
@@ -30,7 +30,7 @@ export async function follow(
   editor: AgentContext,
   { signal, withPrompts }: { readonly signal: AbortSignal; readonly withPrompts: boolean },
 ): Promise<boolean> {
-  const updatesOf = createUpdates({ root: told.root, withPrompts });
+  const updatesOf = createAcpUpdates({ root: told.root, withPrompts });
   try {
     for await (const event of client.streamEvents(told.id, { after: told.last, signal })) {
       told.last = event.seq;
@@ -45,7 +45,7 @@ export async function follow(
 
 /** Tells an editor all that has happened so far. */
 export async function replay(client: Client, told: Told, editor: AgentContext): Promise<void> {
-  const updatesOf = createUpdates({ root: told.root, withPrompts: true });
+  const updatesOf = createAcpUpdates({ root: told.root, withPrompts: true });
   for (let more = true; more;) {
     const page = await client.session.events(told.id, { after: String(told.last), limit: 1_000 });
     for (const event of page.events) {

@@ -11,7 +11,7 @@ export interface Choices {
 }
 
 /** The options of a session as an editor shows them. @param hasBegun of a session that has begun, the agent stays */
-export async function optionsOf(
+export async function sessionOptions(
   client: Client,
   { agent, withChanges }: Choices,
   hasBegun: boolean,

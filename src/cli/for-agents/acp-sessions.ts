@@ -15,12 +15,12 @@ import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { oneLine, printable } from "../../printable.ts";
-import { keyOf, readCheckout, sendChanges, type Checkout } from "../checkout/checkout.ts";
-import type { Connection } from "../remote/connect.ts";
+import { repositoryKeyOf, readCheckout, sendChanges, type Checkout } from "../checkout/checkout.ts";
+import type { ServerConnection } from "../remote/connect.ts";
 import { lastEvent } from "../remote/last-event.ts";
 import type { Terminal } from "../terminal/commands.ts";
 import { follow, replay, tell, type Told } from "./acp-follow.ts";
-import { chosen, defaultAgent, optionsOf, type Choices } from "./acp-options.ts";
+import { chosen, defaultAgent, sessionOptions, type Choices } from "./acp-options.ts";
 import { promptText } from "./acp-prompt.ts";
 import { keepName, sessionOfName } from "./acp-state.ts";
 
@@ -29,7 +29,7 @@ interface OpenSession {
   readonly name: string;
   readonly cwd: string;
   choices: Choices;
-  /** The server's session, and what the editor was told of it; null before the first prompt. */
+  /** The server's session, and what the editor was sent of it; null before the first prompt. */
   told: Told | null;
   /** Whether the editor gave up the turn under way. */
   isCancelled: boolean;
@@ -38,7 +38,7 @@ interface OpenSession {
 }
 
 /** The sessions of one editor on one server. */
-export interface AcpSessions extends Connection {
+export interface AcpSessions extends ServerConnection {
   readonly terminal: Terminal;
   /** Whether uncommitted changes are sent unless the editor says otherwise. */
   readonly withChanges: boolean;
@@ -47,15 +47,15 @@ export interface AcpSessions extends Connection {
 }
 
 /** Opens a session for a folder; the server gets to know of it with the first prompt. */
-export async function createSession(sessions: AcpSessions, cwd: string): Promise<NewSessionResponse> {
+export async function createAcpSession(sessions: AcpSessions, cwd: string): Promise<NewSessionResponse> {
   const choices = { agent: defaultAgent, withChanges: sessions.withChanges };
-  const configOptions = await optionsOf(sessions.client, choices, false);
+  const configOptions = await sessionOptions(sessions.client, choices, false);
   return { sessionId: remember(sessions, randomUUID(), cwd, choices, null).name, configOptions };
 }
 
 /**
  * Goes on with a session of an earlier process, or one that was begun elsewhere.
- * @param options.replay whether its history is told first
+ * @param options.replay whether its history is sent first
  */
 export async function openSession(
   sessions: AcpSessions,
@@ -72,17 +72,17 @@ export async function openSession(
   const session = remember(sessions, name, cwd, choices, told);
   if (options.replay) await replay(sessions.client, told, editor);
   else told.last = await lastEvent(sessions.client, told.id);
-  // What goes on is told of beside the answer, until a prompt takes over.
+  // What goes on is reported while the answer is sent, until a prompt takes over.
   if (!isFinal(detail.status)) {
     takeOver(sessions, session, told, editor, true).catch((error: unknown) =>
       sessions.terminal.warn(`offstage: ${printable(String(error))}\n`),
     );
   }
-  return { configOptions: await optionsOf(sessions.client, choices, true) };
+  return { configOptions: await sessionOptions(sessions.client, choices, true) };
 }
 
 /** Sessions that the person asked for: those on the folder's repository, if one is named. */
-export async function listSessions(
+export async function listAcpSessions(
   sessions: AcpSessions,
   { cwd, cursor }: ListSessionsRequest,
 ): Promise<ListSessionsResponse> {
@@ -107,9 +107,9 @@ export async function configureSession(
   request: SetSessionConfigOptionRequest,
 ): Promise<SessionConfigOption[]> {
   const session = found(sessions, request.sessionId);
-  const options = await optionsOf(sessions.client, session.choices, session.told !== null);
+  const options = await sessionOptions(sessions.client, session.choices, session.told !== null);
   session.choices = chosen(session.choices, options, request);
-  return optionsOf(sessions.client, session.choices, session.told !== null);
+  return sessionOptions(sessions.client, session.choices, session.told !== null);
 }
 
 /** Has the work done, and tells of it until it ends. */
@@ -124,7 +124,7 @@ export async function promptSession(
   if (told === null) {
     told = session.told = await begin(sessions, session, request, editor);
     // While changes were sent, there was nothing to cancel yet.
-    if (isGivenUp(session)) await cancelSession(sessions, session.name);
+    if (isGivenUp(session)) await cancelAcpSession(sessions, session.name);
   } else {
     await sessions.client.session.message(told.id, { message: promptText(request.prompt, told.root) });
   }
@@ -133,7 +133,7 @@ export async function promptSession(
 }
 
 /** Cancels the session's work. */
-export async function cancelSession({ client, open }: AcpSessions, name: string): Promise<void> {
+export async function cancelAcpSession({ client, open }: AcpSessions, name: string): Promise<void> {
   const session = open.get(name);
   if (session === undefined) return;
   session.isCancelled = true;
@@ -193,7 +193,7 @@ async function begin(
   return { name, id: created.id, root: checkout?.root ?? null, last: 0 };
 }
 
-/** Tells what happens until the session ends, in place of whatever told of it before. */
+/** Reports what happens until the session ends, in place of whatever reported it before. */
 async function takeOver(
   { client, terminal }: AcpSessions,
   session: OpenSession,
@@ -227,5 +227,5 @@ function resultOf({ status, failure }: SessionDetail): PromptResponse {
 }
 
 function isOf({ repositories }: SessionDetail, { url }: Checkout): boolean {
-  return repositories.some((repository) => keyOf(repository.url) === keyOf(url));
+  return repositories.some((repository) => repositoryKeyOf(repository.url) === repositoryKeyOf(url));
 }

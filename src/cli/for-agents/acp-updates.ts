@@ -16,7 +16,7 @@ const toolKinds: ReadonlySet<string> = new Set<ToolKind>([
   "other",
 ]);
 
-/** Titles of steps, as an editor shows them beside the agent's own tools. */
+/** Titles of steps, as an editor shows them together with the agent's own tools. */
 const steps: Readonly<Record<string, string>> = {
   prepare: "Prepare a clone",
   setup: "Run the repository's setup",
@@ -31,9 +31,9 @@ const steps: Readonly<Record<string, string>> = {
  * Makes a translator of a session's events into updates of the Agent Client Protocol. It has state: a tool call and a step are announced
  * once and updated from then on. No text in an update controls a terminal.
  * @param options.root the checkout's folder, below which an editor finds files; null: there is none
- * @param options.withPrompts whether messages of the person are told, too: in a history, not in what comes of a prompt
+ * @param options.withPrompts whether messages of the person are sent, too: in a history, not in what comes of a prompt
  */
-export function createUpdates(options: { readonly root: string | null; readonly withPrompts: boolean }) {
+export function createAcpUpdates(options: { readonly root: string | null; readonly withPrompts: boolean }) {
   const { root, withPrompts } = options;
   const known = new Set<string>();
   const runningSteps = new Map<string, string>();

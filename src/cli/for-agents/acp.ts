@@ -11,19 +11,19 @@ import type { Command } from "commander";
 import { InvalidInputError, OffstageError } from "../../domain/errors/errors.ts";
 import { loginByBrowser } from "../remote/browser-login.ts";
 import {
-  connect,
+  connectToServer,
   isUnreachable,
   withConnectionFlags,
-  type Connection,
+  type ServerConnection,
   type ConnectionFlags,
 } from "../remote/connect.ts";
 import { readCredentials, writeCredentials } from "../remote/credentials.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import {
-  cancelSession,
+  cancelAcpSession,
   configureSession,
-  createSession,
-  listSessions,
+  createAcpSession,
+  listAcpSessions,
   openSession,
   promptSession,
   type AcpSessions,
@@ -85,21 +85,21 @@ async function serve(options: AcpOptions, terminal: Terminal, version: string): 
       await answered(() => signIn(options, terminal));
       return {};
     })
-    .onRequest(session.new, ({ params }) => answered(async () => createSession(await opened(), params.cwd)))
+    .onRequest(session.new, ({ params }) => answered(async () => createAcpSession(await opened(), params.cwd)))
     .onRequest(session.load, ({ params, client }) =>
       answered(async () => openSession(await opened(), params.sessionId, params.cwd, client, { replay: true })),
     )
     .onRequest(session.resume, ({ params, client }) =>
       answered(async () => openSession(await opened(), params.sessionId, params.cwd, client, { replay: false })),
     )
-    .onRequest(session.list, ({ params }) => answered(async () => listSessions(await opened(), params)))
+    .onRequest(session.list, ({ params }) => answered(async () => listAcpSessions(await opened(), params)))
     .onRequest(session.setConfigOption, ({ params }) =>
       answered(async () => ({ configOptions: await configureSession(await opened(), params) })),
     )
     .onRequest(session.prompt, ({ params, client }) =>
       answered(async () => promptSession(await opened(), params, client)),
     )
-    .onNotification(session.cancel, async ({ params }) => cancelSession(await opened(), params.sessionId))
+    .onNotification(session.cancel, async ({ params }) => cancelAcpSession(await opened(), params.sessionId))
     .connect(
       ndJsonStream(
         Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
@@ -110,9 +110,9 @@ async function serve(options: AcpOptions, terminal: Terminal, version: string): 
   await connected.closed;
 }
 
-async function connection(options: AcpOptions, terminal: Terminal): Promise<Connection> {
+async function connection(options: AcpOptions, terminal: Terminal): Promise<ServerConnection> {
   try {
-    return await connect(options, terminal);
+    return await connectToServer(options, terminal);
   } catch (error) {
     if (error instanceof InvalidInputError) throw RequestError.authRequired(undefined, error.message);
     throw error;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { connect, withConnectionFlags, type ConnectionFlags } from "../remote/connect.ts";
+import { connectToServer, withConnectionFlags, type ConnectionFlags } from "../remote/connect.ts";
 import { printable } from "../../printable.ts";
 import type { CommandContext } from "../terminal/commands.ts";
 
@@ -10,7 +10,7 @@ export function addMcpCommand(program: Command, { terminal }: CommandContext, ve
       .command("mcp")
       .description("serve the server's MCP tools on stdin and stdout, for an agent that starts this command"),
   ).action(async (options: ConnectionFlags) => {
-    const { client } = await connect(options, terminal);
+    const { client } = await connectToServer(options, terminal);
     const { serveMcpOnStdio } = await import("../../mcp/stdio.ts");
     await serveMcpOnStdio({
       client,

@@ -7,7 +7,7 @@ import { scopes } from "../../domain/people/key.ts";
 import type { Terminal } from "../terminal/commands.ts";
 
 /** What a server gave this machine after a person allowed it in their browser. */
-export interface Tokens {
+export interface LoginTokens {
   readonly accessToken: string;
   readonly refreshToken: string;
   /** When the access token ends, in ms since 1970. */
@@ -26,7 +26,7 @@ const patienceMs = 600_000;
  * Signs in by the browser: OAuth 2.1 with PKCE, whose answer comes to a server on this machine's loopback address (RFC 8252, section 7.3).
  * @throws LoginError if the person refuses, or nobody answers in time
  */
-export async function loginByBrowser(server: string, terminal: Terminal): Promise<Tokens> {
+export async function loginByBrowser(server: string, terminal: Terminal): Promise<LoginTokens> {
   const oauth = await import("openid-client");
   const config = await discover(server);
   const verifier = oauth.randomPKCECodeVerifier();
@@ -67,7 +67,7 @@ export async function loginByBrowser(server: string, terminal: Terminal): Promis
  * Exchanges a refresh token for new tokens.
  * @returns null if the server gives none: the person must sign in again
  */
-export async function refreshed(server: string, { refreshToken }: Tokens): Promise<Tokens | null> {
+export async function refreshed(server: string, { refreshToken }: LoginTokens): Promise<LoginTokens | null> {
   const oauth = await import("openid-client");
   const config = await discover(server);
   try {
@@ -79,7 +79,7 @@ export async function refreshed(server: string, { refreshToken }: Tokens): Promi
 }
 
 /** Gives the tokens back, so that nobody can use them any more. */
-export async function giveBack(server: string, { refreshToken }: Tokens): Promise<void> {
+export async function giveBack(server: string, { refreshToken }: LoginTokens): Promise<void> {
   const oauth = await import("openid-client");
   await oauth.tokenRevocation(await discover(server), refreshToken);
 }
@@ -99,7 +99,7 @@ function tokensOf({
   access_token: accessToken,
   refresh_token: refreshToken,
   expires_in: seconds = 0,
-}: TokenEndpointResponse): Tokens {
+}: TokenEndpointResponse): LoginTokens {
   if (refreshToken === undefined) throw new LoginError("the server gave no refresh token: is it an Offstage?");
   return { accessToken, refreshToken, expiresAt: Date.now() + seconds * 1_000 };
 }

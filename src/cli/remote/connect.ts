@@ -33,7 +33,7 @@ export function withJsonFlag(command: Command): Command {
 }
 
 /** A server, and the client that reaches it. */
-export interface Connection {
+export interface ServerConnection {
   readonly client: Client;
   readonly server: string;
 }
@@ -45,9 +45,9 @@ export interface Connection {
 export async function onServer<Result>(
   flags: ConnectionFlags,
   terminal: Terminal,
-  work: (connection: Connection) => Promise<Result>,
+  work: (connection: ServerConnection) => Promise<Result>,
 ): Promise<Result> {
-  const connection = await connect(flags, terminal);
+  const connection = await connectToServer(flags, terminal);
   return reaching(connection.server, () => work(connection));
 }
 
@@ -55,7 +55,10 @@ export async function onServer<Result>(
  * The server that the flags, the environment or the last login name, and a client of it.
  * @throws InvalidInputError if there is no key, or the address is none
  */
-export async function connect(flags: ConnectionFlags, terminal: Pick<Terminal, "environment">): Promise<Connection> {
+export async function connectToServer(
+  flags: ConnectionFlags,
+  terminal: Pick<Terminal, "environment">,
+): Promise<ServerConnection> {
   const stored = await readCredentials(terminal);
   const server = serverAddress(flags.server ?? given(terminal, "OFFSTAGE_SERVER") ?? stored.current ?? defaultServer);
   const key = flags.key ?? given(terminal, "OFFSTAGE_API_KEY");

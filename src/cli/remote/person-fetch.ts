@@ -1,5 +1,5 @@
 import type { Terminal } from "../terminal/commands.ts";
-import { refreshed, type Tokens } from "./browser-login.ts";
+import { refreshed, type LoginTokens } from "./browser-login.ts";
 import { readCredentials, writeCredentials } from "./credentials.ts";
 
 /** How long before its end an access token is no longer used, in ms: a request takes time, and clocks differ. */
@@ -9,7 +9,7 @@ const marginMs = 60_000;
  * Makes a `fetch` as the person who allowed it in their browser. It gets new tokens when the old ones end, and keeps them. Another
  * process may do the same at that moment: the server lets both.
  */
-export function personFetch(server: string, first: Tokens, terminal: Pick<Terminal, "environment">): typeof fetch {
+export function personFetch(server: string, first: LoginTokens, terminal: Pick<Terminal, "environment">): typeof fetch {
   let tokens = first;
   let renewing: Promise<boolean> | null = null;
 

@@ -1,7 +1,7 @@
 import type { Client } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Repository } from "../../domain/repositories/repository.ts";
-import { keyOf } from "../checkout/checkout.ts";
+import { repositoryKeyOf } from "../checkout/checkout.ts";
 
 /**
  * Finds a repository by its id, name or address.
@@ -9,7 +9,9 @@ import { keyOf } from "../checkout/checkout.ts";
  */
 export async function findRepository(client: Client, given: string): Promise<Repository> {
   const all = await allRepositories(client);
-  const found = all.filter(({ id, name, url }) => id === given || name === given || keyOf(url) === keyOf(given));
+  const found = all.filter(
+    ({ id, name, url }) => id === given || name === given || repositoryKeyOf(url) === repositoryKeyOf(given),
+  );
   const [repository] = found;
   if (found.length === 1 && repository !== undefined) return repository;
   const names = found.map(({ url }) => url).join(", ");

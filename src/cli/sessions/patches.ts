@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Client } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { SessionDetail, SessionDiff } from "../../domain/sessions/session.ts";
-import { checkoutRoot, keyOf, remoteFor } from "../checkout/checkout.ts";
+import { checkoutRoot, repositoryKeyOf, remoteFor } from "../checkout/checkout.ts";
 import { git, tryGit } from "../checkout/git.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import { findSession } from "../remote/session-id.ts";
@@ -115,7 +115,9 @@ async function patchFor(root: string, session: SessionDetail, diff: SessionDiff,
 }
 
 function named(diff: SessionDiff, name: string): Patch {
-  const found = diff.repositories.find((patch) => patch.name === name || keyOf(patch.name) === keyOf(name));
+  const found = diff.repositories.find(
+    (patch) => patch.name === name || repositoryKeyOf(patch.name) === repositoryKeyOf(name),
+  );
   if (found !== undefined) return found;
   const names = diff.repositories.map((patch) => patch.name).join(", ");
   throw new InvalidInputError(`--repository: the session has no "${name}": it has ${names === "" ? "none" : names}`);

@@ -8,7 +8,7 @@ export const ownerLock = 4_747_001;
  * Connects to an embedded server.
  * @throws the driver's error if the server does not answer or does not accept connections
  */
-export async function connect(paths: EmbeddedPaths): Promise<pg.Client> {
+export async function connectEmbedded(paths: EmbeddedPaths): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: paths.url });
   // The server closes its connections when it stops; the next query fails then.
   client.on("error", () => undefined);

@@ -4,10 +4,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Logger } from "../../observability.ts";
-import { connect, isBetweenStates, ownerLock } from "./connection.ts";
+import { connectEmbedded, isBetweenStates, ownerLock } from "./connection.ts";
 import { takeOver } from "./identity.ts";
 import { prepareEmbeddedPaths, type EmbeddedPaths } from "./paths.ts";
-import { findProgram, initialize } from "./program.ts";
+import { findProgram, initializeCluster } from "./program.ts";
 import { supervise, type EmbeddedServer } from "./supervision.ts";
 
 /** Limit for a server to start or stop. */
@@ -39,7 +39,7 @@ export async function startEmbeddedServer(options: {
   if (found === "left behind") await stopServer(paths);
   await takeOver(paths);
   const program = await findProgram(paths);
-  await initialize(program, paths);
+  await initializeCluster(program, paths);
   return supervise(program, paths, options.logger);
 }
 
@@ -93,7 +93,7 @@ async function worksIn(pid: number, { directory }: EmbeddedPaths): Promise<boole
 async function askServer(paths: EmbeddedPaths): Promise<"owned" | "left behind" | "unsettled" | null> {
   let client: pg.Client | undefined;
   try {
-    client = await connect(paths);
+    client = await connectEmbedded(paths);
     const { rows } = await client.query<{ free: boolean; young: boolean }>(
       `select pg_try_advisory_lock($1) as free,
          clock_timestamp() < pg_postmaster_start_time() + $2 * interval '1 second' as young`,

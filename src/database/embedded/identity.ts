@@ -8,7 +8,9 @@ import { InvalidInputError } from "../../domain/errors/errors.ts";
  * User and group id of PostgreSQL's processes; empty if the server does not run as root, because they then run as the
  * same user.
  */
-export type Identity = { readonly uid: number; readonly gid: number } | { readonly uid?: never; readonly gid?: never };
+export type ProcessIdentity =
+  | { readonly uid: number; readonly gid: number }
+  | { readonly uid?: never; readonly gid?: never };
 
 /**
  * PostgreSQL refuses to run as root, and `initdb` needs its user in /etc/passwd. It is never `nobody`: other services
@@ -31,7 +33,7 @@ type User = { readonly name: string; readonly uid: number; readonly gid: number 
  * @param directory of the database; it may not exist yet
  * @throws InvalidInputError if there is no such user and none can be added
  */
-export async function databaseIdentity(directory: string): Promise<Identity> {
+export async function databaseIdentity(directory: string): Promise<ProcessIdentity> {
   const users = await readUsers();
   const owner = await ownerOf(directory);
   const owning = users.find(({ uid, name }) => uid === owner?.uid && uid !== 0 && name !== nobody);
@@ -51,7 +53,7 @@ export async function databaseIdentity(directory: string): Promise<Identity> {
 export async function takeOver(paths: {
   readonly directory: string;
   readonly socketDirectory: string;
-  readonly identity: Identity;
+  readonly identity: ProcessIdentity;
 }): Promise<void> {
   const { uid, gid } = paths.identity;
   const owner = await ownerOf(paths.directory);
@@ -66,7 +68,7 @@ export async function isUnowned(folder: string): Promise<boolean> {
   return users.some(({ name, uid }) => name === nobody && uid === owner?.uid);
 }
 
-const identityOf = ({ uid, gid }: User): Identity => ({ uid, gid });
+const identityOf = ({ uid, gid }: User): ProcessIdentity => ({ uid, gid });
 
 async function ownerOf(directory: string): Promise<{ readonly uid: number } | null> {
   return lstat(directory).catch((error: NodeJS.ErrnoException) => {

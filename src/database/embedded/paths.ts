@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { childEnvironment } from "../../domain/environments/child-environment.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import { databaseIdentity, isUnowned, type Identity } from "./identity.ts";
+import { databaseIdentity, isUnowned, type ProcessIdentity } from "./identity.ts";
 
 /** Folders and address of an embedded PostgreSQL. */
 export interface EmbeddedPaths {
@@ -13,7 +13,7 @@ export interface EmbeddedPaths {
   readonly socketDirectory: string;
   readonly url: string;
   /** User and group id of PostgreSQL's processes; empty if we are not root. */
-  readonly identity: Identity;
+  readonly identity: ProcessIdentity;
 }
 
 /**

@@ -68,7 +68,7 @@ async function linkLibraries(program: string): Promise<boolean> {
 }
 
 /** Creates the database in a temporary folder and renames it, so that an interrupted attempt is never used. */
-export async function initialize(program: string, paths: EmbeddedPaths): Promise<void> {
+export async function initializeCluster(program: string, paths: EmbeddedPaths): Promise<void> {
   if (await isInitialized(paths.directory)) return;
   const unfinished = `${paths.directory}.initializing`;
   await rm(unfinished, { recursive: true, force: true });

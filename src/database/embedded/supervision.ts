@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { backoffMs } from "../../domain/time/backoff.ts";
 import type { Logger } from "../../observability.ts";
-import { connect, ownerLock } from "./connection.ts";
+import { connectEmbedded, ownerLock } from "./connection.ts";
 import type { EmbeddedPaths } from "./paths.ts";
 import { launch } from "./program.ts";
 
@@ -105,7 +105,7 @@ async function untilAnswers(paths: EmbeddedPaths, child: ChildProcess, timeoutMs
   const until = Date.now() + timeoutMs;
   for (;;) {
     try {
-      return await connect(paths);
+      return await connectEmbedded(paths);
     } catch (error) {
       if (hasEnded(child) || Date.now() > until) throw error;
     }

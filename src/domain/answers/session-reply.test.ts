@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { type Said, type ToldSession, whatToSay } from "./session-reply.ts";
+import { type ReplyStage, type RepliedSession, whatToSay } from "./session-reply.ts";
 
 const link = "https://offstage.example/sessions/1";
-const session: ToldSession = {
+const session: RepliedSession = {
   status: "running",
   summary: "Fixed the total.",
   failure: null,
   hasBegun: true,
   pullRequestUrls: ["https://forge.example/acme/shop/pulls/1"],
 };
-const say = (changes: Partial<ToldSession>, said: Said | null = null, isMarkdown = false) =>
+const say = (changes: Partial<RepliedSession>, said: ReplyStage | null = null, isMarkdown = false) =>
   whatToSay({ ...session, ...changes }, said, link, isMarkdown);
 
 /** All that is said of a session that goes through the statuses. */
-function told(...history: readonly Partial<ToldSession>[]): Said[] {
-  let said: Said | null = null;
-  const all: Said[] = [];
+function told(...history: readonly Partial<RepliedSession>[]): ReplyStage[] {
+  let said: ReplyStage | null = null;
+  const all: ReplyStage[] = [];
   for (const changes of history) {
     const next = say(changes, said);
     if (next === null || next === "wait") continue;

@@ -5,10 +5,10 @@ import { quoted } from "./harmless.ts";
  * The last message about a session that was sent to where its event came from (a thread of Slack, an issue): a link to it (`started`), its
  * result (`ended`), or that it is completed after a retry (`completed`).
  */
-export type Said = "started" | "ended" | "completed";
+export type ReplyStage = "started" | "ended" | "completed";
 
 /** What of a session decides what is said of it. */
-export interface ToldSession {
+export interface RepliedSession {
   readonly status: string;
   readonly summary: string | null;
   readonly failure: { readonly reason: string } | null;
@@ -18,7 +18,7 @@ export interface ToldSession {
 }
 
 /** What to say now. `wait`: look again soon. Null: nothing until the status changes. */
-export type ToSay = { readonly said: Said; readonly text: string } | "wait" | null;
+export type ToSay = { readonly said: ReplyStage; readonly text: string } | "wait" | null;
 
 const longestSummary = 1_500;
 const longestReason = 500;
@@ -30,7 +30,7 @@ const longestReason = 500;
  * @param link address of its page
  * @param isMarkdown whether the service reads the text as Markdown
  */
-export function whatToSay(session: ToldSession, said: Said | null, link: string, isMarkdown: boolean): ToSay {
+export function whatToSay(session: RepliedSession, said: ReplyStage | null, link: string, isMarkdown: boolean): ToSay {
   const { status, hasBegun } = session;
   const result = (): string => resultOf(session, link, isMarkdown ? codeBlock : (words) => words);
   switch (status) {
@@ -59,8 +59,8 @@ const longestComment = 20_000;
  * @param link address of its page
  */
 export function whatToComment(
-  { status, summary, hasBegun, pullRequestUrls }: ToldSession,
-  said: Said | null,
+  { status, summary, hasBegun, pullRequestUrls }: RepliedSession,
+  said: ReplyStage | null,
   link: string,
 ): Exclude<ToSay, "wait"> {
   if (status !== "completed" || !hasBegun || said !== null) return null;
@@ -77,7 +77,7 @@ function httpUrls(urls: readonly string[]): string[] {
   return urls.filter((url) => /^https?:\/\/\S+$/u.test(url));
 }
 
-function resultOf(session: ToldSession, link: string, literal: (words: string) => string): string {
+function resultOf(session: RepliedSession, link: string, literal: (words: string) => string): string {
   const { status, summary, failure, pullRequestUrls } = session;
   const links = [...httpUrls(pullRequestUrls), link];
   if (status === "cancelled") return paragraphs("Offstage was told to stop working on it.", link);

@@ -10,7 +10,7 @@ export interface Expression {
   readonly trigger: { readonly id: string; readonly type: string };
 }
 
-/** What expressions can use beside their own trigger. */
+/** What expressions can use in addition to their own trigger. */
 export interface ConditionVariables {
   readonly event: EventContext;
   /** The repository that the event is about; null if it is about none. */

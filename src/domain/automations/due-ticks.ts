@@ -12,7 +12,7 @@ export interface JudgedTicks {
 
 /**
  * Decides which of the ticks that are due run. After an outage the work is to be done once: if a tick is on time, it does that, and no
- * missed one runs beside it.
+ * missed one runs at the same time.
  * @param ticks ms since the epoch, the oldest first
  * @param now ms since the epoch
  */

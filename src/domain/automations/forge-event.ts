@@ -58,6 +58,8 @@ const pullRequest = z.object({
   target: text.nullable(),
   labels: z.array(text),
   author: account.nullable(),
+  /** The commit on the target branch that it became, or its beginning. Absent: it is not merged, or the delivery does not say it. */
+  mergeSha: text.optional(),
 });
 
 const comment = z.object({

@@ -1,7 +1,7 @@
 import type { EventContext } from "./automation.ts";
 
 /**
- * One thing that happened, as a sender told of it, in the form that is the same for all senders. A delivery may tell of several
+ * One thing that happened, as a sender delivered it, in the form that is the same for all senders. A delivery may tell of several
  * (a Jira issue that was assigned and moved at once), or of none that Offstage knows.
  */
 export interface InboundEvent {
@@ -12,6 +12,10 @@ export interface InboundEvent {
    * not identify what happened.
    */
   readonly contentKey: string | null;
+  /**
+   * Whether another name has its `contentKey`, too: what listens to that name alone is to know this one as told. Omitted: no other has.
+   */
+  readonly sharesKey?: boolean;
   /** What it is about, for as long as that exists, such as an issue's address; null if there is no such thing. */
   readonly subject: string | null;
   /** What conditions and templates see as `event`. */

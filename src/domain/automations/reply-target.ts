@@ -28,7 +28,7 @@ export function replyTargetOf(event: unknown): ReplyTarget | null {
 /** An issue or a pull request of a forge that takes the result of a run whose event is about it. */
 export interface ForgeReplyTarget {
   readonly service: "forge";
-  /** That told of the event: if it is deleted, nothing is said. */
+  /** That delivered the event: if it is deleted, nothing is said. */
   readonly connectionId: string;
   readonly repositoryId: string;
   readonly subject: Subject;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Services whose deliveries triggers of type `source` read, beside forges. */
+/** Services whose deliveries triggers of type `source` read, in addition to forges. */
 export const sourceNames = ["sentry", "linear", "jira", "slack", "pagerduty", "cloudEvents"] as const;
 /** See `sourceNames`. */
 export type SourceName = (typeof sourceNames)[number];

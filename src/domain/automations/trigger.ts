@@ -3,7 +3,7 @@ import { optionalText, text } from "../fields/text.ts";
 import { isUuid } from "../fields/uuid.ts";
 import { repositoryPatternSchema } from "../repositories/repository-pattern.ts";
 import { forgeEventNames } from "./forge-event.ts";
-import { isAboutPullRequest, isAboutSubject } from "./told-by-forge.ts";
+import { isAboutPullRequest, isAboutSubject } from "./event-subject.ts";
 import { isSourceEventName, sourceNames } from "./source-event.ts";
 import { isCron, isTimeZone } from "./schedule.ts";
 
@@ -15,7 +15,7 @@ export type TriggerType = (typeof triggerTypes)[number];
 /** What a second run of the same key does while one is under way: nothing, wait, or take its place. */
 export const concurrencyPolicies = ["skip", "queue", "cancelOlder"] as const;
 
-/** Events of Offstage itself, which triggers of type `forge` may list beside those of forges. */
+/** Events of Offstage itself, which triggers of type `forge` may list in addition to those of forges. */
 export const ownEventNames = [
   "session.completed",
   "session.failed",

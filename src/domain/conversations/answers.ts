@@ -35,7 +35,7 @@ export function answerOf({ pushedSha: before, kind }: Run, end: RunEnd): string 
 }
 
 /** Whether a run is answered with a comment when it ends. One that red checks or a conflict started is not if it pushed: the commit says it. */
-export function isWorthTelling({ kind, pushedSha: before }: Run, end: RunEnd): boolean {
+export function isWorthAnswering({ kind, pushedSha: before }: Run, end: RunEnd): boolean {
   const isByItself = kind === "checks" || kind === "conflict";
   if (!isByItself) return true;
   return (

@@ -1,6 +1,6 @@
 import { notices } from "./answers.ts";
-import { placeOf, type Conversation, type ConversationLimits, type Run } from "./conversation.ts";
-import type { AnsweredThread, Decided, Effect, Facts } from "./facts.ts";
+import { threadPlaceOf, type Conversation, type ConversationLimits, type Run } from "./conversation.ts";
+import type { AnsweredThread, Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Said } from "./happening.ts";
 
 /** Where what nobody asked for is said. */
@@ -9,7 +9,7 @@ export const onSubject: AnsweredThread = { threadId: null, place: null, isConfid
 /** The thread in which somebody said something. */
 export function threadOf(saying: Pick<Said, "threadId" | "path" | "line" | "isConfidential">): AnsweredThread {
   const { threadId, isConfidential } = saying;
-  return { threadId, place: placeOf(saying), isConfidential };
+  return { threadId, place: threadPlaceOf(saying), isConfidential };
 }
 
 /** A limit at which a conversation, or a part of it, starts no more runs. `notices` in answers.ts has what is said at each. */
@@ -20,7 +20,11 @@ export type Bound = keyof typeof notices;
  * gathered for a coming turn count as turns already.
  * @returns null if it may start one
  */
-export function sharedBound(conversation: Conversation, { spentUsd }: Facts, limits: ConversationLimits): Bound | null {
+export function sharedBound(
+  conversation: Conversation,
+  { spentUsd }: ConversationFacts,
+  limits: ConversationLimits,
+): Bound | null {
   if (conversation.turns + conversation.asked.length >= limits.turns) return "turns";
   return spentUsd >= limits.usd ? "usd" : null;
 }
@@ -29,7 +33,12 @@ export function sharedBound(conversation: Conversation, { spentUsd }: Facts, lim
  * Decides to start nothing because a limit is reached, and to answer so, unless the conversation has said it before.
  * @param saying the comment that asked; omitted: nobody did
  */
-export function told(conversation: Conversation, bound: Bound, limits: ConversationLimits, saying?: Said): Decided {
+export function refuseOnce(
+  conversation: Conversation,
+  bound: Bound,
+  limits: ConversationLimits,
+  saying?: Said,
+): Decided {
   const reason = `bound: ${bound}`;
   const takes = saying?.key ?? null;
   if (conversation.told.includes(bound)) return { conversation, effects: [], takes, reason };

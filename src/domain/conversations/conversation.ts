@@ -37,7 +37,7 @@ const askedSchema = z.object({
   by: account,
   /** The review's own words; empty if only its notes say something. */
   body: z.string(),
-  /** Whether the review itself is answered by a comment, beside the threads of its notes. */
+  /** Whether the review itself is answered by a comment, in addition to the threads of its notes. */
   isAnswered: z.boolean(),
   /** Ms since the epoch: by then its notes should be here. */
   dueAt: z.number(),
@@ -69,8 +69,8 @@ const runSchema = z.object({
 export type Run = z.infer<typeof runSchema>;
 
 /**
- * The state of a conversation: all that deciding needs to remember. The database keeps it as it is; `decide` in decide.ts is the only
- * place that changes it.
+ * The state of a conversation: all that deciding needs to remember. The database keeps it as it is; `decide` in decide.ts
+ * changes it, and `resumed` in sayings.ts if a person speaks to the session elsewhere than on the forge.
  */
 export const conversationSchema = z.object({
   /** What was started, in all. */
@@ -144,7 +144,13 @@ export interface ConversationLimits {
 }
 
 /** What a thread is on, by the words of a comment in it; null: it is on no lines. */
-export function placeOf({ path, line }: { readonly path: string | null; readonly line: number | null }): string | null {
+export function threadPlaceOf({
+  path,
+  line,
+}: {
+  readonly path: string | null;
+  readonly line: number | null;
+}): string | null {
   return path === null ? null : line === null ? path : `${path}, line ${line}`;
 }
 

@@ -1,7 +1,7 @@
-import { answerOf, isDoneByCommit, isWorthTelling } from "./answers.ts";
+import { answerOf, isDoneByCommit, isWorthAnswering } from "./answers.ts";
 import { left } from "./bounds.ts";
 import type { Conversation, ConversationLimits } from "./conversation.ts";
-import type { Decided, Effect, Facts } from "./facts.ts";
+import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Happening } from "./happening.ts";
 import { checked, conflicted, pushed, startRound } from "./rounds.ts";
 import { said, startReviews } from "./sayings.ts";
@@ -13,7 +13,7 @@ import { said, startReviews } from "./sayings.ts";
 export function decide(
   conversation: Conversation,
   happening: Happening,
-  facts: Facts,
+  facts: ConversationFacts,
   limits: ConversationLimits,
 ): Decided {
   switch (happening.type) {
@@ -38,7 +38,7 @@ export function decide(
  * A key that is equal for each delivery of one happening, and for no other happening of the conversation, so that it is acted on once.
  * @returns null if acting on it again changes nothing
  */
-export function keyOf(happening: Happening, session: Facts["session"]): string | null {
+export function happeningKey(happening: Happening, session: ConversationFacts["session"]): string | null {
   switch (happening.type) {
     case "said":
       return happening.key;
@@ -54,7 +54,7 @@ export function keyOf(happening: Happening, session: Facts["session"]): string |
 }
 
 /** Starts what is due, and answers for what ended. */
-function tick(conversation: Conversation, facts: Facts, limits: ConversationLimits): Decided {
+function tick(conversation: Conversation, facts: ConversationFacts, limits: ConversationLimits): Decided {
   let next =
     facts.pullRequest === "open" || facts.subject.kind === "issue" ? conversation : withoutGathered(conversation);
   const effects: Effect[] = [];
@@ -72,13 +72,13 @@ function tick(conversation: Conversation, facts: Facts, limits: ConversationLimi
 }
 
 /** Each thread once: what was answered is no longer a run of the conversation. */
-function answerEnded(conversation: Conversation, facts: Facts, limits: ConversationLimits): Decided {
+function answerEnded(conversation: Conversation, facts: ConversationFacts, limits: ConversationLimits): Decided {
   const effects: Effect[] = [];
   const isResolvable = limits.resolvesThreads && facts.subject.kind === "pullRequest";
   const runs = conversation.runs.filter((run) => {
     const end = facts.ends.get(run.id);
     if (end === undefined) return true;
-    if (!isWorthTelling(run, end)) return false;
+    if (!isWorthAnswering(run, end)) return false;
     const text = answerOf(run, end);
     run.threads.forEach((threadId, index) => {
       const key = `run:${run.id}:${index}`;

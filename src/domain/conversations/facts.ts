@@ -10,7 +10,7 @@ export interface CommentPlace {
 }
 
 /** What deciding has to know of the world, as it is in the transaction that decides. */
-export interface Facts {
+export interface ConversationFacts {
   /** Ms since the epoch. */
   readonly now: number;
   /** A new id for a run: of its message, session or job. */

@@ -1,13 +1,13 @@
 import type { ForgeEvent } from "../automations/forge-event.ts";
 import { commentMarkKey } from "../repositories/comment-mark.ts";
-import { readMark } from "../repositories/pull-request-mark.ts";
+import { readMark, type PullRequestMark } from "../repositories/pull-request-mark.ts";
 import type { ConversationSubject, FailedCheck, Speaker } from "./conversation.ts";
 import { findMention } from "./mention.ts";
 
 /** Something that somebody said. */
 export interface Said {
   readonly type: "said";
-  /** Of this saying alone, however often it is delivered, edited or told by another connection. */
+  /** Of this saying alone, however often it is delivered, edited or delivered by another connection. */
   readonly key: string;
   /** Whom the forge names as its author, never who else made the delivery: these words are the instruction. Null: it names nobody. */
   readonly by: Speaker | null;
@@ -26,8 +26,8 @@ export interface Said {
   readonly isMarked: boolean;
   /** Of the issue or pull request. */
   readonly state: "open" | "merged" | "closed";
-  /** Whether an Offstage opened the pull request. */
-  readonly isMadeByOffstage: boolean;
+  /** What an Offstage wrote into the pull request that it opened, as far as anybody can tell; null: none opened it. */
+  readonly mark: PullRequestMark | null;
   /** Whether not everybody who may read the repository may read it. */
   readonly isConfidential: boolean;
   readonly about: { readonly title: string; readonly body: string; readonly author: string | null };
@@ -122,7 +122,7 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
 }
 
 /**
- * What src/store/sql/steers.sql looks up when an event arrives, to tell at little cost whether it may give a session more work: whether it
+ * What src/store/sql/triggers/steers.sql looks up when an event arrives, to tell at little cost whether it may give a session more work: whether it
  * calls Offstage by name, and the pull requests, the branch and the commit that it is about.
  */
 export interface SteeringHint {
@@ -144,7 +144,9 @@ export function steeringHintOf(event: ForgeEvent, mention: string): SteeringHint
   if (where.kind === "checks") return { ...hint, numbers: where.numbers, branch: where.branch, sha: where.sha };
   if (where.kind === "issue") return null;
   const saysNothing = happening.type === "said" && !happening.asksForChanges && happening.group === null;
-  return saysNothing ? null : { ...hint, numbers: [where.number] };
+  // Its pull request may not be recorded yet, while the commit that its mark names is.
+  const sha = happening.type === "said" ? (happening.mark?.sha ?? null) : null;
+  return saysNothing ? null : { ...hint, numbers: [where.number], sha };
 }
 
 const of = (kind: ConversationSubject["kind"], number: number): ConversationSubject => ({ kind, number });
@@ -165,7 +167,7 @@ function aboutIssue({ name, comment, confidential }: ForgeEvent, issue: NonNulla
     ...silent,
     type: "said",
     state: issue.state,
-    isMadeByOffstage: false,
+    mark: null,
     isConfidential: confidential === true,
     about: { title: issue.title, body: issue.body, author: issue.author?.login ?? null },
   } as const;
@@ -195,7 +197,7 @@ function aboutPullRequest(
     ...silent,
     type: "said",
     state,
-    isMadeByOffstage: readMark(text) !== null,
+    mark: readMark(text),
     isConfidential: confidential === true,
     about: { title, body: text, author: author?.login ?? null },
   } as const;

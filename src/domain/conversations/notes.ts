@@ -7,7 +7,7 @@ import type { Said } from "./happening.ts";
  */
 const mostNotes = { each: { count: 50, characters: 64_000 }, all: { count: 100, characters: 256_000 } };
 const longest = { note: 8_000, hunk: 4_000 };
-/** What is kept of a comment beside its words: paths and names may be long too. */
+/** What is kept of a comment in addition to its words: paths and names may be long too. */
 const longestName = 1_000;
 
 /** For so long before a review a comment that is on no lines counts as a part of it, in ms: older ones were about something else. */
@@ -22,7 +22,7 @@ export function unplacedNotes({ asked, notes }: Pick<Conversation, "asked" | "no
 }
 
 /** Whether a comment may be a part of a review that is submitted now. @param now ms since the epoch */
-export function isRecent({ at }: Note, now: number): boolean {
+export function isRecentNote({ at }: Note, now: number): boolean {
   return at === undefined || now - at <= longestReviewMs;
 }
 

@@ -1,7 +1,7 @@
 import { notices } from "./answers.ts";
-import { begun, left, onSubject, sharedBound, told } from "./bounds.ts";
+import { begun, left, onSubject, sharedBound, refuseOnce } from "./bounds.ts";
 import type { Conversation, ConversationLimits, FailedCheck, Run } from "./conversation.ts";
-import type { Decided, Effect, Facts } from "./facts.ts";
+import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Happening } from "./happening.ts";
 import { checksPrompt, conflictPrompt, type FailedLog } from "./prompts.ts";
 
@@ -9,7 +9,7 @@ import { checksPrompt, conflictPrompt, type FailedLog } from "./prompts.ts";
 export function checked(
   conversation: Conversation,
   { outcome, sha, check }: Extract<Happening, { type: "checks" }>,
-  facts: Facts,
+  facts: ConversationFacts,
   limits: ConversationLimits,
 ): Decided {
   const { checks } = conversation;
@@ -60,7 +60,7 @@ const shortestMs = 1_000;
 export function pushed(
   conversation: Conversation,
   { sha, by }: Extract<Happening, { type: "pushed" }>,
-  facts: Facts,
+  facts: ConversationFacts,
 ): Decided {
   if (facts.pullRequest === null) return left(conversation, "it is not a session's branch");
   if (facts.isOwnCommit) return left(conversation, "the session pushed it itself");
@@ -78,7 +78,7 @@ export function pushed(
 }
 
 /** The pull request collides with its target. */
-export function conflicted(conversation: Conversation, facts: Facts, limits: ConversationLimits): Decided {
+export function conflicted(conversation: Conversation, facts: ConversationFacts, limits: ConversationLimits): Decided {
   const sha = facts.session?.pushedSha ?? null;
   if (facts.pullRequest !== "open") return left(conversation, "no pull request of a session is open");
   if (limits.conflictRounds === 0) return left(conversation, "conflicts are not resolved by themselves");
@@ -93,7 +93,7 @@ export function conflicted(conversation: Conversation, facts: Facts, limits: Con
 }
 
 /** A round for red checks or for a conflict: one at a time, while the session rests. */
-export function startRound(conversation: Conversation, facts: Facts, limits: ConversationLimits): Decided {
+export function startRound(conversation: Conversation, facts: ConversationFacts, limits: ConversationLimits): Decided {
   const { checks, conflict } = conversation;
   const { session, now } = facts;
   const [due, name] =
@@ -116,7 +116,7 @@ export function startRound(conversation: Conversation, facts: Facts, limits: Con
   const rounds = isConflict ? rest.conflictRounds : rest.checkRounds;
   const most = isConflict ? limits.conflictRounds : limits.checkRounds;
   const bound = rest.isPushedByOthers ? "pushed" : rounds >= most ? name : sharedBound(rest, facts, limits);
-  if (bound !== null) return { ...told(rest, bound, limits), takes };
+  if (bound !== null) return { ...refuseOnce(rest, bound, limits), takes };
   const run: Run = {
     id: facts.newId(),
     kind: isConflict ? "conflict" : "checks",

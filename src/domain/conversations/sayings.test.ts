@@ -3,7 +3,7 @@ import { factsOf, limits, sha } from "../../../test/conversations/pure-facts.ts"
 import type { ForgeEvent } from "../automations/forge-event.ts";
 import { newConversation, type Conversation } from "./conversation.ts";
 import { decide } from "./decide.ts";
-import type { Effect, Facts } from "./facts.ts";
+import type { Effect, ConversationFacts } from "./facts.ts";
 import { happeningOf, steeringHintOf } from "./happening.ts";
 
 const ann = { id: "1", login: "ann", isBot: false };
@@ -65,7 +65,7 @@ function talk(forge: ForgeEvent["forge"]) {
         now,
       ),
     /** What is due starts. @returns what the agent is told, and what is said without it */
-    tick(now = 0, ends: Facts["ends"] = new Map(), places: Facts["places"] = new Map()) {
+    tick(now = 0, ends: ConversationFacts["ends"] = new Map(), places: ConversationFacts["places"] = new Map()) {
       const before = effects.length;
       for (let round = 0; round < 5; round += 1) {
         const decided = decide(conversation, { type: "tick" }, factsOf({ now, ends, places }), limits);

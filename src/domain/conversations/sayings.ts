@@ -1,17 +1,17 @@
 import { noSuchMacro } from "./answers.ts";
-import { begun, left, sharedBound, threadOf, told, type Bound } from "./bounds.ts";
+import { begun, left, sharedBound, threadOf, refuseOnce, type Bound } from "./bounds.ts";
 import {
-  placeOf,
+  threadPlaceOf,
   type Conversation,
   type ConversationLimits,
   type Note,
   type Run,
   type Speaker,
 } from "./conversation.ts";
-import type { Decided, Effect, Facts } from "./facts.ts";
+import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Said } from "./happening.ts";
 import { findMention, instructionOf } from "./mention.ts";
-import { isRecent, withNote } from "./notes.ts";
+import { isRecentNote, withNote } from "./notes.ts";
 import { reviewPrompt, sayingPrompt } from "./prompts.ts";
 
 /**
@@ -20,7 +20,7 @@ import { reviewPrompt, sayingPrompt } from "./prompts.ts";
  */
 export function needsRights(
   saying: Said,
-  facts: Pick<Facts, "isTaken" | "isOwn" | "pullRequest">,
+  facts: Pick<ConversationFacts, "isTaken" | "isOwn" | "pullRequest">,
   limits: Pick<ConversationLimits, "mention" | "bots">,
 ): boolean {
   if (facts.isTaken || facts.isOwn || saying.isMarked || saying.by === null) return false;
@@ -33,7 +33,12 @@ function isAllowedBot({ login }: Speaker, { bots }: Pick<ConversationLimits, "bo
 }
 
 /** Decides what comes of what somebody said. */
-export function said(conversation: Conversation, saying: Said, facts: Facts, limits: ConversationLimits): Decided {
+export function said(
+  conversation: Conversation,
+  saying: Said,
+  facts: ConversationFacts,
+  limits: ConversationLimits,
+): Decided {
   const { by } = saying;
   const mention = findMention(saying.body, limits.mention);
   const asks = saying.asksForChanges && facts.pullRequest !== null;
@@ -49,13 +54,13 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
   // What is answered elsewhere than in its thread everybody may read.
   if (saying.isConfidential && saying.commentId !== null && saying.threadId === null)
     return left(conversation, "it is confidential, and in no thread in which it could be answered");
-  if (saying.isMadeByOffstage && facts.pullRequest === null)
+  if (saying.mark !== null && facts.pullRequest === null)
     return left(conversation, "the pull request is of another Offstage, or of a session that is gone");
 
   // The person in charge has spoken: what had stopped by itself may go on.
   const heard = by.isBot ? conversation : resumed(conversation);
   const bound = boundOf(heard, saying, facts, limits);
-  if (bound !== null) return told(conversation, bound, limits, saying);
+  if (bound !== null) return refuseOnce(conversation, bound, limits, saying);
   const counted = { ...heard, botTurns: heard.botTurns + Number(by.isBot) };
   if (mention?.macro != null) return macro(counted, saying, mention.macro, facts);
   const isOfReview = saying.isOnLines || saying.commentId === null;
@@ -63,15 +68,22 @@ export function said(conversation: Conversation, saying: Said, facts: Facts, lim
   return isGathered ? asked(counted, saying, by, facts, limits) : started(counted, saying, by, facts);
 }
 
-/** What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn. */
-function resumed(conversation: Conversation): Conversation {
+/**
+ * What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn, of the conversation or, if
+ * they were not said on the forge, of the session.
+ * @returns the same conversation if there is nothing to set back
+ */
+export function resumed(conversation: Conversation): Conversation {
   const again = new Set<string>(["checks", "conflicts", "pushed"]);
+  const { checkRounds, conflictRounds, isPushedByOthers, told: saidOnce } = conversation;
+  if (checkRounds + conflictRounds === 0 && !isPushedByOthers && !saidOnce.some((each) => again.has(each)))
+    return conversation;
   return {
     ...conversation,
     checkRounds: 0,
     conflictRounds: 0,
     isPushedByOthers: false,
-    told: conversation.told.filter((each) => !again.has(each)),
+    told: saidOnce.filter((each) => !again.has(each)),
   };
 }
 
@@ -79,7 +91,7 @@ function resumed(conversation: Conversation): Conversation {
 function boundOf(
   conversation: Conversation,
   { by, state }: Said,
-  facts: Facts,
+  facts: ConversationFacts,
   limits: ConversationLimits,
 ): Bound | null {
   const isIssue = facts.subject.kind === "issue";
@@ -114,7 +126,7 @@ function askedBy(saying: Said): Pick<Run, "threads" | "places" | "isConfidential
   return { threads: [threadId], places: [place], ...(isConfidential && { isConfidential }) };
 }
 
-function macro(conversation: Conversation, saying: Said, name: string, facts: Facts): Decided {
+function macro(conversation: Conversation, saying: Said, name: string, facts: ConversationFacts): Decided {
   const { key: takes } = saying;
   if (!facts.isMacro(name)) {
     const text = noSuchMacro(name);
@@ -135,7 +147,7 @@ function macro(conversation: Conversation, saying: Said, name: string, facts: Fa
 const confidentialTitle = "Work on a confidential issue";
 
 /** A follow-up of the session that works on it, or a new session for an issue. */
-function started(conversation: Conversation, saying: Said, by: Speaker, facts: Facts): Decided {
+function started(conversation: Conversation, saying: Said, by: Speaker, facts: ConversationFacts): Decided {
   const { subject, session } = facts;
   const { key: takes, body, path, line, hunk, about, commentId, isConfidential } = saying;
   const isIssue = subject.kind === "issue";
@@ -181,7 +193,7 @@ function asked(
   conversation: Conversation,
   saying: Said,
   by: Speaker,
-  facts: Facts,
+  facts: ConversationFacts,
   limits: ConversationLimits,
 ): Decided {
   const { key: takes, body, asksForChanges, commentId } = saying;
@@ -199,7 +211,7 @@ function asked(
   };
   const others = conversation.asked.filter((each) => each !== known);
   const notes = isComment ? withNote(conversation.notes, saying, by, group, facts.now) : conversation.notes;
-  const ofIt = notes.filter((note) => note.group === group && note.by.id === by.id && isRecent(note, facts.now));
+  const ofIt = notes.filter((note) => note.group === group && note.by.id === by.id && isRecentNote(note, facts.now));
   const effects = isComment ? [seen(saying)] : seenReview(saying, asksForChanges ? ofIt : []);
   return { conversation: { ...conversation, notes, asked: [...others, next] }, effects, takes, reason: null };
 }
@@ -211,7 +223,7 @@ function noted(
   conversation: Conversation,
   saying: Said,
   by: Speaker,
-  facts: Facts,
+  facts: ConversationFacts,
   limits: ConversationLimits,
 ): Decided {
   const { group, key: takes } = saying;
@@ -229,7 +241,7 @@ function noted(
   }
   if (conversation.reviewed.includes(`${group} ${by.id}`)) {
     const bound = boundOf(conversation, saying, facts, limits);
-    if (bound !== null) return told(conversation, bound, limits, saying);
+    if (bound !== null) return refuseOnce(conversation, bound, limits, saying);
     const late = { group, by, body: "", isAnswered: false, dueAt: facts.now + limits.reviewMs };
     const botTurns = conversation.botTurns + Number(by.isBot);
     const next = { ...conversation, botTurns, notes, asked: [...conversation.asked, late] };
@@ -242,13 +254,17 @@ function noted(
 const mostReviewed = 50;
 
 /** One follow-up for one review, with all its comments that came. */
-export function startReviews(conversation: Conversation, facts: Facts, limits: ConversationLimits): Decided {
+export function startReviews(
+  conversation: Conversation,
+  facts: ConversationFacts,
+  limits: ConversationLimits,
+): Decided {
   const due = conversation.asked.find((each) => each.dueAt <= facts.now);
   if (due === undefined || facts.session === null) return left(conversation, "no review is due");
   const { group, by } = due;
   const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
   const notes = conversation.notes
-    .filter((note) => isOfIt(note) && isRecent(note, facts.now))
+    .filter((note) => isOfIt(note) && isRecentNote(note, facts.now))
     .map((note) => ({ ...note, ...facts.places.get(note.key) }));
   const rest = {
     ...conversation,
@@ -263,7 +279,7 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
   // What the reviewer said may have called Offstage by itself.
   if (isWordless && conversation.runs.length > 0) return left(rest, "the review has no words of its own");
   const bound = isWordless ? "wordless" : sharedBound(rest, facts, limits);
-  if (bound !== null) return { ...told(rest, bound, limits), takesKept };
+  if (bound !== null) return { ...refuseOnce(rest, bound, limits), takesKept };
   const [first] = notes;
   const isComment = notes.length === 1 && first !== undefined && due.body.trim() === "" && !due.isAnswered;
   const { number } = facts.subject;
@@ -281,7 +297,7 @@ export function startReviews(conversation: Conversation, facts: Facts, limits: C
   const threads = due.isAnswered || of.length === 0 ? [null, ...of.filter((each) => each !== null)] : of;
   const places = threads.map((threadId) => {
     const note = threadId === null ? undefined : notes.find((each) => each.threadId === threadId);
-    return note === undefined ? null : placeOf(note);
+    return note === undefined ? null : threadPlaceOf(note);
   });
   const isConfidential = notes.some((note) => note.isConfidential === true);
   const asks = { threads, places, ...(isConfidential && { isConfidential }) };

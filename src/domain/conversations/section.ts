@@ -1,5 +1,5 @@
 import { approvalWords, type ApprovalRules } from "../repositories/approval.ts";
-import type { Facts } from "./facts.ts";
+import type { ConversationFacts } from "./facts.ts";
 import type { Conversation, ConversationLimits } from "./conversation.ts";
 import { harmless } from "../answers/harmless.ts";
 
@@ -26,7 +26,7 @@ export interface SectionFacts {
 
 /** What the feedback loop did with a pull request, and what it waits for. */
 export interface LoopFacts {
-  readonly status: NonNullable<Facts["session"]>["status"];
+  readonly status: NonNullable<ConversationFacts["session"]>["status"];
   /** Messages after the first that the agent has answered. */
   readonly followUps: number;
   /** Whether there are some that it has not. */

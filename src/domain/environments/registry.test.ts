@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { besideRegistry, createRegistrySchema, registryFolder } from "./registry.ts";
+import { fileAddressesOf, createRegistrySchema, registryFolder } from "./registry.ts";
 
 const valid = { kind: "npm", url: "https://npm.example.com/a", token: "t" };
 const parse = (changes: Record<string, unknown>) => createRegistrySchema.safeParse({ ...valid, ...changes });
@@ -84,5 +84,5 @@ it.each([
   ],
   ["npm", "https://npm.example.com/simple/", []],
 ] as const)("knows where the files of %s at %s are beside it", (kind, url, beside) => {
-  expect(besideRegistry(kind, url)).toEqual(beside);
+  expect(fileAddressesOf(kind, url)).toEqual(beside);
 });

@@ -8,7 +8,7 @@ export type RegistryKind = (typeof registryKinds)[number];
 
 const credential = text(16_384).regex(/^[\x20-\x7e]+$/u, "must be printable ASCII characters");
 
-/** What a registry is for, beside its kind: whose packages come from it. */
+/** What a registry is for, in addition to its kind: whose packages come from it. */
 const scopeSchema = z
   .string()
   .max(200)
@@ -46,7 +46,7 @@ export function registryFolder(url: string): string {
  * - npm: GitLab's address for all of an instance or a group names the files of each project
  *   (https://docs.gitlab.com/user/packages/npm_registry/)
  */
-export function besideRegistry(kind: RegistryKind, url: string): string[] {
+export function fileAddressesOf(kind: RegistryKind, url: string): string[] {
   if (kind === "pypi") {
     const index = /\/\+?simple\/?$/u.exec(url);
     return index === null ? [] : [url.slice(0, index.index + 1), ...azureFiles(url)];

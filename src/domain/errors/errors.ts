@@ -98,6 +98,7 @@ export const failureCodes = [
   "token_in_work",
   "setup_failed",
   "gate_failed",
+  "signing_failed",
   "workspace_broken",
   "repository_not_allowed",
   "repository_not_found",

@@ -27,7 +27,7 @@ export interface Page<T> {
  * The schema of an answer that is one page of a list.
  * @param noun names the list; the items are in the field of this name
  */
-export function pageOf<Noun extends string, Item extends z.ZodType>(noun: Noun, item: Item) {
+export function pageSchema<Noun extends string, Item extends z.ZodType>(noun: Noun, item: Item) {
   const items = { [noun]: z.array(item) } as Record<Noun, z.ZodArray<Item>>;
   return z.object({ ...items, nextCursor: z.string().nullable() });
 }

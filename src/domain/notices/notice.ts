@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What people are told of. The names are those of webhooks' events. */
+/** What people get notices of. The names are those of webhooks' events. */
 export const noticeKinds = [
   "session.completed",
   "session.failed",
@@ -14,7 +14,7 @@ export const noticeKinds = [
 /** See `noticeKinds`. */
 export type NoticeKind = (typeof noticeKinds)[number];
 
-/** How people are told. */
+/** How notices reach people. */
 export const noticeChannels = ["email", "push"] as const;
 /** See `noticeChannels`. */
 export type NoticeChannel = (typeof noticeChannels)[number];
@@ -35,7 +35,7 @@ const pushedByDefault: ReadonlySet<NoticeKind> = new Set([
   "pullRequest.conflicted",
 ]);
 
-/** Of whose sessions a person is told. */
+/** Of whose sessions a person gets notices. */
 export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: NoticeChannel): NoticeScope {
   const chosen = settings[kind]?.[channel];
   if (chosen !== undefined) return chosen;
@@ -43,10 +43,10 @@ export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: Not
 }
 
 /**
- * Whether a person is told.
+ * Whether a person gets a notice.
  * @param askedBy id of the user who asked for the session; null: nobody in particular, or it is of no session
  */
-export function isTold(
+export function isNotified(
   { userId, settings }: { readonly userId: string; readonly settings: NoticeSettings },
   kind: NoticeKind,
   channel: NoticeChannel,
@@ -61,7 +61,7 @@ const scope = z.enum(noticeScopes);
 /** What a person has chosen of one kind. */
 export const noticeSettingSchema = z.object({ kind: z.enum(noticeKinds), email: scope, push: scope });
 
-/** What a person has chosen, and by what they can be told. */
+/** What a person has chosen, and by what notices can reach them. */
 export const noticeSettingsSchema = z.object({
   settings: z.array(noticeSettingSchema),
   email: z.object({
@@ -77,7 +77,7 @@ export const noticeSettingsSchema = z.object({
 /** See `noticeSettingsSchema`. */
 export type NoticeSettingsAnswer = z.infer<typeof noticeSettingsSchema>;
 
-/** Body of a change of what a person is told: kinds that are not named keep their setting. */
+/** Body of a change of a person's notices: kinds that are not named keep their setting. */
 export const updateNoticeSettingsSchema = z.object({
   settings: z
     .array(noticeSettingSchema.partial({ email: true, push: true }))

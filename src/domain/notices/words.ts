@@ -1,7 +1,7 @@
 import { cutAtWord } from "../fields/text.ts";
 import type { NoticeKind } from "./notice.ts";
 
-/** What is told: short enough for a lock screen, with the page that shows the rest. */
+/** The text of a notice: short enough for a lock screen, with the page that shows the rest. */
 export interface NoticeWords {
   readonly title: string;
   readonly text: string;

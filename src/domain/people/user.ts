@@ -42,7 +42,7 @@ export const updateUserSchema = z.object({
 });
 
 /** An authenticated person, as the identity provider describes them. */
-export interface Identity {
+export interface SignInIdentity {
   readonly issuer: string;
   readonly subject: string;
   readonly name: string;
@@ -65,7 +65,7 @@ export interface SignInPolicy {
 }
 
 /** The role of a person who signs in; null if the policy does not admit them. */
-export function roleFor(identity: Identity, policy: SignInPolicy): Role | null {
+export function roleFor(identity: SignInIdentity, policy: SignInPolicy): Role | null {
   const email = identity.email?.toLowerCase() ?? null;
   const names = new Set([email, identity.login?.toLowerCase()]);
   if (policy.admins.some((admin) => names.has(admin))) return "admin";
@@ -108,5 +108,5 @@ export interface SignInMethod {
    * @throws ForbiddenError if the provider or a check refuses
    * @throws UnavailableError if the provider does not answer
    */
-  finish(attempt: SignInAttempt, callback: URL): Promise<Identity>;
+  finish(attempt: SignInAttempt, callback: URL): Promise<SignInIdentity>;
 }

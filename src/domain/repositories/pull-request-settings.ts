@@ -11,7 +11,7 @@ const name = text(longestName).refine(
 );
 const names = z.array(name).max(mostNames, `must have at most ${mostNames} names`);
 
-/** How the pull requests of a session are opened. What a forge does not have is told at the session, and changes nothing else. */
+/** How the pull requests of a session are opened. What a forge does not have is listed at the session, and changes nothing else. */
 export const pullRequestSettingsSchema = z.strictObject({
   draft: z.boolean().default(false).meta({ description: "Whether they are opened as drafts." }),
   labels: names.default([]).meta({ description: "Labels that they get." }),

@@ -67,8 +67,13 @@ describe("a passing failure", () => {
   });
 });
 
-test("a crash is resumed three times", () => {
+test("a harness that crashed or hung is resumed three times", () => {
   expect(pauses(crash, 10)).toHaveLength(3);
+  expect(pauses({ ...crash, code: "agent_stalled" }, 10)).toHaveLength(3);
+});
+
+test("a setup that fails is run again three times, after longer pauses", () => {
+  expect(pauses({ ...away, code: "setup_failed" }, 10)).toEqual([10_000, 20_000, 40_000]);
 });
 
 test("a session whose worker died is tried again at once three times, then after pauses, nine times in all", () => {

@@ -38,6 +38,8 @@ interface OwnDoing {
   readonly retries: number;
   /** So many of them have no pause. */
   readonly atOnce: number;
+  /** Longest first pause, in ms; a second if omitted. */
+  readonly fromMs?: number;
 }
 
 /**
@@ -47,6 +49,9 @@ interface OwnDoing {
  */
 const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
   agent_crashed: { retries: 3, atOnce: 0 },
+  agent_stalled: { retries: 3, atOnce: 0 },
+  // It costs no model's money, only time: a host of packages that is away gets some of that.
+  setup_failed: { retries: 3, atOnce: 0, fromMs: 10_000 },
   resources_exhausted: { retries: 3, atOnce: 0 },
   internal: { retries: 3, atOnce: 0 },
   worker_lost: { retries: 9, atOnce: 3 },
@@ -88,10 +93,10 @@ export function planRetry(
   if (passing !== true) return null;
   const count = (before?.counts[code] ?? 0) + 1;
   const attempt = Math.ceil(count);
-  const { retries = Infinity, atOnce = 0 } = ownDoing[code] ?? {};
+  const { retries = Infinity, atOnce = 0, fromMs = backoff.fromMs } = ownDoing[code] ?? {};
   if (count > retries) return null;
   const since = before?.since ?? now;
-  const pauseMs = attempt <= atOnce ? 0 : backoffMs(attempt - atOnce, backoff, random);
+  const pauseMs = attempt <= atOnce ? 0 : backoffMs(attempt - atOnce, { ...backoff, fromMs }, random);
   const leftMs = since + forMs - now;
   if (leftMs <= 0) return null;
   const delayMs = Math.min(Math.max(pauseMs, retryAfterMs), leftMs);

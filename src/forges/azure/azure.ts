@@ -206,7 +206,7 @@ async function readAccess(
 function refusalOf({ status, body }: Refusal): OpenRefusal {
   const words = wordsOf(body);
   const { typeKey } = (body ?? {}) as { readonly typeKey?: unknown };
-  // Its number is not told: the list shows it.
+  // Its number is not in the answer: the list shows it.
   if (status === 409 && (words.includes("TF401179") || typeKey === "GitPullRequestExistsException"))
     return { why: "exists", number: null };
   if (words.includes("TF401398") || typeKey === "GitPullRequestCannotBeActivated") return { why: "unknown" };

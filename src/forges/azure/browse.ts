@@ -1,5 +1,12 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { narrowed, queryOf, whileChoosing, type ForgeBrowser, type Found, type FoundRepository } from "../browse.ts";
+import {
+  narrowed,
+  queryOf,
+  whileChoosing,
+  type ForgeBrowser,
+  type FoundItems,
+  type FoundRepository,
+} from "../browse.ts";
 import { refusedBy } from "../refusal.ts";
 import type { AzureApi } from "./api.ts";
 
@@ -44,7 +51,7 @@ export function browseAzure(api: AzureApi): ForgeBrowser {
       const items = refs.map(({ name }) => name.replace(/^refs\/heads\//u, ""));
       return { items, isComplete: refs.length < branchesAtMost };
     },
-    async files(address, branch, folder, signal): Promise<Found<string>> {
+    async files(address, branch, folder, signal): Promise<FoundItems<string>> {
       const wanted = {
         scopePath: `/${folder}`,
         recursionLevel: "Full",

@@ -12,7 +12,7 @@ import { servesAddress } from "../serves.ts";
 import { createDataCenterFeedback } from "./feedback.ts";
 import { forkOnDataCenter } from "./fork.ts";
 import { readPages } from "./pages.ts";
-import { isSame, pagesOf, pathOf, placeOf } from "./place.ts";
+import { isSamePlace, pagesOf, apiPathOf, repositoryPlaceOf } from "./place.ts";
 import { errorsIn, type Mergeability, type PullRequest, type Repository } from "./shapes.ts";
 
 type DataCenterSettings = Extract<ForgeSettings, { kind: "bitbucketDataCenter" }>;
@@ -43,7 +43,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
   const callAt =
     (root: string): RepositoryCall =>
     (address, method, path, signal, options) =>
-      send(`${root}${pathOf(placeOf(webUrl, address))}${path}`, method, signal, options);
+      send(`${root}${apiPathOf(repositoryPlaceOf(webUrl, address))}${path}`, method, signal, options);
   const call = callAt(apiUrl);
   const reactions = callAt(apiUrl.replace(/\/api\/([^/]+)$/u, "/comment-likes/$1"));
   const toPullRequest = (body: unknown): ForgePullRequest => pullRequestOf(webUrl, body as PullRequest);
@@ -54,8 +54,8 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     { head, target, from }: Branches,
     signal: AbortSignal,
   ): Promise<ForgePullRequest[]> {
-    const into = placeOf(webUrl, address);
-    const source = placeOf(webUrl, from ?? address);
+    const into = repositoryPlaceOf(webUrl, address);
+    const source = repositoryPlaceOf(webUrl, from ?? address);
     const query = { direction: "OUTGOING", at: `refs/heads/${head}`, state: "ALL", order: "NEWEST" };
     const found: PullRequest[] = [];
     const ask = (paging: Readonly<Record<string, string>>) => {
@@ -75,7 +75,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
 
   const open: PullRequestApi["open"] = (callAs, address, { head, target, from, title, body, draft }, signal) => {
     const ref = (branch: string, of: RepositoryAddress) => {
-      const { project, slug } = placeOf(webUrl, of);
+      const { project, slug } = repositoryPlaceOf(webUrl, of);
       return { id: `refs/heads/${branch}`, repository: { slug, project: { key: project } } };
     };
     return callAs(address, "POST", names.path, signal, {
@@ -126,7 +126,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     const answer = await call(address, "GET", "", signal, once);
     if (answer.status !== 200) throw refusedBy(host, answer);
     const { archived, forkable, state, name } = answer.body as Repository;
-    const place = placeOf(webUrl, address);
+    const place = repositoryPlaceOf(webUrl, address);
     const wanted = { permission: "REPO_WRITE", projectkey: place.project, limit: "100", ...(name && { name }) };
     const writable = await send(`${apiUrl}/repos?${new URLSearchParams(wanted).toString()}`, "GET", signal, once);
     const { values, isLastPage } = (writable.body ?? {}) as { values?: readonly Repository[]; isLastPage?: boolean };
@@ -138,7 +138,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
       hasPullRequests: true,
       mayChangeWorkflows: null,
       mayFork: token === undefined || forkable === false ? false : null,
-      // Who administers the repository alone is told of its branch permissions.
+      // Who administers the repository alone can read its branch permissions.
       rules: [],
     };
   }
@@ -208,7 +208,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
 }
 
 function isAt({ project, slug }: Repository, place: { readonly project: string; readonly slug: string }): boolean {
-  return isSame({ project: project.key, slug }, place);
+  return isSamePlace({ project: project.key, slug }, place);
 }
 
 /** A text that is too long loses from its middle: its end has the marks. */

@@ -4,7 +4,7 @@ import {
   readPages,
   type Ask,
   type ForgeBrowser,
-  type Found,
+  type FoundItems,
   type FoundRepository,
 } from "../browse.ts";
 import type { RepositoryCall } from "../forge.ts";
@@ -35,7 +35,7 @@ export function browseBitbucketDataCenter(
     askFor: (query: Record<string, string>) => ReturnType<Ask>,
     size: number,
     itemsOf: (raw: never) => readonly Item[],
-  ): Promise<Found<Item>> {
+  ): Promise<FoundItems<Item>> {
     let start = 0;
     return readPages(
       host,

@@ -34,7 +34,7 @@ export async function checkBitbucketDataCenter(
   const writable = await ask("REPO_WRITE");
   const user = writable.headers.get("x-ausername");
   if (!isList(writable)) return { account: null, problems: [notIdentified(writable, ownApi)] };
-  // Without a valid token public repositories are told.
+  // Without a valid token public repositories are listed.
   if (user === null) return { account: null, problems: [notIdentified({ ...writable, status: 401 }, ownApi)] };
   const account = decoded(user);
   const accountId = accountIdOf(writable.headers.get("x-auserid"));

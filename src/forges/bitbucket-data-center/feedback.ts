@@ -10,7 +10,7 @@ import { commentWithMark, withReferenceMarks } from "../reference-marks.ts";
 import { refusedBy } from "../refusal.ts";
 import { readPages } from "./pages.ts";
 import { addOnDataCenter } from "./pull-request-fields.ts";
-import { pagesOf, placeOf } from "./place.ts";
+import { pagesOf, repositoryPlaceOf } from "./place.ts";
 import type { Comment } from "./shapes.ts";
 
 interface DataCenter {
@@ -107,7 +107,7 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
     // It has no CI of its own.
     readLogEnd: () => Promise.resolve(null),
     async mayWrite(address, { id, login }, signal) {
-      const { project, slug } = placeOf(webUrl, address);
+      const { project, slug } = repositoryPlaceOf(webUrl, address);
       // With rights by groups and by the project; who administers may write.
       const filter = {
         filter: login,
@@ -140,7 +140,7 @@ function post(
   const path = `/pull-requests/${subject.number}`;
   const read = (given: unknown): ForgeComment => {
     const id = String((given as Comment).id);
-    return { id, url: `${pagesOf(webUrl, placeOf(webUrl, address))}${path}/overview?commentId=${id}` };
+    return { id, url: `${pagesOf(webUrl, repositoryPlaceOf(webUrl, address))}${path}/overview?commentId=${id}` };
   };
   const marked = (all: readonly Comment[]): Comment | undefined =>
     oldestWithMark(

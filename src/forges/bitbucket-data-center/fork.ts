@@ -2,7 +2,7 @@ import type { RepositoryCall } from "../forge.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { notForked, untilCopied } from "../forks.ts";
 import type { ForgeAnswer } from "../http.ts";
-import { addressOf, isSame, placeOf } from "./place.ts";
+import { cloneAddressOf, isSamePlace, repositoryPlaceOf } from "./place.ts";
 import type { Repository } from "./shapes.ts";
 
 interface DataCenter {
@@ -28,8 +28,8 @@ export async function forkOnDataCenter(
   if (made === null) throw notForked(host, address, answer);
   const { project, slug = "" } = (made.body ?? {}) as Partial<Repository>;
   const place = { project: project?.key ?? "", slug };
-  const fork = addressOf(webUrl, place);
-  if (fork === null || isSame(place, placeOf(webUrl, address))) throw notForked(host, address, made);
+  const fork = cloneAddressOf(webUrl, place);
+  if (fork === null || isSamePlace(place, repositoryPlaceOf(webUrl, address))) throw notForked(host, address, made);
   await untilCopied(host, fork, signal, async () => {
     const { status, body } = await call(fork, "GET", "/branches?limit=1", signal);
     const { values } = (body ?? {}) as { readonly values?: unknown };
@@ -46,11 +46,11 @@ async function ownFork(
   signal: AbortSignal,
 ): Promise<ForgeAnswer | null> {
   const user = headers.get("x-ausername");
-  const upstream = placeOf(webUrl, address);
-  const named = user === null ? null : addressOf(webUrl, { project: `~${user}`, slug: upstream.slug });
+  const upstream = repositoryPlaceOf(webUrl, address);
+  const named = user === null ? null : cloneAddressOf(webUrl, { project: `~${user}`, slug: upstream.slug });
   if (named === null) return null;
   const found = await call(named, "GET", "", signal);
   const { origin } = (found.body ?? {}) as Partial<Repository>;
-  const isFork = origin !== undefined && isSame({ project: origin.project.key, slug: origin.slug }, upstream);
+  const isFork = origin !== undefined && isSamePlace({ project: origin.project.key, slug: origin.slug }, upstream);
   return found.status === 200 && isFork ? found : null;
 }

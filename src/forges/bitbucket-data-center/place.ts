@@ -2,7 +2,7 @@ import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "..
 import { pathOn } from "../serves.ts";
 
 /** Where a repository is on a server: in a project, or in the project `~user` of a person. */
-export interface Place {
+export interface RepositoryPlace {
   readonly project: string;
   readonly slug: string;
 }
@@ -11,7 +11,7 @@ export interface Place {
  * The place that an address is about: git's (`/scm/PROJECT/slug`), that of the pages (`/projects/PROJECT/repos/slug`,
  * `/users/name/repos/slug`), or ssh's (`PROJECT/slug`).
  */
-export function placeOf(webUrl: string, address: RepositoryAddress): Place {
+export function repositoryPlaceOf(webUrl: string, address: RepositoryAddress): RepositoryPlace {
   const segments = pathOn(webUrl, address).split("/");
   const [kind = "", owner = "", repos, named] = segments;
   if (kind === "scm" && segments.length === 3) return { project: owner, slug: repos ?? "" };
@@ -21,25 +21,25 @@ export function placeOf(webUrl: string, address: RepositoryAddress): Place {
 }
 
 /** The path of a place below an API. */
-export function pathOf({ project, slug }: Place): string {
+export function apiPathOf({ project, slug }: RepositoryPlace): string {
   return `/projects/${encodeURIComponent(project)}/repos/${encodeURIComponent(slug)}`;
 }
 
 /** The address of a place's pages. */
-export function pagesOf(webUrl: string, { project, slug }: Place): string {
+export function pagesOf(webUrl: string, { project, slug }: RepositoryPlace): string {
   const home = project.startsWith("~") ? `users/${project.slice(1)}` : `projects/${project}`;
   return `${webUrl}/${home}/repos/${slug}`;
 }
 
 /** The address from which git fetches; null if the names are none of a repository. */
-export function addressOf(webUrl: string, { project, slug }: Place): RepositoryAddress | null {
+export function cloneAddressOf(webUrl: string, { project, slug }: RepositoryPlace): RepositoryAddress | null {
   const address = parseRepositoryUrl(`${webUrl}/scm/${project}/${slug}.git`);
   return isAddressProblem(address) ? null : address;
 }
 
 /** Whether two places are one: neither keys nor slugs differ by capitals. */
-export function isSame(one: Place, other: Place): boolean {
-  return pathOf(one).toLowerCase() === pathOf(other).toLowerCase();
+export function isSamePlace(one: RepositoryPlace, other: RepositoryPlace): boolean {
+  return apiPathOf(one).toLowerCase() === apiPathOf(other).toLowerCase();
 }
 
 /** The path that git has on Bitbucket Data Center, of the page's (`projects/KEY/repos/slug`, `users/name/repos/slug`) and ssh's (`KEY/slug`). */

@@ -21,8 +21,8 @@ import { pathOn, servesAddress } from "../serves.ts";
 import { authorizationOf, gitCredentialsOf } from "./authorization.ts";
 import { createBitbucketFeedback } from "./feedback.ts";
 import { forkOnBitbucket } from "./fork.ts";
-import { createOneAtATime } from "./one-at-a-time.ts";
-import { quoted, readPages } from "./pages.ts";
+import { createKeyedLock } from "./keyed-lock.ts";
+import { queryText, readPages } from "./pages.ts";
 import { bitbucketAccess, type Repository, type RepositoryPermission } from "./repository.ts";
 
 type BitbucketSettings = Extract<ForgeSettings, { kind: "bitbucket" }>;
@@ -80,7 +80,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     return ask(`${apiUrl}/workspaces/${workspace}/permissions/repositories/${slug}${query}`, signal);
   };
 
-  const opening = createOneAtATime();
+  const opening = createKeyedLock();
   /** Pull requests that were opened a moment ago, by their branches. */
   const opened = new Map<string, { readonly number: number; readonly until: number }>();
   /** Whether Bitbucket refuses this token the list of conflicts, as it does to API tokens. */
@@ -97,7 +97,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     const source = from === undefined ? null : pathOn(webUrl, from).toLowerCase();
     const listed: PullRequest[] = [];
     const query = new URLSearchParams({
-      q: `source.branch.name = ${quoted(head)} AND destination.branch.name = ${quoted(target)}`,
+      q: `source.branch.name = ${queryText(head)} AND destination.branch.name = ${queryText(target)}`,
       sort: "-created_on",
       pagelen: "50",
     });
@@ -203,7 +203,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
   ): Promise<RepositoryAccess> {
     const once = isNeeded ? {} : onlyALook;
     const path = pathOn(webUrl, address);
-    const query = new URLSearchParams({ q: `repository.full_name = ${quoted(path)}` });
+    const query = new URLSearchParams({ q: `repository.full_name = ${queryText(path)}` });
     // An access token belongs to nobody, and there is no call for what it may.
     const isAccount = token !== undefined && username !== undefined;
     const [repository, own] = await Promise.all([

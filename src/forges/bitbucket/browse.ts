@@ -4,7 +4,7 @@ import {
   readPages,
   type Ask,
   type ForgeBrowser,
-  type Found,
+  type FoundItems,
   type FoundRepository,
 } from "../browse.ts";
 import type { RepositoryCall } from "../forge.ts";
@@ -42,7 +42,11 @@ export function browseBitbucket(
     return found.items.slice(0, workspacesAtMost);
   }
 
-  async function ofWorkspace(workspace: string, query: string, signal: AbortSignal): Promise<Found<FoundRepository>> {
+  async function ofWorkspace(
+    workspace: string,
+    query: string,
+    signal: AbortSignal,
+  ): Promise<FoundItems<FoundRepository>> {
     const search: Record<string, string> = query === "" ? {} : { q: `name ~ ${quoted(query)}` };
     return readPages(
       host,

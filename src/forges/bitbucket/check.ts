@@ -67,7 +67,7 @@ const refusalSchema = z
   .object({ error: z.object({ detail: z.object({ granted: z.array(z.string()) }) }) })
   .transform(({ error }) => error.detail.granted);
 
-/** A repository that is not there, so that nothing is told of any: the scopes are looked at first. */
+/** A repository that is not there, so that nothing is said of any: the scopes are looked at first. */
 const nowhere = "/repositories/offstage-scope-check/none/pullrequests";
 
 /**

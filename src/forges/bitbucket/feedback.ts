@@ -16,7 +16,7 @@ import { commentWithMark, withReferenceMarks } from "../reference-marks.ts";
 import { hunkTo, readHunks } from "../diff-hunk.ts";
 import { refusedBy } from "../refusal.ts";
 import { addOnBitbucket } from "./pull-request-fields.ts";
-import { quoted, readPages } from "./pages.ts";
+import { queryText, readPages } from "./pages.ts";
 import type { RepositoryPermission } from "./repository.ts";
 
 interface BitbucketApi {
@@ -116,7 +116,7 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
     },
     async mayWrite(address, { id }, signal) {
       const field = /^\{[0-9a-f-]{36}\}$/iu.test(id) ? "uuid" : "account_id";
-      const query = new URLSearchParams({ q: `user.${field} = ${quoted(id)}`, pagelen: "100" });
+      const query = new URLSearchParams({ q: `user.${field} = ${queryText(id)}`, pagelen: "100" });
       for await (const page of readPages(permissions, { address, path: "", query, pages: pageLimit }, signal)) {
         if ("refused" in page) {
           // Only who administers the repository may ask about others.

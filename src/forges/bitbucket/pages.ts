@@ -44,6 +44,6 @@ export async function* readPages(
 }
 
 /** A text as the query language takes it (https://developer.atlassian.com/cloud/bitbucket/rest/intro/#filtering). */
-export function quoted(text: string): string {
+export function queryText(text: string): string {
   return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }

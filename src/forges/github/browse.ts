@@ -8,7 +8,7 @@ import {
   readPages,
   type Ask,
   type ForgeBrowser,
-  type Found,
+  type FoundItems,
   type FoundRepository,
 } from "../browse.ts";
 import type { ForgeAnswer, ForgeRequest } from "../http.ts";
@@ -40,7 +40,7 @@ export function browseGitHub(
   host: string,
   api: { readonly ask: Ask; readonly call: AskAbout; readonly lists: (signal: AbortSignal) => Promise<readonly Ask[]> },
 ): ForgeBrowser {
-  async function listed(signal: AbortSignal): Promise<Found<FoundRepository>> {
+  async function listed(signal: AbortSignal): Promise<FoundItems<FoundRepository>> {
     const lists = await api.lists(signal);
     const all = await Promise.all(
       lists.map((ask) =>

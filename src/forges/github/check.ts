@@ -125,7 +125,7 @@ export const appEvents = [
 
 /** Repositories on which a fine-grained token is tried before it counts as one that may not push. */
 const triedRepositories = 5;
-/** A token that ends sooner is told of, in ms. */
+/** A warning comes if a token ends sooner, in ms. */
 const soonMs = 14 * 24 * 60 * 60_000;
 
 /** Asks GitHub whose a token or App is, and what it may. */
@@ -302,7 +302,7 @@ async function installationProblems(
         },
       ];
     }
-    // What the App itself lacks is told once.
+    // What the App itself lacks is reported once.
     return missingOf(given, "", "")
       .filter(({ missing }) => !missingOf(app, "", "").some((problem) => problem.missing === missing))
       .map((problem) => ({

@@ -10,7 +10,7 @@ const ownApi = { name: "GitLab's API", address: "https://<server>/api/v4" };
 
 type GitLabSettings = Extract<ForgeSettings, { kind: "gitlab" }>;
 
-/** Fields used of a token; what is not as GitLab documents it is not told. */
+/** Fields used of a token; what is not as GitLab documents it is left out. */
 const tokenSchema = z
   .object({
     scopes: z.array(z.string()).optional().catch(undefined),
@@ -18,7 +18,7 @@ const tokenSchema = z
   })
   .catch({});
 
-/** Days before a token's end at which its owner is told. */
+/** Days before a token's end at which its owner is warned. */
 const soonDays = 14;
 const dayMs = 24 * 60 * 60_000;
 
@@ -39,7 +39,7 @@ export async function checkGitLab(
   const { id, username } = (user.body ?? {}) as { id?: unknown; username?: unknown };
   if (user.status !== 200 || typeof username !== "string")
     return { account: null, problems: [notIdentified(user, ownApi)] };
-  // An OAuth token is none of these, and GitLab answers 400 or 404: its scopes are not told.
+  // An OAuth token is none of these, and GitLab answers 400 or 404: its scopes are unknown.
   const token = await ask("/personal_access_tokens/self");
   const accountId = accountIdOf(id);
   if (token.status !== 200) return { account: username, accountId, problems: [] };

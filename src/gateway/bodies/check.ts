@@ -2,7 +2,7 @@ import { matchesPattern, refuseUnlessAllowed, RequestRefusedError } from "../ref
 import { conclude, noFacts, type CheckedBody } from "./facts.ts";
 import { createJsonScanner, MalformedJsonError, type Scalar, type ScanListener } from "./json-scanner.ts";
 import { mediaOf } from "./media.ts";
-import type { Operation } from "./operations.ts";
+import type { ModelOperation } from "./operations.ts";
 import { modelName, oneOfNames, refuse, requireInline, truth, wholeNumber } from "./scalar-rules.ts";
 import { why, type ScalarRule, type Shape } from "./shape.ts";
 
@@ -54,7 +54,7 @@ interface Frame {
  * @param options.permits what the operator allowed by name
  */
 export function createBodyCheck(options: {
-  readonly operation: Operation;
+  readonly operation: ModelOperation;
   readonly pathModel: string | null;
   readonly permits: readonly string[];
 }): BodyCheck {

@@ -1,5 +1,5 @@
 import type { InsertionPoint, CheckedBody } from "./facts.ts";
-import type { Operation } from "./operations.ts";
+import type { ModelOperation } from "./operations.ts";
 
 /** A range of a body's bytes, and its replacement. */
 export interface Edit {
@@ -14,7 +14,7 @@ export interface Edit {
  * @param outputLimit maximum tokens of one answer; null: unchanged
  * @returns edits in the order of their positions
  */
-export function editsFor(operation: Operation, body: CheckedBody, outputLimit: number | null): Edit[] {
+export function editsFor(operation: ModelOperation, body: CheckedBody, outputLimit: number | null): Edit[] {
   const ofTop: string[] = [];
   const edits: Edit[] = [];
   if (operation.storesByDefault === true) {

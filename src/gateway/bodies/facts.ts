@@ -12,7 +12,7 @@ export interface InsertionPoint {
   readonly isEmpty: boolean;
 }
 
-/** All that is known of a checked body, beside the bytes that are forwarded. */
+/** All that is known of a checked body, in addition to the bytes that are forwarded. */
 export interface CheckedBody {
   readonly model: string | null;
   /** Limits of the answer's length, by each field that sets one. */
@@ -21,7 +21,7 @@ export interface CheckedBody {
   readonly choices: number;
   /** Maximum reasoning tokens, if the body sets one: not all servers count them as part of the answer. */
   readonly thinking: number;
-  /** Whether the conversation is summarised, instead of an answer or beside it. */
+  /** Whether the conversation is summarised, instead of an answer or in addition to it. */
   readonly compacts: "instead" | "beside" | null;
   readonly stream: boolean;
   readonly store: Located<boolean> | null;
@@ -45,7 +45,7 @@ export interface CheckedBody {
 }
 
 /** Facts collected while a body is read. */
-export interface Facts {
+export interface BodyFacts {
   model: string | null;
   readonly limits: (Located<number> & { readonly name: string })[];
   choices: number;
@@ -71,7 +71,7 @@ export interface Facts {
 }
 
 /** Facts of a body of which nothing was read. */
-export function noFacts(): Facts {
+export function noFacts(): BodyFacts {
   return {
     model: null,
     limits: [],
@@ -97,7 +97,7 @@ export function noFacts(): Facts {
 }
 
 /** Facts of a complete body. @param weight of the whole document, in halves of a token */
-export function conclude(facts: Facts, weight: number): CheckedBody {
+export function conclude(facts: BodyFacts, weight: number): CheckedBody {
   const { stream, prompts, choices, mediaWeight, mediaTextTokens, ...found } = facts;
   return {
     ...found,

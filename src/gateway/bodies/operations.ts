@@ -6,7 +6,7 @@ import { responses } from "./responses.ts";
 import type { Shape } from "./shape.ts";
 
 /** An operation of a provider's API, and what the gateway enforces before it forwards a request. */
-export interface Operation {
+export interface ModelOperation {
   readonly shape: Shape;
   /**
    * Field that limits the answer's length, added if the body has none. Null if the answer is not text, or can't be
@@ -44,7 +44,7 @@ export const operations = {
   geminiTokens: { shape: geminiTokens, limit: null, isFree: true, ...gemini },
   geminiEmbedding: { shape: geminiEmbedding, limit: null, isSilent: true, ...gemini },
   geminiEmbeddings: { shape: geminiEmbeddings, limit: null, isSilent: true, ...gemini },
-} as const satisfies Record<string, Operation>;
+} as const satisfies Record<string, ModelOperation>;
 
 /** Name of an operation. */
 export type OperationName = keyof typeof operations;

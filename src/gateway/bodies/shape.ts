@@ -44,7 +44,7 @@ export type ScalarRule =
   | { readonly kind: "flag"; readonly fact: "stream" | "store" | "includeUsage" }
   /**
    * One of these names, of which `*` at the end stands for anything; others pass by the permit `<permit>:<name>`.
-   * `compacts`: those that have the conversation summarised, instead of an answer or beside it.
+   * `compacts`: those that have the conversation summarised, instead of an answer or in addition to it.
    */
   | {
       readonly kind: "oneOf";

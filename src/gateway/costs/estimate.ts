@@ -1,5 +1,5 @@
 import type { CheckedBody } from "../bodies/facts.ts";
-import type { Operation } from "../bodies/operations.ts";
+import type { ModelOperation } from "../bodies/operations.ts";
 import { limitsOf } from "./model-limits.ts";
 import type { ModelUsage, ReportedUsage } from "./usage.ts";
 
@@ -19,7 +19,7 @@ export interface MostUsage {
 const unseenTokens = 3_000;
 
 /** The maximum that a request can use. @param model as the request names it */
-export function mostUsage(operation: Operation, body: CheckedBody, model: string): MostUsage {
+export function mostUsage(operation: ModelOperation, body: CheckedBody, model: string): MostUsage {
   const limits = limitsOf(model);
   const reported = body.textTokens + body.images * limits.image + unseenTokens;
   const read = body.fillsContext ? Math.max(reported, limits.context) : reported;
@@ -35,7 +35,7 @@ export function mostUsage(operation: Operation, body: CheckedBody, model: string
 
 /** @param longest the model's maximum answer, in tokens */
 function mostOutput(
-  { limit, isSilent, hasOneLimit }: Operation,
+  { limit, isSilent, hasOneLimit }: ModelOperation,
   { limits, compacts, thinking }: CheckedBody,
   longest: number,
 ): Pick<MostUsage, "outputTokens" | "isLimited"> {

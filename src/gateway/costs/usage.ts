@@ -57,7 +57,7 @@ const piece: Fields = { ...holder, ...leaves("type", "code"), message: holder, r
 const longestModel = 200;
 
 /** Values by their path, such as `response.usage.input_tokens`. */
-export type Found = Map<string, number | string>;
+export type FoundValues = Map<string, number | string>;
 
 /** Reads the usage in an answer while it passes. */
 export interface UsageReader {
@@ -71,10 +71,10 @@ export interface UsageReader {
  * long the answer is. Each count is the newest, not a sum.
  * @param observe called with what each event has, or the document
  */
-export function createUsageReader(observe?: (found: Found) => void): UsageReader {
+export function createUsageReader(observe?: (found: FoundValues) => void): UsageReader {
   let reported: ReportedUsage | null = null;
   let lines: { read(chunk: Uint8Array): void; end(): void } | null = null;
-  const take = (found: Found): void => {
+  const take = (found: FoundValues): void => {
     for (const prefix of ["", "message.", "response."]) reported = newest(reported, found, prefix);
     observe?.(found);
   };
@@ -98,8 +98,8 @@ export function createUsageReader(observe?: (found: Found) => void): UsageReader
 }
 
 /** Reads one document; ignores invalid ones. */
-function createDocument(take: (found: Found) => void): { read(chunk: Uint8Array): void; end(): void } {
-  const found: Found = new Map();
+function createDocument(take: (found: FoundValues) => void): { read(chunk: Uint8Array): void; end(): void } {
+  const found: FoundValues = new Map();
   let scanner: JsonScanner | null = createFinder(found, take);
   const attempt = (read: (scanner: JsonScanner) => void): void => {
     try {
@@ -118,7 +118,7 @@ function createDocument(take: (found: Found) => void): { read(chunk: Uint8Array)
 const dataField = Buffer.from("data:");
 
 /** Reads each line that begins with `data:` as a document (HTML standard, server-sent events). */
-function createEvents(take: (found: Found) => void): { read(chunk: Uint8Array): void; end(): void } {
+function createEvents(take: (found: FoundValues) => void): { read(chunk: Uint8Array): void; end(): void } {
   let column = 0;
   let isData = true;
   let document: ReturnType<typeof createDocument> | null = null;
@@ -163,7 +163,7 @@ function endOfLine(chunk: Uint8Array, from: number): number {
  * @param take called for each answer: a document is one, or an array of them, as Gemini sends without server-sent
  * events
  */
-function createFinder(found: Found, take: (found: Found) => void): JsonScanner {
+function createFinder(found: FoundValues, take: (found: FoundValues) => void): JsonScanner {
   const open: { readonly fields: Fields; readonly path: string; readonly isList: boolean }[] = [];
   let name = "";
   return createJsonScanner({
@@ -206,7 +206,7 @@ function valueOf({ kind, text }: Scalar): number | string | null {
 }
 
 /** @param prefix path of the object that contains the usage, such as `response.` */
-function newest(before: ReportedUsage | null, found: Found, prefix: string): ReportedUsage | null {
+function newest(before: ReportedUsage | null, found: FoundValues, prefix: string): ReportedUsage | null {
   const number = (...names: string[]): number | undefined => {
     return names.map((name) => found.get(`${prefix}usage${name}`)).find((value) => typeof value === "number");
   };

@@ -50,7 +50,7 @@ export function isPublicAddress(address: string): boolean {
  * @param host a name or an IP address, without brackets
  * @throws Error if the name can't be resolved
  */
-export async function addressesOf(host: string): Promise<string[]> {
+export async function resolveAddresses(host: string): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
   const found = await lookup(host, { all: true });
   return found.map(({ address }) => address);
@@ -81,7 +81,7 @@ export async function isKnownPrivate(
  * @returns `private` if it has only others, null if it can't be resolved
  */
 export async function publicAddressOf(host: string): Promise<{ readonly address: string } | "private" | null> {
-  const found = await addressesOf(host).catch(() => []);
+  const found = await resolveAddresses(host).catch(() => []);
   const address = found.find(isPublicAddress);
   if (address !== undefined) return { address };
   return found.length > 0 ? "private" : null;

@@ -21,7 +21,7 @@ const messageHeaderBytes = 4;
 const longestRecord = 16_384;
 /** Maximum of a ClientHello; programs send at most about 2 KiB. */
 const longestHello = 65_536;
-/** RFC 1035, section 2.3.4. A name that is refused is told in an event. */
+/** RFC 1035, section 2.3.4. A refused name is reported in an event. */
 const longestName = 255;
 /** The random of a ServerHello that asks for another ClientHello (RFC 8446, section 4.1.3). */
 const retryRandom = Buffer.from("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c", "hex");

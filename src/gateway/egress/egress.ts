@@ -5,14 +5,14 @@ import type { Duplex } from "node:stream";
 import { canonicalHost, egressRulesFor, type EgressPolicy } from "../../domain/environments/egress.ts";
 import { requestTo } from "../../outbound/connect.ts";
 import { noProxies, proxyOf, type Proxies } from "../../outbound/proxies.ts";
-import { addressesOf, isKnownPrivate, publicAddressOf } from "./addresses.ts";
+import { resolveAddresses, isKnownPrivate, publicAddressOf } from "./addresses.ts";
 import { connectLimitMs, connectTo, end, endToEnd, framingOf, isChunkedAtMost, passOn, type Target } from "./hop.ts";
 import type { RegistryRoute } from "./registry-places.ts";
 import { createRegistries, type Registries } from "./registries.ts";
 import { join, passTunnel, type TunnelRefusal } from "./tunnel.ts";
 
 /** A refused connection of the sandbox. */
-export interface Refusal {
+export interface RefusedConnection {
   readonly host: string;
   readonly port: number;
   readonly reason: "not allowed" | "private address" | TunnelRefusal["reason"];
@@ -41,7 +41,7 @@ const helloLimitMs = 60_000;
  */
 export function createEgressProxy(
   policy: EgressPolicy,
-  onRefused: (refusal: Refusal) => void,
+  onRefused: (refusal: RefusedConnection) => void,
   resolve: typeof publicAddressOf = publicAddressOf,
   proxies: Proxies = noProxies,
   routes: readonly RegistryRoute[] = [],
@@ -79,7 +79,7 @@ export function createEgressProxy(
     const proxy = proxyOf(proxies, { protocol: "https:", host, port });
     const named = { host, port, address: host, proxy, anyProtocol: false };
     if (!mayBePrivate) return publicTarget(named);
-    const [address] = proxy === null ? await addressesOf(host).catch(() => []) : [host];
+    const [address] = proxy === null ? await resolveAddresses(host).catch(() => []) : [host];
     return address === undefined ? null : { ...named, address };
   }
   const registries = createRegistries(routes, {

@@ -2,7 +2,7 @@ import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { noProxies, proxyOfUrl, type Proxies } from "../../outbound/proxies.ts";
-import { addressesOf, connectsTo, isKnownPrivate, isPublicAddress } from "./addresses.ts";
+import { resolveAddresses, connectsTo, isKnownPrivate, isPublicAddress } from "./addresses.ts";
 
 /** Most bytes that are read of an answer: a server that a user named may send without end. */
 const mostAnswerBytes = 16 * 1024 * 1024;
@@ -49,7 +49,7 @@ export function createGuardedFetch(options: {
       if (!isListed(url) && (await isKnownPrivate(host))) throw refused(host, "it is in a private network", setting);
       return null;
     }
-    const found = await addressesOf(host);
+    const found = await resolveAddresses(host);
     const address = found.find((one) => isListed(url) || isPublicAddress(one));
     if (address === undefined) throw refused(host, "it is in a private network", setting);
     return address;

@@ -5,7 +5,14 @@ import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { canonicalHost } from "../../domain/environments/egress.ts";
 import { createAuthority } from "./certificates.ts";
-import { below, createRegistryPlaces, hostOf, portOf, type Place, type RegistryRoute } from "./registry-places.ts";
+import {
+  below,
+  createRegistryPlaces,
+  comparableHost,
+  portOf,
+  type RegistryPlace,
+  type RegistryRoute,
+} from "./registry-places.ts";
 import { connectLimitMs, connectTo, end, endToEnd, framingOf, isChunkedAtMost, passOn, type Target } from "./hop.ts";
 
 /** Passes a sandbox's requests on to private registries, with their credentials. */
@@ -52,11 +59,11 @@ export function createRegistries(routes: readonly RegistryRoute[], reach: Regist
 
   async function pass(
     url: URL,
-    found: Place | null,
+    found: RegistryPlace | null,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    const [host, port] = [hostOf(url), portOf(url)];
+    const [host, port] = [comparableHost(url), portOf(url)];
     if (found !== null && climbs(url.pathname))
       return end(response, 400, "a path of a registry can't have dots as a part");
     const path = found === null ? null : below(found, url);
@@ -106,7 +113,7 @@ export function createRegistries(routes: readonly RegistryRoute[], reach: Regist
       const url = place === undefined ? null : urlOf(place.url.origin, `${place.path}${path}`);
       if (place === undefined || url === null) return end(response, 404, "there is no such registry");
       // The parser takes dots out of a path, which may lead out of the registry.
-      const isBelow = hostOf(url) === hostOf(place.url) && below(place, url) !== null;
+      const isBelow = comparableHost(url) === comparableHost(place.url) && below(place, url) !== null;
       return void pass(url, isBelow ? place : places.placeOf(url), request, response);
     },
   };
@@ -137,7 +144,7 @@ const indexBytes = 64 * 1024;
 /** Headers by which an answer may come without its text, or coded. */
 const shortening = ["if-none-match", "if-modified-since", "accept-encoding", "range"];
 
-/** What is done with a request beside passing it on. */
+/** What is done with a request in addition to passing it on. */
 interface Sending {
   readonly authorization: string | null;
   /** Called with the text of the answer, if it is a good one and short, before its end is passed on. */

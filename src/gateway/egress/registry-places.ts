@@ -21,7 +21,7 @@ export interface RegistryRoute {
 }
 
 /** An address whose paths get a registry's credential. */
-export interface Place {
+export interface RegistryPlace {
   readonly route: RegistryRoute;
   readonly url: URL;
   /** The address's path, in which a part `*` stands for any one. */
@@ -30,13 +30,13 @@ export interface Place {
   readonly isNoted: boolean;
 }
 
-function placeAt(route: RegistryRoute, address: string): Place {
+function placeAt(route: RegistryRoute, address: string): RegistryPlace {
   const url = new URL(address);
   return { route, url, path: url.pathname, isNoted: false };
 }
 
 /** What a URL's path has below a place; null if it is not there. */
-export function below({ path }: Place, { pathname }: URL): string | null {
+export function below({ path }: RegistryPlace, { pathname }: URL): string | null {
   const [wanted, parts] = [path.slice(0, -1).split("/"), pathname.split("/")];
   const fits =
     parts.length > wanted.length &&
@@ -81,13 +81,13 @@ function folderOf(address: string): string {
 export interface RegistryPlaces {
   has(host: string, port: number): boolean;
   /** The place that an address belongs to; null if to none. */
-  placeOf(url: URL): Place | null;
+  placeOf(url: URL): RegistryPlace | null;
   /** A registry's own address; undefined if there is no such registry. */
-  byId(id: string): Place | undefined;
+  byId(id: string): RegistryPlace | undefined;
   /** Whether a request is for what a registry says of its files. */
-  isIndex(place: Place, url: URL): boolean;
+  isIndex(place: RegistryPlace, url: URL): boolean;
   /** Takes from what a registry says of its files where they are, as far as that is at its own host. What it said last counts. */
-  note(place: Place, index: string): void;
+  note(place: RegistryPlace, index: string): void;
 }
 
 /** Creates the places of routes. */
@@ -95,16 +95,16 @@ export function createRegistryPlaces(routes: readonly RegistryRoute[]): Registry
   const places = routes.flatMap((route) =>
     [route.url, ...(route.also ?? [])].map((address) => placeAt(route, address)),
   );
-  const isOwn = ({ route, url }: Place): boolean => url.href === route.url;
+  const isOwn = ({ route, url }: RegistryPlace): boolean => url.href === route.url;
   // Of registries at one host, the longest address that fits counts.
   const at = (host: string, port: number) =>
     places
-      .filter(({ url }) => hostOf(url) === host && portOf(url) === port)
+      .filter(({ url }) => comparableHost(url) === host && portOf(url) === port)
       .toSorted((a, b) => b.path.length - a.path.length);
   return {
     has: (host, port) => at(host, port).length > 0,
     placeOf(url) {
-      const fitting = at(hostOf(url), portOf(url)).filter((place) => below(place, url) !== null);
+      const fitting = at(comparableHost(url), portOf(url)).filter((place) => below(place, url) !== null);
       const [first] = fitting;
       if (first === undefined) return null;
       const same = fitting.filter((place) => place.path === first.path);
@@ -115,7 +115,9 @@ export function createRegistryPlaces(routes: readonly RegistryRoute[]): Registry
     byId: (id) => places.find((place) => place.route.id === id && isOwn(place)),
     isIndex: (place, url) => place.route.namesFiles === true && isOwn(place) && indexes.has(below(place, url)),
     note({ route, url }, index) {
-      const files = filesIn(index).filter((each) => hostOf(each) === hostOf(url) && portOf(each) === portOf(url));
+      const files = filesIn(index).filter(
+        (each) => comparableHost(each) === comparableHost(url) && portOf(each) === portOf(url),
+      );
       if (files.length === 0) return;
       const others = places.filter((place) => place.route !== route || !place.isNoted);
       places.splice(0, places.length, ...others);
@@ -125,7 +127,7 @@ export function createRegistryPlaces(routes: readonly RegistryRoute[]): Registry
 }
 
 /** The host of an address in the one form that hosts are compared in. */
-export const hostOf = ({ hostname }: URL): string => canonicalHost(hostname) ?? hostname;
+export const comparableHost = ({ hostname }: URL): string => canonicalHost(hostname) ?? hostname;
 
 /** The port of an address, of https if it names none. */
 export const portOf = ({ port }: URL): number => Number(port) || 443;

@@ -5,7 +5,7 @@ import type { ModelProviderId, ModelProviders } from "../../domain/agents/model.
 import { messageOf } from "../../domain/errors/errors.ts";
 import { createBodyCheck, type Understood } from "../bodies/check.ts";
 import { applyEdits, editsFor } from "../bodies/edits.ts";
-import { operations, type Operation } from "../bodies/operations.ts";
+import { operations, type ModelOperation } from "../bodies/operations.ts";
 import { countedUsage, limitedTo, mostUsage, type MostUsage } from "../costs/estimate.ts";
 import { RequestRefusedError } from "../refusal.ts";
 import { createTrafficCounter, finalError, passingError, type ModelTraffic } from "../traffic.ts";
@@ -26,7 +26,7 @@ import { ask, errorMayBeBilled, UnansweredError } from "./upstream.ts";
 export interface ModelGatewayOptions {
   readonly models: ModelProviders;
   readonly token: string;
-  /** Features of providers, beside answers, that the operator allows agents by name: `tool:web_search*`. */
+  /** Features of providers, in addition to answers, that the operator allows agents by name: `tool:web_search*`. */
   readonly permits: readonly string[];
   readonly admit: Admit;
   /** Called for each request with its outcome; `model` is null if it named none. */
@@ -60,7 +60,7 @@ interface PendingRequest {
   readonly model: string | null;
   /** Null for a request that only reads about models. */
   readonly body: {
-    readonly operation: Operation;
+    readonly operation: ModelOperation;
     readonly blocks: readonly Buffer[];
     readonly checked: Understood;
   } | null;

@@ -1,4 +1,4 @@
-import type { Found } from "../costs/usage.ts";
+import type { FoundValues } from "../costs/usage.ts";
 import { finalError, passingError, type ErrorOutlook } from "../traffic.ts";
 import { isPassingStatus } from "./retry.ts";
 
@@ -36,7 +36,7 @@ const passing = new Set([
  * Gemini without the type, and of Responses `response.failed` and `{"type":"error","code":…,"message":…}`.
  * @returns null if there is none
  */
-export function reportedError(found: Found): ReportedError | null {
+export function reportedError(found: FoundValues): ReportedError | null {
   const isEvent = found.get("type") === "error";
   const read = (name: string): number | string | undefined =>
     found.get(`error.${name}`) ?? found.get(`response.error.${name}`) ?? (isEvent ? found.get(name) : undefined);

@@ -4,7 +4,7 @@ import type { Outbound } from "../../outbound/process-wide.ts";
 import type { Prices } from "../costs/prices.ts";
 import type { ModelUsage } from "../costs/usage.ts";
 import type { RegistryRoute } from "../egress/registry-places.ts";
-import type { Refusal } from "../egress/egress.ts";
+import type { RefusedConnection } from "../egress/egress.ts";
 import type { Admission, ModelRequest } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";
 import type { ModelRefusal } from "../refusal.ts";
@@ -19,7 +19,7 @@ export interface GatewayTask {
   readonly egress: EgressPolicy;
   /** Private registries, with their credentials. */
   readonly registries: readonly RegistryRoute[];
-  /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
+  /** Certificates that the sandbox trusts in addition to the usual ones, each as PEM. */
   readonly authorities: readonly string[];
   readonly permits: readonly string[];
   /** Tools of the service that the sandbox may call; none if omitted. */
@@ -72,7 +72,7 @@ export type FromGateway =
   | { readonly kind: "hungUp"; readonly call: number }
   | { readonly kind: "settle"; readonly call: number; readonly usage: ModelUsage | null }
   | { readonly kind: "requests"; readonly counts: readonly RequestCount[] }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "refused"; readonly refusal: RefusedConnection }
   | { readonly kind: "traffic"; readonly call: number; readonly traffic: TrafficAges }
   /** The socket is closed and the recording is written; models' answers may still be read. */
   | { readonly kind: "closed"; readonly problem: string | null };

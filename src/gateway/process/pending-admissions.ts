@@ -12,7 +12,7 @@ interface Pending {
 
 /** The admissions that one gateway's process has asked for and not settled, by the numbers of their calls. */
 export interface PendingAdmissions {
-  /** Asks whether a request may be sent. Never rejects. @returns what the process is to be told; null if it has ended */
+  /** Asks whether a request may be sent. Never rejects. @returns the answer for the process; null if it has ended */
   ask(call: number, request: AdmissionRequest): Promise<AdmissionAnswer | null>;
   /** The client no longer waits for the answer. */
   hangUp(call: number): void;

@@ -9,7 +9,7 @@ import { compileCache } from "../../programs/compile-cache.ts";
 import { forkProgram, type ForkedProgram } from "../../programs/forked-program.ts";
 import { lowerPriority } from "../../programs/priority.ts";
 import { programFile } from "../../programs/program-file.ts";
-import type { Refusal } from "../egress/egress.ts";
+import type { RefusedConnection } from "../egress/egress.ts";
 import { modelsSeenFrom, registryUrl, type Gateway } from "../gateway.ts";
 import type { Admit } from "../models/admission.ts";
 import type { CallTool } from "../tools.ts";
@@ -32,7 +32,7 @@ export interface GatewayServices {
   /** Called at most four times a second. */
   readonly onRequests: (counts: readonly RequestCount[]) => void;
   /** Called once for each host, and for the first fifty only. */
-  readonly onRefused: (refusal: Refusal) => void;
+  readonly onRefused: (refusal: RefusedConnection) => void;
   /** The process ended before it was closed. */
   readonly onLost: (error: GatewayLostError) => void;
   /** The recording could not be written. */

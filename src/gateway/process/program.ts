@@ -174,7 +174,7 @@ async function open(task: GatewayTask, outbound: Outbound, isWarm: boolean) {
   };
 }
 
-function runProgram(): void {
+function serve(): void {
   let gateway: Promise<Awaited<ReturnType<typeof open>>> | null = null;
   process.on("message", (message: ToGateway) => {
     if (message.kind === "open") {
@@ -195,4 +195,4 @@ function runProgram(): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 }
 
-runProgram();
+serve();

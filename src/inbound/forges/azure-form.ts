@@ -1,5 +1,5 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { accountOf, branchOf, longest, most } from "./event.ts";
+import { accountOf, branchOf, longest, mergedAs, most } from "./event.ts";
 import { choice, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
 /** A person, a group or a service. */
@@ -30,6 +30,8 @@ export interface PullRequest {
   sourceRefName: unknown;
   targetRefName: unknown;
   lastMergeSourceCommit?: { commitId: unknown };
+  /** Of an open one: a merge that the forge made to try it. */
+  lastMergeCommit?: { commitId: unknown };
   repository: Repository;
   forkSource?: { repository?: Repository };
   reviewers?: (Identity & { vote?: unknown })[];
@@ -83,6 +85,7 @@ export function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEve
     target: branchOf(given?.targetRefName),
     labels: labels(given).map(({ label }) => label),
     author: account(given?.createdBy),
+    ...(given?.status === "completed" && mergedAs(given.lastMergeCommit?.commitId)),
   };
 }
 

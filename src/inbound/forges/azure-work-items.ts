@@ -2,7 +2,7 @@ import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-ev
 import type { InboundEvent } from "../../domain/automations/inbound-event.ts";
 import { account, type Identity } from "./azure-form.ts";
 import { longest, most } from "./event.ts";
-import type { Happening } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { textOfHtml } from "./html-text.ts";
 import { identifier, integer, present, required, text, type Untrusted } from "./payload.ts";
 
@@ -70,8 +70,8 @@ export function inRepositoryOf(
   return { ...told, event: { ...event, repository: { ...repository, url, fullName: `${project}/${name}` } } };
 }
 
-/** A work item was made: an issue. Its tags and its person are told like later ones. */
-export function workItemCreated(resource: object, told: object): Happening[] {
+/** A work item was made: an issue. Its tags and its person are reported like later ones. */
+export function workItemCreated(resource: object, told: object): ForgeHappening[] {
   const given = resource as WorkItem;
   const about = issue(given, given.fields);
   const base = baseOf(given, about, told);
@@ -83,7 +83,7 @@ export function workItemCreated(resource: object, told: object): Happening[] {
 }
 
 /** A work item changed. */
-export function workItemChanged(resource: object, told: object): Happening[] {
+export function workItemChanged(resource: object, told: object): ForgeHappening[] {
   const given = resource as WorkItem;
   const about = issue(given, given.revision?.fields);
   const base = baseOf(given, about, told);
@@ -93,7 +93,7 @@ export function workItemChanged(resource: object, told: object): Happening[] {
   };
   const state = change("System.State");
   const isEnd = closedStates.has(state.after);
-  const turn: Happening[] =
+  const turn: ForgeHappening[] =
     typeof state.after !== "string" || isEnd === closedStates.has(state.before)
       ? []
       : [
@@ -115,7 +115,7 @@ export function workItemChanged(resource: object, told: object): Happening[] {
  * Somebody wrote in the discussion of a work item. Newer servers name the comment beside the item; of others only the item's revision
  * has a number.
  */
-export function workItemCommented(resource: object, told: object): Happening[] {
+export function workItemCommented(resource: object, told: object): ForgeHappening[] {
   const given = resource as WorkItem;
   const about = issue(given, given.fields);
   const base = baseOf(given, about, told);
@@ -164,11 +164,11 @@ function baseOf(given: WorkItem, about: NonNullable<ForgeEvent["issue"]>, told: 
 
 type Base = ReturnType<typeof baseOf>;
 
-function labelled(base: Base, label: string): Happening {
+function labelled(base: Base, label: string): ForgeHappening {
   return { ...base, name: "issue.labeled", key: [...base.key, label], fields: { ...base.fields, label } };
 }
 
-function assigned(base: Base, assignee: ForgeAccount): Happening {
+function assigned(base: Base, assignee: ForgeAccount): ForgeHappening {
   return { ...base, name: "issue.assigned", key: [...base.key, assignee.login], fields: { ...base.fields, assignee } };
 }
 

@@ -5,7 +5,7 @@ import { account, labels, pullRequest, repository, reviewers } from "./azure-for
 import type { Identity, PullRequest, Repository } from "./azure-form.ts";
 import { repositoryOfWorkItem, workItemChanged, workItemCommented, workItemCreated } from "./azure-work-items.ts";
 import { branchOf, checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
-import type { Happening } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
 type Envelope = NonNullable<
@@ -93,7 +93,7 @@ export interface Comment {
 }
 
 const readers: Readonly<
-  Record<string, (resource: Resource, told: Envelope, of: ForgeEvent["repository"]) => Happening[]>
+  Record<string, (resource: Resource, told: Envelope, of: ForgeEvent["repository"]) => ForgeHappening[]>
 > = {
   "git.push": (resource, _told, of) => push(resource, of),
   "git.pullrequest.created": pullRequestCreated,
@@ -108,7 +108,7 @@ const readers: Readonly<
 };
 
 /** One push may change several branches. Its commits are those of a single change. */
-function push(resource: Resource, of: ForgeEvent["repository"]): Happening[] {
+function push(resource: Resource, of: ForgeEvent["repository"]): ForgeHappening[] {
   const updates = list(resource.refUpdates, most.changes);
   return updates.flatMap((update) => {
     const branch = branchOf(update?.name);
@@ -130,10 +130,10 @@ function commitsOf(given: Resource["commits"]): NonNullable<ForgeEvent["push"]>[
   ).toReversed();
 }
 
-function pullRequestCreated(resource: Resource): Happening[] {
+function pullRequestCreated(resource: Resource): ForgeHappening[] {
   const about = pullRequest(resource);
   const base = { subject: about.url, fields: { pullRequest: about } };
-  const opened: Happening = {
+  const opened: ForgeHappening = {
     ...base,
     name: "pullRequest.opened",
     key: [about.number],
@@ -146,7 +146,7 @@ function pullRequestCreated(resource: Resource): Happening[] {
  * A change of a pull request. Only the message says in words what changed; its end may hold the title, so only what stands before
  * the words "pull request" counts.
  */
-function pullRequestUpdated(resource: Resource, told: Envelope): Happening[] {
+function pullRequestUpdated(resource: Resource, told: Envelope): ForgeHappening[] {
   const about = pullRequest(resource);
   if (about.state !== "open") return pullRequestEnded(resource);
   const message = text(told.message?.text, longest.title) ?? "";
@@ -170,7 +170,7 @@ function pullRequestUpdated(resource: Resource, told: Envelope): Happening[] {
   return voted(resource, change, at);
 }
 
-function pullRequestEnded(resource: Resource): Happening[] {
+function pullRequestEnded(resource: Resource): ForgeHappening[] {
   const about = pullRequest(resource);
   const base = { subject: about.url, fields: { pullRequest: about } };
   if (about.state === "merged") return [{ ...base, name: "pullRequest.merged", key: [about.number] }];
@@ -179,7 +179,7 @@ function pullRequestEnded(resource: Resource): Happening[] {
 }
 
 /** All reviewers: nothing says who is new, so each one counts once for a pull request. */
-function reviewersAsked(resource: Resource): Happening[] {
+function reviewersAsked(resource: Resource): ForgeHappening[] {
   const about = pullRequest(resource);
   return reviewers(resource).map(({ account: assignee }) => ({
     name: "pullRequest.reviewRequested",
@@ -190,7 +190,7 @@ function reviewersAsked(resource: Resource): Happening[] {
 }
 
 /** All labels: nothing says which one is new, so each one counts once for a pull request. */
-function labelled(resource: Resource): Happening[] {
+function labelled(resource: Resource): ForgeHappening[] {
   const about = pullRequest(resource);
   return labels(resource).map(({ key, label }) => ({
     name: "pullRequest.labeled",
@@ -204,7 +204,7 @@ function labelled(resource: Resource): Happening[] {
  * A vote of the reviewer with whose name the message begins
  * (https://learn.microsoft.com/rest/api/azure/devops/git/pull-request-reviewers: 10 and 5 approve, -5 and -10 ask for changes).
  */
-function voted(resource: Resource, change: string, at: string | null): Happening[] {
+function voted(resource: Resource, change: string, at: string | null): ForgeHappening[] {
   const voter = reviewers(resource).find(
     ({ displayName }) => displayName !== "" && change.startsWith(`${displayName} `),
   );
@@ -218,7 +218,7 @@ function voted(resource: Resource, change: string, at: string | null): Happening
 }
 
 /** A comment of a person or program, not one of those by which Azure DevOps notes changes, nor an edited or deleted one. */
-function commented(resource: Resource): Happening[] {
+function commented(resource: Resource): ForgeHappening[] {
   const { comment: given, pullRequest: on } = resource;
   const published = text(given?.publishedDate, longest.name);
   const edited = text(given?.lastContentUpdatedDate, longest.name);
@@ -270,7 +270,7 @@ export type Build = NonNullable<
 >;
 
 /** A build ended. The result is `status` in version 1.0 of the resource. */
-function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): Happening[] {
+function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): ForgeHappening[] {
   const given = resource as Build;
   const outcome = choice(given.result ?? given.status, { succeeded: "passed", failed: "failed" } as const);
   // Version 1.0 has branch and commit in one: LG:refs/heads/main:0123…

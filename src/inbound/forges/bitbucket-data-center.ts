@@ -1,8 +1,8 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
 import type { DeliveryReader } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
-import { accountOf, branchOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
-import type { Happening } from "./event.ts";
+import { accountOf, branchOf, commitOf, inboundEvents, longest, mergedAs, most, pushOf } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, integer, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
 /** A user. */
@@ -40,6 +40,7 @@ export interface PullRequest {
   toRef: Ref;
   author: { user: User };
   reviewers?: { user: User }[];
+  properties?: { mergeCommit?: { id: unknown } };
 }
 /** What deliveries hold, each a part of it. */
 export type Payload = NonNullable<
@@ -96,7 +97,7 @@ export const bitbucketDataCenter: DeliveryReader = {
   },
 };
 
-const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string | null) => Happening[]>> = {
+const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string | null) => ForgeHappening[]>> = {
   "repo:refs_changed": push,
   "pr:opened": opened,
   "pr:modified": modified,
@@ -160,16 +161,17 @@ function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEvent["pul
     target: text(given?.toRef?.displayId, longest.name),
     labels: [],
     author: account(given?.author?.user),
+    ...mergedAs(given?.properties?.mergeCommit?.id),
   };
 }
 
 /** A happening about the payload's pull request. Its number is in each key. */
 function happening(
   { pullRequest: given }: Payload,
-  name: Happening["name"],
+  name: ForgeHappening["name"],
   key: readonly (string | null)[],
-  more: Happening["fields"] = {},
-): Happening {
+  more: ForgeHappening["fields"] = {},
+): ForgeHappening {
   const about = pullRequest(given);
   return { name, key: [about.number, ...key], subject: about.url, fields: { pullRequest: about, ...more } };
 }
@@ -179,7 +181,7 @@ function endOf({ pullRequest: given, date }: Payload): string | null {
   return identifier(given?.closedDate) ?? text(date, longest.name);
 }
 
-function opened(payload: Payload): Happening[] {
+function opened(payload: Payload): ForgeHappening[] {
   const reviewers = list(payload.pullRequest?.reviewers, most.accounts).map((each) => each?.user);
   return [
     happening(payload, "pullRequest.opened", ["opened"], { transition: "opened" }),
@@ -188,27 +190,27 @@ function opened(payload: Payload): Happening[] {
 }
 
 /** Of what else changes, only that a pull request is no draft any more is of interest. */
-function modified(payload: Payload): Happening[] {
+function modified(payload: Payload): ForgeHappening[] {
   if (payload.previousDraft !== true || payload.pullRequest?.draft !== false) return [];
   const at = identifier(payload.pullRequest.updatedDate) ?? text(payload.date, longest.name);
   return [happening(payload, "pullRequest.opened", ["ready", at], { transition: "readyForReview" })];
 }
 
-function reviewersAsked(payload: Payload, reviewers: Untrusted<User[]>, at: string | null): Happening[] {
+function reviewersAsked(payload: Payload, reviewers: Untrusted<User[]>, at: string | null): ForgeHappening[] {
   const asked = present(list(reviewers, most.accounts).map(account));
   return asked.map((assignee) =>
     happening(payload, "pullRequest.reviewRequested", [assignee.id, assignee.login, at], { assignee }),
   );
 }
 
-function review(payload: Payload, state: "approved" | "changesRequested"): Happening[] {
+function review(payload: Payload, state: "approved" | "changesRequested"): ForgeHappening[] {
   const author = account(payload.participant?.user) ?? account(payload.actor);
   const key = [state, author?.login ?? null, text(payload.date, longest.name)];
   const fields = { review: { id: null, state, body: "", url: null, author } };
   return [happening(payload, "pullRequest.reviewSubmitted", key, fields)];
 }
 
-function commented(payload: Payload): Happening[] {
+function commented(payload: Payload): ForgeHappening[] {
   const { comment: given, commentParentId: parent } = payload;
   const id = required(identifier(given?.id), "comment.id");
   const about = pullRequest(payload.pullRequest);
@@ -225,8 +227,8 @@ function commented(payload: Payload): Happening[] {
   return [happening(payload, "pullRequest.commented", [id], { comment })];
 }
 
-/** One push may change several branches. Since 7.21 up to 5 of its commits are told, which belong to a single change. */
-function push({ changes, commits: given }: Payload, repositoryUrl: string | null): Happening[] {
+/** One push may change several branches. Since 7.21 up to 5 of its commits are delivered, which belong to a single change. */
+function push({ changes, commits: given }: Payload, repositoryUrl: string | null): ForgeHappening[] {
   const changed = list(changes, most.changes);
   return changed.flatMap((change) => {
     const branch = branchOf(change?.ref?.id);

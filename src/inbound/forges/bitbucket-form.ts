@@ -1,5 +1,5 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { accountOf, longest } from "./event.ts";
+import { accountOf, longest, mergedAs } from "./event.ts";
 import { choice, identifier, integer, present, required, text, type Untrusted } from "./payload.ts";
 
 interface Links {
@@ -39,6 +39,7 @@ export interface PullRequest {
   destination: Place;
   reviewers?: Account[];
   updated_on: unknown;
+  merge_commit?: { hash: unknown };
   links: Links;
 }
 /** An issue. */
@@ -137,6 +138,7 @@ export function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEve
     target: text(given?.destination?.branch?.name, longest.name),
     labels: [],
     author: account(given?.author),
+    ...mergedAs(given?.merge_commit?.hash),
   };
 }
 

@@ -4,7 +4,7 @@ import { hasHubSignature } from "../signatures.ts";
 import { account, closedStates, commentOf, issue, pullRequest, repository } from "./bitbucket-form.ts";
 import type { Payload, PullRequest, PushChange } from "./bitbucket-form.ts";
 import { checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
-import type { Happening } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
 /**
@@ -26,7 +26,7 @@ export const bitbucket: DeliveryReader = {
   },
 };
 
-const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string | null) => Happening[]>> = {
+const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string | null) => ForgeHappening[]>> = {
   "repo:push": push,
   "repo:commit_status_created": commitStatus,
   "repo:commit_status_updated": commitStatus,
@@ -42,26 +42,26 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
   "pullrequest:rejected": (payload) => pullRequestEnded(payload, "pullRequest.closed"),
 };
 
-function pullRequestCreated({ pullrequest: given }: Payload): Happening[] {
+function pullRequestCreated({ pullrequest: given }: Payload): ForgeHappening[] {
   const about = pullRequest(given);
   const fields = { pullRequest: about, transition: "opened" } as const;
-  const opened: Happening = { name: "pullRequest.opened", ...contentOf(about), subject: about.url, fields };
+  const opened: ForgeHappening = { name: "pullRequest.opened", ...contentOf(about), subject: about.url, fields };
   return [opened, ...reviewersAsked(given, about)];
 }
 
 /** A change of anything about a pull request. */
-function pullRequestUpdated({ pullrequest: given }: Payload): Happening[] {
+function pullRequestUpdated({ pullrequest: given }: Payload): ForgeHappening[] {
   const about = pullRequest(given);
   const fields = { pullRequest: about };
-  const updated: Happening = { name: "pullRequest.updated", ...contentOf(about), subject: about.url, fields };
+  const updated: ForgeHappening = { name: "pullRequest.updated", ...contentOf(about), subject: about.url, fields };
   return [updated, ...reviewersAsked(given, about)];
 }
 
 /**
  * No delivery says what changed, so what is new about a pull request is its commit, and whether it is a draft. A delivery for a
- * change of the text has the key of the one that told of the commit, be that the first one, and is a repetition of it.
+ * change of the text has the key of the one that reported the commit, be that the first one, and is a repetition of it.
  */
-function contentOf(about: ReturnType<typeof pullRequest>): Pick<Happening, "key" | "keyName"> {
+function contentOf(about: ReturnType<typeof pullRequest>): Pick<ForgeHappening, "key" | "keyName"> {
   return {
     keyName: "pullRequest.updated",
     key: [about.number, about.head?.sha ?? null, about.draft ? "draft" : "ready"],
@@ -69,7 +69,10 @@ function contentOf(about: ReturnType<typeof pullRequest>): Pick<Happening, "key"
 }
 
 /** All reviewers: nothing says who is new, so each one counts once for a pull request. */
-function reviewersAsked(given: Untrusted<PullRequest>, about: NonNullable<ForgeEvent["pullRequest"]>): Happening[] {
+function reviewersAsked(
+  given: Untrusted<PullRequest>,
+  about: NonNullable<ForgeEvent["pullRequest"]>,
+): ForgeHappening[] {
   return present(list(given?.reviewers, most.accounts).map(account)).map((assignee) => ({
     name: "pullRequest.reviewRequested",
     key: [about.number, assignee.id],
@@ -78,7 +81,7 @@ function reviewersAsked(given: Untrusted<PullRequest>, about: NonNullable<ForgeE
   }));
 }
 
-function review(payload: Payload, state: "approved" | "changesRequested"): Happening[] {
+function review(payload: Payload, state: "approved" | "changesRequested"): ForgeHappening[] {
   const about = pullRequest(payload.pullrequest);
   const given = state === "approved" ? payload.approval : payload.changes_request;
   const author = account(given?.user) ?? account(payload.actor);
@@ -87,7 +90,7 @@ function review(payload: Payload, state: "approved" | "changesRequested"): Happe
   return [{ name: "pullRequest.reviewSubmitted", key, subject: about.url, fields }];
 }
 
-function pullRequestComment({ pullrequest: given, comment: said }: Payload): Happening[] {
+function pullRequestComment({ pullrequest: given, comment: said }: Payload): ForgeHappening[] {
   const about = pullRequest(given);
   const comment = commentOf(said);
   return [
@@ -103,29 +106,29 @@ function pullRequestComment({ pullrequest: given, comment: said }: Payload): Hap
 function pullRequestEnded(
   { pullrequest: given }: Payload,
   name: "pullRequest.merged" | "pullRequest.closed",
-): Happening[] {
+): ForgeHappening[] {
   const about = pullRequest(given);
   // A declined pull request can't be opened again.
   return [{ name, key: [about.number], subject: about.url, fields: { pullRequest: about } }];
 }
 
-function issueCreated({ issue: given }: Payload): Happening[] {
+function issueCreated({ issue: given }: Payload): ForgeHappening[] {
   const about = issue(given);
   const [assignee] = about.assignees;
   const base = { key: [about.number], subject: about.url };
-  const assigned: Happening[] =
+  const assigned: ForgeHappening[] =
     assignee === undefined ? [] : [{ ...base, name: "issue.assigned", fields: { issue: about, assignee } }];
   return [{ ...base, name: "issue.opened", fields: { issue: about, transition: "opened" } }, ...assigned];
 }
 
 /** A change of an issue, which comes with a comment that stands for it. */
-function issueUpdated({ issue: given, comment, changes }: Payload): Happening[] {
+function issueUpdated({ issue: given, comment, changes }: Payload): ForgeHappening[] {
   const about = issue(given);
   const change = identifier(comment?.id) ?? text(given?.updated_on, longest.name);
   const base = { key: [about.number, change], subject: about.url };
   const [before, after] = [changes?.status?.old, changes?.status?.new];
   const isChanged = typeof after === "string" && closedStates.has(before) !== closedStates.has(after);
-  const ended: Happening = closedStates.has(after)
+  const ended: ForgeHappening = closedStates.has(after)
     ? { ...base, name: "issue.closed", fields: { issue: about } }
     : { ...base, name: "issue.opened", fields: { issue: about, transition: "reopened" } };
   const assignee = account(changes?.assignee?.new);
@@ -135,14 +138,14 @@ function issueUpdated({ issue: given, comment, changes }: Payload): Happening[] 
   ];
 }
 
-function issueComment({ issue: given, comment: said }: Payload): Happening[] {
+function issueComment({ issue: given, comment: said }: Payload): ForgeHappening[] {
   const about = issue(given);
   const comment = commentOf(said);
   return [{ name: "issue.commented", key: [comment.id], subject: about.url, fields: { issue: about, comment } }];
 }
 
 /** One push may change several branches; tags are passed over. */
-function push({ push: given }: Payload, repositoryUrl: string | null): Happening[] {
+function push({ push: given }: Payload, repositoryUrl: string | null): ForgeHappening[] {
   return list(given?.changes, most.changes).flatMap((change) => {
     const ref = change?.new ?? change?.old;
     const branch = text(ref?.name, longest.name);
@@ -170,7 +173,7 @@ function pipelineIn(url: string | null): string | null {
   return results.exec(url ?? "")?.groups?.["number"] ?? null;
 }
 
-function commitStatus({ commit_status: given }: Payload, repositoryUrl: string | null): Happening[] {
+function commitStatus({ commit_status: given }: Payload, repositoryUrl: string | null): ForgeHappening[] {
   const outcome = choice(given?.state, { SUCCESSFUL: "passed", FAILED: "failed" } as const);
   if (outcome === null) return [];
   const href = text(given?.links?.commit?.href, longest.url);

@@ -19,8 +19,8 @@ export const longest = {
 /** How many entries lists of an event may have. */
 export const most = { labels: 100, accounts: 50, commits: 100, pullRequests: 50, changes: 50 } as const;
 
-/** What an event of a delivery says beside what all events of the delivery have. */
-export interface Happening {
+/** What an event of a delivery says in addition to what all events of the delivery have. */
+export interface ForgeHappening {
   readonly name: ForgeEventName;
   /**
    * What tells this happening from all others of its name in the repository: ids, commits, times of changes. Times of the
@@ -39,10 +39,11 @@ export interface Happening {
 export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "payload" | "confidential">;
 
 /** The events of a delivery in the form that is the same for all senders. */
-export function inboundEvents(surroundings: Surroundings, happenings: readonly Happening[]): InboundEvent[] {
+export function inboundEvents(surroundings: Surroundings, happenings: readonly ForgeHappening[]): InboundEvent[] {
   return happenings.map(({ name, key, keyName = name, subject, fields }) => {
     const event: ForgeEvent = { name, confidential: false, ...surroundings, ...fields };
-    return { name, contentKey: contentKey(surroundings, keyName, key), subject, event };
+    const sharesKey = keyName !== name && { sharesKey: true };
+    return { name, contentKey: contentKey(surroundings, keyName, key), ...sharesKey, subject, event };
   });
 }
 
@@ -75,15 +76,21 @@ export function commitOf(sha: unknown): string | null {
   return name === null || /^0*$/u.test(name) ? null : name;
 }
 
+/** The field of a merged pull request that names the commit that it became; none if the payload does not say it. */
+export function mergedAs(sha: unknown): { readonly mergeSha?: string } {
+  const mergeSha = commitOf(sha);
+  return mergeSha === null ? {} : { mergeSha };
+}
+
 /** What a push is about: the branch, by an address that no forge gives a page to. */
 function branchSubject(repositoryUrl: string | null, branch: string): string | null {
   return repositoryUrl === null ? null : `${repositoryUrl}#refs/heads/${branch}`;
 }
 
 /** A push to a branch: one happening for each way from one commit to another, whoever goes it again. */
-export function pushOf(repositoryUrl: string | null, push: NonNullable<ForgeEvent["push"]>): Happening {
+export function pushOf(repositoryUrl: string | null, push: NonNullable<ForgeEvent["push"]>): ForgeHappening {
   const { branch, before, after } = push;
-  // A deletion that does not say what the branch was at can't be told from the next one.
+  // A deletion that does not say what the branch was at can't be distinguished from the next one.
   const key = before === null && after === null ? null : `${before ?? ""}..${after ?? ""}`;
   return { name: "push", key: [branch, key], subject: branchSubject(repositoryUrl, branch), fields: { push } };
 }
@@ -99,7 +106,7 @@ export function checksOf(
   checks: NonNullable<ForgeEvent["checks"]>,
   run: readonly (string | number | null)[],
   pullRequestPath: string,
-): Happening {
+): ForgeHappening {
   const [pullRequest, ...others] = checks.pullRequests;
   const isOfOne = pullRequest !== undefined && others.length === 0;
   const place = checks.branch === null ? `#${checks.sha}` : `#refs/heads/${checks.branch}`;

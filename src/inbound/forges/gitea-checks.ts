@@ -1,5 +1,5 @@
 import { checksOf, longest } from "./event.ts";
-import type { Happening } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, integer, required, text, type Untrusted } from "./payload.ts";
 
 const pullRequestPath = "/pulls/";
@@ -18,7 +18,7 @@ type StatusPayload = NonNullable<
  * A commit's status was set. Those of workflows' jobs count only if they failed, as the run then fails: that one job passed does not
  * say that the run does.
  */
-export function status(payload: object, repositoryUrl: string | null): Happening[] {
+export function status(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { id, sha, state, context, target_url: target } = payload as StatusPayload;
   const outcome = choice(state, { success: "passed", failure: "failed", error: "failed" } as const);
   const url = text(target, longest.url);
@@ -63,7 +63,7 @@ type WorkflowRunPayload = NonNullable<
 >;
 
 /** A run of a workflow of Gitea ended, or ended again. */
-export function workflowRun(payload: object, repositoryUrl: string | null): Happening[] {
+export function workflowRun(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { action, workflow, workflow_run: given, pull_request: into, repository: of } = payload as WorkflowRunPayload;
   const outcome = choice(given?.conclusion, { success: "passed", failure: "failed", timed_out: "failed" } as const);
   if (action !== "completed" || outcome === null) return [];
@@ -104,7 +104,7 @@ type ActionRunPayload = NonNullable<
 >;
 
 /** A run of a workflow of Forgejo ended. The first success after a failure comes twice, as success and as recovery. */
-export function actionRun(payload: object, repositoryUrl: string | null): Happening[] {
+export function actionRun(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { action, run: given } = payload as ActionRunPayload;
   const outcome = choice(action, { success: "passed", recover: "passed", failure: "failed" } as const);
   if (outcome === null) return [];

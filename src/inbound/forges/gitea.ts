@@ -1,7 +1,7 @@
-import type { Delivery, DeliveryReader } from "../delivery.ts";
+import type { InboundDelivery, DeliveryReader } from "../delivery.ts";
 import { hasHmac, hasHubSignature } from "../signatures.ts";
 import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
-import type { Happening } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { actionRun, status, workflowRun } from "./gitea-checks.ts";
 import {
   account,
@@ -47,7 +47,7 @@ export const gitea: DeliveryReader = {
   },
 };
 
-function eventOf({ headers }: Delivery): string | undefined {
+function eventOf({ headers }: InboundDelivery): string | undefined {
   return headers["x-forgejo-event"] ?? headers["x-gitea-event"] ?? headers["x-github-event"];
 }
 
@@ -57,7 +57,7 @@ const isBot: IsBot = ({ id, login }) =>
   (typeof login === "string" && /\[bot\]$|^(?:gitea|forgejo)-actions$/u.test(login));
 
 /** By the header of the event. Checks are in their own file. */
-const readers: Readonly<Record<string, (payload: object, repositoryUrl: string | null) => Happening[]>> = {
+const readers: Readonly<Record<string, (payload: object, repositoryUrl: string | null) => ForgeHappening[]>> = {
   issues,
   issue_comment: issueComment,
   pull_request: pullRequests,
@@ -89,7 +89,7 @@ type IssuePayload = NonNullable<Untrusted<{ action: unknown; changes?: Changes }
   issue?: Issue & Untrusted<{ updated_at: unknown; closed_at?: unknown }>;
 };
 
-function issues(payload: object): Happening[] {
+function issues(payload: object): ForgeHappening[] {
   const { action, issue: given, changes } = payload as IssuePayload;
   const known = choice(action, {
     opened: "opened",
@@ -155,7 +155,7 @@ type CommentPayload = NonNullable<Untrusted<{ action: unknown; is_pull: unknown 
   comment?: Comment;
 };
 
-function issueComment(payload: object, _repositoryUrl: string | null): Happening[] {
+function issueComment(payload: object, _repositoryUrl: string | null): ForgeHappening[] {
   const { action, issue: on, pull_request: pull, comment: given, is_pull: isPull } = payload as CommentPayload;
   if (action !== "created") return [];
   const said = comment(given, isBot);
@@ -176,7 +176,7 @@ type PullRequestPayload = NonNullable<
   sender?: Account;
 };
 
-function pullRequests(payload: object): Happening[] {
+function pullRequests(payload: object): ForgeHappening[] {
   const { action, pull_request: given, changes, requested_reviewer: asked } = payload as PullRequestPayload;
   const known = choice(action, {
     opened: "opened",
@@ -192,7 +192,7 @@ function pullRequests(payload: object): Happening[] {
   const id = identifier(given?.id);
   const changedAt = text(given?.updated_at, longest.name);
   const base = { subject: about.url, fields: { pullRequest: about } };
-  const opened = (transition: "opened" | "reopened" | "readyForReview"): Happening[] => [
+  const opened = (transition: "opened" | "reopened" | "readyForReview"): ForgeHappening[] => [
     {
       ...base,
       name: "pullRequest.opened",
@@ -232,7 +232,7 @@ function pullRequests(payload: object): Happening[] {
 }
 
 /** A review. One without words counts too: comments on lines come in no delivery of their own. */
-function review(payload: object, state: "approved" | "changesRequested" | "commented"): Happening[] {
+function review(payload: object, state: "approved" | "changesRequested" | "commented"): ForgeHappening[] {
   const { pull_request: given, review: said, sender } = payload as PullRequestPayload;
   const about = pullRequest(given, isBot);
   const author = account(sender, isBot);
@@ -252,7 +252,7 @@ type PushPayload = NonNullable<
   }>
 >;
 
-function push(payload: object, repositoryUrl: string | null): Happening[] {
+function push(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { ref, before, after, commits: given } = payload as PushPayload;
   const branch = branchOf(ref);
   if (branch === null) return [];
@@ -262,7 +262,7 @@ function push(payload: object, repositoryUrl: string | null): Happening[] {
 }
 
 /** A branch was deleted: no push tells of that. The ref is the branch's short name. */
-function deletion(payload: object, repositoryUrl: string | null): Happening[] {
+function deletion(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { ref, ref_type: type } = payload as NonNullable<Untrusted<{ ref: unknown; ref_type: unknown }>>;
   const branch = text(ref, longest.name);
   if (type !== "branch" || branch === null || branch === "") return [];

@@ -1,6 +1,6 @@
 import type { components } from "@octokit/openapi-webhooks-types";
 import { checksOf, longest, most } from "./event.ts";
-import type { Happening } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
 type Schemas = components["schemas"];
@@ -34,7 +34,7 @@ function isElsewhere(from: unknown, here: unknown): boolean {
 }
 
 /** The checks of an App other than GitHub Actions ended: all that it has for a commit. */
-export function checkSuite(payload: object, repositoryUrl: string | null): Happening[] {
+export function checkSuite(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { action, check_suite: suite, repository: of } = payload as Payload<"webhook-check-suite-completed">;
   const outcome = outcomeOf(suite?.conclusion);
   if (action !== "completed" || outcome === null || suite?.app?.slug === "github-actions") return [];
@@ -55,7 +55,7 @@ export function checkSuite(payload: object, repositoryUrl: string | null): Happe
 }
 
 /** A run of a workflow of GitHub Actions ended, or ended again. */
-export function workflowRun(payload: object, repositoryUrl: string | null): Happening[] {
+export function workflowRun(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { action, workflow_run: given, repository: of } = payload as Payload<"webhook-workflow-run-completed">;
   const outcome = outcomeOf(given?.conclusion);
   if (action !== "completed" || outcome === null) return [];
@@ -75,7 +75,7 @@ export function workflowRun(payload: object, repositoryUrl: string | null): Happ
 }
 
 /** A program set a commit's status, as those do that don't use checks. */
-export function status(payload: object, repositoryUrl: string | null): Happening[] {
+export function status(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { id, sha, state, context, target_url: url, branches } = payload as Payload<"webhook-status">;
   const outcome = choice(state, { success: "passed", failure: "failed", error: "failed" } as const);
   if (outcome === null) return [];

@@ -1,5 +1,5 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { accountOf, longest, most, type Happening } from "./event.ts";
+import { accountOf, longest, mergedAs, most, type ForgeHappening } from "./event.ts";
 import { endOfText, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
 /** An account, as payloads of GitHub and Gitea have it. */
@@ -12,7 +12,7 @@ interface Label {
   id: unknown;
   name: unknown;
 }
-interface Conversation {
+interface IssueOrPullRequest {
   number: unknown;
   title: unknown;
   body: unknown;
@@ -21,7 +21,7 @@ interface Conversation {
 }
 /** An issue or, in events of comments, a pull request as an issue; likewise. */
 export type Issue = Untrusted<
-  Conversation & {
+  IssueOrPullRequest & {
     id: unknown;
     labels?: Label[];
     assignees?: { id: unknown; login: unknown }[];
@@ -32,11 +32,13 @@ export type Issue = Untrusted<
 >;
 /** A pull request, likewise. */
 export type PullRequest = Untrusted<
-  Conversation & {
+  IssueOrPullRequest & {
     id: unknown;
     draft?: unknown;
     merged?: unknown;
     merged_at: unknown;
+    /** Of an open one: a merge that the forge made to try it. */
+    merge_commit_sha?: unknown;
     head: { ref: unknown; sha: unknown; repo?: { html_url: unknown } };
     base: { ref: unknown };
     labels?: Label[];
@@ -92,6 +94,7 @@ export function pullRequest(given: PullRequest, isBot: IsBot): NonNullable<Forge
     target: text(given?.base?.ref, longest.name),
     labels: labels(given?.labels),
     author: account(given?.user, isBot),
+    ...(isMerged && mergedAs(given?.merge_commit_sha)),
   };
 }
 
@@ -112,7 +115,7 @@ export function pullRequestOfIssue(given: Issue, isBot: IsBot): NonNullable<Forg
 }
 
 /** What issues and pull requests have in common; bodies are null if they are empty. */
-function conversation(given: Untrusted<Conversation>, name: string) {
+function conversation(given: Untrusted<IssueOrPullRequest>, name: string) {
   return {
     number: required(integer(given?.number), `${name}.number`),
     title: text(given?.title, longest.title) ?? "",
@@ -179,7 +182,7 @@ type ReleasePayload = NonNullable<
 >;
 
 /** A release was published; drafts and changes are no events. */
-export function release({ action, release: given }: ReleasePayload): Happening[] {
+export function release({ action, release: given }: ReleasePayload): ForgeHappening[] {
   if (action !== "published") return [];
   const told = {
     tag: required(text(given?.tag_name, longest.name), "release.tag_name"),

@@ -1,6 +1,6 @@
 import type { components } from "@octokit/openapi-webhooks-types";
 import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
-import type { Happening } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import {
   account,
   comment,
@@ -48,10 +48,10 @@ export const github: DeliveryReader = {
 const isBot: IsBot = ({ type, login }) => type === "Bot" || (typeof login === "string" && login.endsWith("[bot]"));
 
 /**
- * One reader for each event that is listened to. Runs of GitHub Actions are told by `workflow_run`, which has their name and
- * attempt, so their `check_suite` is passed over; `check_run` and `workflow_job` are parts of what is told.
+ * One reader for each event that is listened to. Runs of GitHub Actions are reported by `workflow_run`, which has their name and
+ * attempt, so their `check_suite` is passed over; `check_run` and `workflow_job` are parts of what it reports.
  */
-const readers: Readonly<Record<string, (payload: object, repositoryUrl: string | null) => Happening[]>> = {
+const readers: Readonly<Record<string, (payload: object, repositoryUrl: string | null) => ForgeHappening[]>> = {
   issues,
   issue_comment: issueComment,
   pull_request: pullRequests,
@@ -64,7 +64,7 @@ const readers: Readonly<Record<string, (payload: object, repositoryUrl: string |
   release,
 };
 
-function issues(payload: object): Happening[] {
+function issues(payload: object): ForgeHappening[] {
   const { action, issue: given } = payload as Payload<"webhook-issues-opened">;
   const read = choice(action, issueActions);
   if (read === null) return [];
@@ -79,7 +79,7 @@ interface Read<About> {
   readonly changedAt: string | null;
 }
 
-const issueActions: Readonly<Record<string, (given: Read<ReturnType<typeof issue>>) => Happening[]>> = {
+const issueActions: Readonly<Record<string, (given: Read<ReturnType<typeof issue>>) => ForgeHappening[]>> = {
   opened: ({ about, id }) => [
     { name: "issue.opened", key: [id], subject: about.url, fields: { issue: about, transition: "opened" } },
   ],
@@ -112,8 +112,8 @@ function labeled(
   label: Untrusted<{ id: number; name: string }>,
   key: (string | null)[],
   subject: string,
-  fields: Happening["fields"],
-): Happening[] {
+  fields: ForgeHappening["fields"],
+): ForgeHappening[] {
   const labelName = text(label?.name, longest.name);
   if (labelName === null) return [];
   return [
@@ -121,7 +121,7 @@ function labeled(
   ];
 }
 
-function issueComment(payload: object): Happening[] {
+function issueComment(payload: object): ForgeHappening[] {
   const { action, comment: given, issue: on } = payload as Payload<"webhook-issue-comment-created">;
   if (action !== "created") return [];
   const said = comment(given, isBot);
@@ -140,7 +140,7 @@ function issueComment(payload: object): Happening[] {
   return [{ name: "issue.commented", key: [said.id], subject: about.url, fields: { issue: about, comment: said } }];
 }
 
-function pullRequests(payload: object): Happening[] {
+function pullRequests(payload: object): ForgeHappening[] {
   const { action, pull_request: given } = payload as Payload<"webhook-pull-request-synchronize">;
   const read = choice(action, pullRequestActions);
   if (read === null) return [];
@@ -148,39 +148,40 @@ function pullRequests(payload: object): Happening[] {
   return read({ payload, about: pullRequest(given, isBot), id, changedAt: text(given?.updated_at, longest.name) });
 }
 
-const pullRequestActions: Readonly<Record<string, (given: Read<ReturnType<typeof pullRequest>>) => Happening[]>> = {
-  opened: ({ about, id }) => pullRequestOpened(about, [id], "opened"),
-  reopened: ({ about, id, changedAt }) => pullRequestOpened(about, [id, changedAt], "reopened"),
-  ready_for_review: ({ about, id, changedAt }) => pullRequestOpened(about, [id, changedAt], "readyForReview"),
-  synchronize: ({ payload, about, id }) => {
-    const { before, after } = payload as Payload<"webhook-pull-request-synchronize">;
-    const key = [id, text(before, longest.name) ?? "", text(after, longest.name) ?? about.head?.sha ?? null];
-    return [{ name: "pullRequest.updated", key, subject: about.url, fields: { pullRequest: about } }];
-  },
-  labeled: ({ payload, about, id, changedAt }) => {
-    const { label } = payload as Payload<"webhook-pull-request-labeled">;
-    return labeled("pullRequest.labeled", label, [id, changedAt], about.url, { pullRequest: about });
-  },
-  review_requested: ({ payload, about, id, changedAt }) => {
-    const assignee = requestedReviewer(payload);
-    if (assignee === null) return [];
-    const fields = { pullRequest: about, assignee };
-    return [{ name: "pullRequest.reviewRequested", key: [id, assignee.id, changedAt], subject: about.url, fields }];
-  },
-  closed: ({ payload, about, id, changedAt }) => {
-    const closedAt = text((payload as Payload<"webhook-pull-request-closed">).pull_request?.closed_at, longest.name);
-    const fields = { pullRequest: about };
-    return about.state === "merged"
-      ? [{ name: "pullRequest.merged", key: [id], subject: about.url, fields }]
-      : [{ name: "pullRequest.closed", key: [id, closedAt ?? changedAt], subject: about.url, fields }];
-  },
-};
+const pullRequestActions: Readonly<Record<string, (given: Read<ReturnType<typeof pullRequest>>) => ForgeHappening[]>> =
+  {
+    opened: ({ about, id }) => pullRequestOpened(about, [id], "opened"),
+    reopened: ({ about, id, changedAt }) => pullRequestOpened(about, [id, changedAt], "reopened"),
+    ready_for_review: ({ about, id, changedAt }) => pullRequestOpened(about, [id, changedAt], "readyForReview"),
+    synchronize: ({ payload, about, id }) => {
+      const { before, after } = payload as Payload<"webhook-pull-request-synchronize">;
+      const key = [id, text(before, longest.name) ?? "", text(after, longest.name) ?? about.head?.sha ?? null];
+      return [{ name: "pullRequest.updated", key, subject: about.url, fields: { pullRequest: about } }];
+    },
+    labeled: ({ payload, about, id, changedAt }) => {
+      const { label } = payload as Payload<"webhook-pull-request-labeled">;
+      return labeled("pullRequest.labeled", label, [id, changedAt], about.url, { pullRequest: about });
+    },
+    review_requested: ({ payload, about, id, changedAt }) => {
+      const assignee = requestedReviewer(payload);
+      if (assignee === null) return [];
+      const fields = { pullRequest: about, assignee };
+      return [{ name: "pullRequest.reviewRequested", key: [id, assignee.id, changedAt], subject: about.url, fields }];
+    },
+    closed: ({ payload, about, id, changedAt }) => {
+      const closedAt = text((payload as Payload<"webhook-pull-request-closed">).pull_request?.closed_at, longest.name);
+      const fields = { pullRequest: about };
+      return about.state === "merged"
+        ? [{ name: "pullRequest.merged", key: [id], subject: about.url, fields }]
+        : [{ name: "pullRequest.closed", key: [id, closedAt ?? changedAt], subject: about.url, fields }];
+    },
+  };
 
 function pullRequestOpened(
   about: ReturnType<typeof pullRequest>,
   key: (string | null)[],
   transition: "opened" | "reopened" | "readyForReview",
-): Happening[] {
+): ForgeHappening[] {
   const fields = { pullRequest: about, transition };
   return [{ name: "pullRequest.opened", key: [transition, ...key], subject: about.url, fields }];
 }
@@ -205,9 +206,9 @@ const reviewStates = {
 
 /**
  * A submitted review. One without words that neither approves nor asks for changes only holds comments on lines (each answer in a
- * thread comes in such a one), and these are told one by one.
+ * thread comes in such a one), and these are reported one by one.
  */
-function review(payload: object): Happening[] {
+function review(payload: object): ForgeHappening[] {
   const { action, review: given, pull_request: on } = payload as Payload<"webhook-pull-request-review-submitted">;
   if (action !== "submitted") return [];
   const about = pullRequest(on, isBot);
@@ -220,7 +221,7 @@ function review(payload: object): Happening[] {
   return [{ name: "pullRequest.reviewSubmitted", key: [id], subject: about.url, fields }];
 }
 
-function reviewComment(payload: object): Happening[] {
+function reviewComment(payload: object): ForgeHappening[] {
   const {
     action,
     comment: given,
@@ -240,7 +241,7 @@ function reviewComment(payload: object): Happening[] {
   return [{ name: "pullRequest.commented", key: ["lines", said.id], subject: about.url, fields }];
 }
 
-function push(payload: object, repositoryUrl: string | null): Happening[] {
+function push(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { ref, before, after, created, deleted, commits: given } = payload as Payload<"webhook-push">;
   const branch = branchOf(ref);
   if (branch === null) return [];

@@ -1,6 +1,6 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
-import { commitOf, longest } from "./event.ts";
-import type { Happening } from "./event.ts";
+import { commitOf, longest, mergedAs } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { accounts, issue, labels, mergeRequest } from "./gitlab-form.ts";
 import type { Around, Issue, Label, MergeRequest, User } from "./gitlab-form.ts";
 import { choice, endOfText, identifier, integer, list, required, text, type Untrusted } from "./payload.ts";
@@ -20,7 +20,7 @@ export type IssuePayload = NonNullable<
 >;
 
 /** An issue, or a task or incident, which are issues of another type, changed: what is new about it. */
-export function issues(payload: object, { projectUrl, actor }: Around): Happening[] {
+export function issues(payload: object, { projectUrl, actor }: Around): ForgeHappening[] {
   const { object_attributes: given, assignees: assigned, labels: all, changes } = payload as IssuePayload;
   const action = choice(given?.action, {
     open: "opened",
@@ -35,22 +35,22 @@ export function issues(payload: object, { projectUrl, actor }: Around): Happenin
   const changedAt = text(given?.updated_at, longest.name);
   const base = { subject: about.url, fields: { issue: about } };
   const isNew = action === "opened";
-  // Labels and people that an issue begins with are told like later ones, as GitHub does.
+  // Labels and people that an issue begins with are reported like later ones, as GitHub does.
   const labelled = addedLabels(isNew ? { current: all ?? given?.labels } : changes?.labels).map(
-    ({ key, label }): Happening => ({
+    ({ key, label }): ForgeHappening => ({
       ...base,
       name: "issue.labeled",
       key: [id, key, changedAt],
       fields: { issue: about, label },
     }),
   );
-  const added = addedAccounts(isNew ? { current: assigned } : changes?.assignees).map((assignee): Happening => ({
+  const added = addedAccounts(isNew ? { current: assigned } : changes?.assignees).map((assignee): ForgeHappening => ({
     ...base,
     name: "issue.assigned",
     key: [id, accountKey(assignee), changedAt],
     fields: { issue: about, assignee },
   }));
-  const transitions: Readonly<Record<typeof action, Happening[]>> = {
+  const transitions: Readonly<Record<typeof action, ForgeHappening[]>> = {
     opened: [{ ...base, name: "issue.opened", key: [id], fields: { issue: about, transition: "opened" } }],
     reopened: [
       { ...base, name: "issue.opened", key: [id, changedAt], fields: { issue: about, transition: "reopened" } },
@@ -66,7 +66,12 @@ type Reviewer = User & { state?: unknown; re_requested?: unknown };
 /** What is read of a merge request's delivery. */
 export type MergeRequestPayload = NonNullable<
   Untrusted<{
-    object_attributes: MergeRequest & { action?: unknown; updated_at: unknown; oldrev?: unknown };
+    object_attributes: MergeRequest & {
+      action?: unknown;
+      updated_at: unknown;
+      oldrev?: unknown;
+      merge_commit_sha?: unknown;
+    };
     assignees?: User[];
     reviewers?: User[];
     labels?: Label[];
@@ -79,32 +84,33 @@ export type MergeRequestPayload = NonNullable<
 >;
 
 /** A merge request changed: what is new about it. */
-export function mergeRequests(payload: object, { projectUrl, actor }: Around): Happening[] {
+export function mergeRequests(payload: object, { projectUrl, actor }: Around): ForgeHappening[] {
   const told: MergeRequestPayload = payload;
   const { object_attributes: given, labels: all, reviewers, assignees, changes } = told;
   const named = [actor, ...accounts(assignees), ...accounts(reviewers)];
   const action = choice(given?.action, mergeRequestActions);
   if (action === null) return [];
-  const about = mergeRequest({ ...given, labels: all ?? given?.labels }, projectUrl, named);
+  const read = mergeRequest({ ...given, labels: all ?? given?.labels }, projectUrl, named);
+  const about = { ...read, ...(action === "merged" && mergedAs(given?.merge_commit_sha)) };
   const id = identifier(given?.id);
   const changedAt = text(given?.updated_at, longest.name);
   const base = { subject: about.url, fields: { pullRequest: about } };
   const isNew = action === "opened";
   const labelled = addedLabels(isNew ? { current: all ?? given?.labels } : changes?.labels).map(
-    ({ key, label }): Happening => ({
+    ({ key, label }): ForgeHappening => ({
       ...base,
       name: "pullRequest.labeled",
       key: [id, key, changedAt],
       fields: { pullRequest: about, label },
     }),
   );
-  const asked = addedAccounts(isNew ? { current: reviewers } : changes?.reviewers).map((assignee): Happening => ({
+  const asked = addedAccounts(isNew ? { current: reviewers } : changes?.reviewers).map((assignee): ForgeHappening => ({
     ...base,
     name: "pullRequest.reviewRequested",
     key: [id, accountKey(assignee), changedAt],
     fields: { pullRequest: about, assignee },
   }));
-  const refused = whoAsksForChanges(changes?.reviewers).map((author): Happening => ({
+  const refused = whoAsksForChanges(changes?.reviewers).map((author): ForgeHappening => ({
     ...base,
     name: "pullRequest.reviewSubmitted",
     key: [id, "changesRequested", accountKey(author), changedAt],
@@ -135,7 +141,7 @@ function mergeRequestChange(
   { object_attributes: given, changes }: MergeRequestPayload,
   about: ReturnType<typeof mergeRequest>,
   actor: ForgeAccount | null,
-): (Pick<Happening, "name" | "key"> & Partial<Happening>)[] {
+): (Pick<ForgeHappening, "name" | "key"> & Partial<ForgeHappening>)[] {
   const changedAt = text(given?.updated_at, longest.name);
   const sha = about.head?.sha ?? null;
   switch (action) {
@@ -171,7 +177,7 @@ function mergeRequestChange(
       return [{ name: "pullRequest.closed", key: [changedAt] }];
     case "approved": {
       const review = { id: null, state: "approved", body: "", url: null, author: actor } as const;
-      // One approval is told twice if it is the last that was asked for: the same person at the same commit.
+      // One approval is delivered twice if it is the last that was asked for: the same person at the same commit.
       return [
         {
           name: "pullRequest.reviewSubmitted",
@@ -201,8 +207,8 @@ function addedAccounts(change: Untrusted<{ previous?: User[]; current: Reviewer[
 }
 
 /**
- * Reviewers who now ask for changes (told by newer versions of GitLab). What they write comes as comments, so one who only comments
- * is not told.
+ * Reviewers who now ask for changes (delivered by newer versions of GitLab). What they write comes as comments, so one who only comments
+ * is not reported.
  */
 function whoAsksForChanges(change: Untrusted<Change<Reviewer[]>>): ForgeAccount[] {
   const asking = (all: Untrusted<Reviewer[]>): ForgeAccount[] =>
@@ -235,7 +241,7 @@ export type NotePayload = NonNullable<
 >;
 
 /** A comment on an issue or a merge request; those on commits and snippets belong to neither. */
-export function note(payload: object, { projectUrl, actor }: Around): Happening[] {
+export function note(payload: object, { projectUrl, actor }: Around): ForgeHappening[] {
   const { object_attributes: given, issue: onIssue, merge_request: onMergeRequest } = payload as NotePayload;
   // Versions before 16.11 have no action, and tell of new ones only.
   if ((given?.action ?? "create") !== "create" || given?.system === true) return [];

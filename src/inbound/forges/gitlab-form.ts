@@ -2,7 +2,7 @@ import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-ev
 import { accountOf, longest, most } from "./event.ts";
 import { choice, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
-/** What readers of payloads get beside them. */
+/** What readers of payloads get in addition to them. */
 export interface Around {
   readonly projectUrl: string;
   readonly actor: ForgeAccount | null;
@@ -25,7 +25,7 @@ export interface Label {
   title: unknown;
 }
 /** What issues and merge requests have in common. */
-interface Conversation {
+interface IssueOrMergeRequest {
   id: unknown;
   iid: unknown;
   title: unknown;
@@ -35,9 +35,9 @@ interface Conversation {
   labels?: Label[];
 }
 /** An issue, as the attributes of its own events and beside its comments. */
-export type Issue = Conversation;
+export type Issue = IssueOrMergeRequest;
 /** A merge request, likewise. */
-export interface MergeRequest extends Conversation {
+export interface MergeRequest extends IssueOrMergeRequest {
   source_branch: unknown;
   target_branch: unknown;
   draft?: unknown;
@@ -133,7 +133,7 @@ export function mergeRequest(
   };
 }
 
-function words(given: Untrusted<Conversation>) {
+function words(given: Untrusted<IssueOrMergeRequest>) {
   return {
     title: text(given?.title, longest.title) ?? "",
     body: text(given?.description, longest.body) ?? "",

@@ -1,9 +1,9 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
 import { gitlabSigningToken } from "../../domain/repositories/connection.ts";
-import { idWithBody, type Delivery, type DeliveryReader } from "../delivery.ts";
+import { idWithBody, type InboundDelivery, type DeliveryReader } from "../delivery.ts";
 import { hasStandardSignature, hasToken } from "../signatures.ts";
 import { branchOf, checksOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
-import type { Happening } from "./event.ts";
+import type { ForgeHappening } from "./event.ts";
 import { commits } from "./github-form.ts";
 import { issues, mergeRequests, note } from "./gitlab-conversations.ts";
 import { account, repository } from "./gitlab-form.ts";
@@ -37,7 +37,7 @@ export const gitlab: DeliveryReader = {
   },
 };
 
-/** Issues are `confidential`, comments `internal` (`confidential` in versions before 16); those on a confidential issue are told as such. */
+/** Issues are `confidential`, comments `internal` (`confidential` in versions before 16); those on a confidential issue are delivered as such. */
 function isConfidential(payload: object): boolean {
   const told = payload as NonNullable<
     Untrusted<{
@@ -52,7 +52,7 @@ function isConfidential(payload: object): boolean {
 }
 
 /** The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event. */
-function deliveryIdOf({ headers, body }: Delivery): string | null {
+function deliveryIdOf({ headers, body }: InboundDelivery): string | null {
   const id = identifier(headers["idempotency-key"]) ?? identifier(headers["webhook-id"]);
   const event = identifier(headers["x-gitlab-event-uuid"]);
   if (id !== null || event === null) return id;
@@ -60,7 +60,7 @@ function deliveryIdOf({ headers, body }: Delivery): string | null {
 }
 
 /** By `object_kind`. Jobs are parts of pipelines, deployments follow them, and emoji and wikis are nothing to act on. */
-const readers: Readonly<Record<string, (payload: object, around: Around) => Happening[]>> = {
+const readers: Readonly<Record<string, (payload: object, around: Around) => ForgeHappening[]>> = {
   issue: issues,
   // Tasks, incidents and the like: issues of another type.
   work_item: issues,
@@ -89,7 +89,7 @@ function pusher(payload: object): ForgeAccount | null {
   return account({ id, username });
 }
 
-function push(payload: object, { projectUrl }: Around): Happening[] {
+function push(payload: object, { projectUrl }: Around): ForgeHappening[] {
   const { ref, before, after, commits: given } = payload as PushPayload;
   const branch = branchOf(ref);
   if (branch === null) return [];
@@ -121,7 +121,7 @@ export type PipelinePayload = NonNullable<
 >;
 
 /** A pipeline ended. Its jobs can be run again, after which it ends again. */
-function pipeline(payload: object, { projectUrl }: Around): Happening[] {
+function pipeline(payload: object, { projectUrl }: Around): ForgeHappening[] {
   const { object_attributes: given, merge_request: into } = payload as PipelinePayload;
   const outcome = choice(given?.status, { success: "passed", failed: "failed" } as const);
   if (outcome === null) return [];
@@ -149,7 +149,7 @@ export type ReleasePayload = NonNullable<
   Untrusted<{ id: unknown; action: unknown; tag: unknown; name: unknown; description: unknown; url: unknown }>
 >;
 
-function release(payload: object, { projectUrl }: Around): Happening[] {
+function release(payload: object, { projectUrl }: Around): ForgeHappening[] {
   const { id, action, tag, name, description, url } = payload as ReleasePayload;
   if (action !== "create") return [];
   const tagName = required(text(tag, longest.name), "tag");

@@ -1,5 +1,5 @@
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import type { Delivery } from "../delivery.ts";
+import type { InboundDelivery } from "../delivery.ts";
 import { withStorableTexts } from "../storable-texts.ts";
 
 /**
@@ -21,7 +21,7 @@ const deepestNesting = 100;
  * Texts in it can be stored.
  * @throws InvalidInputError if there is none
  */
-export function readPayload({ headers, body }: Delivery): Record<string, unknown> {
+export function readPayload({ headers, body }: InboundDelivery): Record<string, unknown> {
   // Skips a byte order mark. What is not UTF-8 becomes U+FFFD: only the signature is over the bytes.
   const decoded = new TextDecoder("utf-8").decode(body);
   const isForm = headers["content-type"]?.toLowerCase().startsWith("application/x-www-form-urlencoded") === true;

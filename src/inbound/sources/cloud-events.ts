@@ -1,6 +1,6 @@
 import { longestEventName, type SourceEvent } from "../../domain/automations/source-event.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasStandardSignature, hasToken } from "../signatures.ts";
 import {
   contentKey,
@@ -12,7 +12,7 @@ import {
   requiredText,
   textAt,
 } from "./payload.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 /** Most events of one batch: each may start a session. */
 const largestBatch = 100;
@@ -45,7 +45,7 @@ const samples: readonly SourceSample[] = [
  */
 export const cloudEvents: Source = { name: "cloudEvents", reader: { verify, read }, samples };
 
-function verify(delivery: Delivery, secrets: readonly string[], now: number): boolean {
+function verify(delivery: InboundDelivery, secrets: readonly string[], now: number): boolean {
   const [, token] = /^bearer +(.+)$/isu.exec(delivery.headers["authorization"]?.trim() ?? "") ?? [];
   // One or the other, so that who has seen a token can't send a signature that is not checked.
   return token === undefined ? hasStandardSignature(delivery, secrets, now) : hasToken(token, secrets);
@@ -79,7 +79,7 @@ export function consentTo(
   return { allow: "POST", "webhook-allowed-origin": origin, "webhook-allowed-rate": String(rate) };
 }
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const events = eventsOf(delivery).map(happeningOf);
   const webhookId = deliveryIdOf(delivery.headers["webhook-id"]);
   const [first] = events;
@@ -88,7 +88,7 @@ function read(delivery: Delivery): ReadDelivery {
 }
 
 /** The attributes of an event, with its data as `data` or `data_base64`: what the JSON format has. */
-function eventsOf(delivery: Delivery): readonly Payload[] {
+function eventsOf(delivery: InboundDelivery): readonly Payload[] {
   const type = mediaTypeOf(delivery.headers["content-type"]);
   if (type === "application/cloudevents-batch+json") return batchOf(readJson(delivery.body));
   if (type === "application/cloudevents+json") return batchOf([readJson(delivery.body)]);
@@ -108,7 +108,7 @@ function batchOf(batch: unknown): readonly Payload[] {
 }
 
 /** Binary mode: attributes are headers, the data is the body. */
-function binaryEventOf({ headers, body }: Delivery): Payload {
+function binaryEventOf({ headers, body }: InboundDelivery): Payload {
   const names = Object.keys(headers).filter((name) => name.startsWith("ce-"));
   if (names.length === 0) {
     throw new InvalidInputError(
@@ -167,7 +167,7 @@ const known = new Set([
 /** Most extensions that an event has; the whole is in its `payload`. */
 const mostExtensions = 100;
 
-function happeningOf(payload: Payload): Happening {
+function happeningOf(payload: Payload): SourceHappening {
   const version = requiredText(payload, "specversion");
   if (version !== "1.0") throw new InvalidInputError(`specversion is ${version.slice(0, 20)}: only 1.0 is read`);
   const [id, source, type] = ["id", "source", "type"].map((name) => identityOf(payload, name)) as [

@@ -1,5 +1,5 @@
 import type { SourceAccount, SourceEvent } from "../../domain/automations/source-event.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
 import {
   at,
@@ -15,7 +15,7 @@ import {
   requiredText,
   textAt,
 } from "./payload.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 const person = {
   accountId: "5b10a2844c20165700ede21g",
@@ -132,7 +132,7 @@ export const jira: Source = {
   samples,
 };
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const payload = readPayload(delivery);
   const event = requiredText(payload, "webhookEvent");
   // Only Cloud has this header; it is the same when a delivery is tried again.
@@ -153,7 +153,7 @@ const namesOfFields: Readonly<Record<string, string>> = {
   project: "issue.moved",
 };
 
-function ofChange(item: unknown, payload: Payload): Happening[] {
+function ofChange(item: unknown, payload: Payload): SourceHappening[] {
   const field = textAt(item, "field") ?? "";
   const name = Object.hasOwn(namesOfFields, field) ? namesOfFields[field] : undefined;
   if (name === undefined) return [];
@@ -173,7 +173,7 @@ function happening(
   name: string,
   payload: Payload,
   changed: { field: string; from: string | null; to: string | null } | null,
-): Happening {
+): SourceHappening {
   const data = requiredObject(payload, "issue");
   const id = requiredText(payload, "issue", "id");
   const base = baseOf(data);

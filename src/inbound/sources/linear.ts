@@ -1,5 +1,5 @@
 import type { SourceAccount, SourceEvent } from "../../domain/automations/source-event.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasHmac, isRecent } from "../signatures.ts";
 import {
   at,
@@ -17,7 +17,7 @@ import {
   requiredText,
   textAt,
 } from "./payload.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 /** How far a delivery's time may be from ours (https://linear.app/developers/webhooks#securing-webhooks). */
 const toleranceMs = 60_000;
@@ -115,7 +115,7 @@ const samples: readonly SourceSample[] = [
 /** Linear, by webhooks of a workspace (https://linear.app/developers/webhooks). */
 export const linear: Source = { name: "linear", reader: { verify, read }, samples };
 
-function verify({ headers, body }: Delivery, secrets: readonly string[], now: number): boolean {
+function verify({ headers, body }: InboundDelivery, secrets: readonly string[], now: number): boolean {
   const isSigned = hasHmac(headers["linear-signature"], body, secrets, { algorithm: "sha256", encoding: "hex" });
   // The time is in the body, which is worth reading only if Linear made it.
   return isSigned && isRecent(sentAt(body), now, toleranceMs);
@@ -129,13 +129,13 @@ function sentAt(body: Buffer): number {
   }
 }
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const payload = readPayload(delivery);
   const isIssue = requiredText(payload, "type") === "Issue";
   return deliveryOf(deliveryIdOf(delivery.headers["linear-delivery"]), isIssue ? happeningsOf(payload) : []);
 }
 
-function happeningsOf(payload: Payload): Happening[] {
+function happeningsOf(payload: Payload): SourceHappening[] {
   const action = requiredText(payload, "action");
   if (action === "create") return [happening("issue.created", payload, null)];
   if (action !== "update") return [];
@@ -148,7 +148,7 @@ function happeningsOf(payload: Payload): Happening[] {
   return names.map((name) => happening(name, payload, changes));
 }
 
-function happening(name: string, payload: Payload, changes: SourceEvent["changes"] | null): Happening {
+function happening(name: string, payload: Payload, changes: SourceEvent["changes"] | null): SourceHappening {
   const data = requiredObject(payload, "data");
   const id = requiredText(payload, "data", "id");
   const updatedAt = textAt(data, "updatedAt") ?? textAt(payload, "createdAt");

@@ -1,5 +1,5 @@
 import { sourceEventNames, type SourceAccount, type SourceEvent } from "../../domain/automations/source-event.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasHmac } from "../signatures.ts";
 import {
   contentKey,
@@ -118,13 +118,13 @@ export const pagerduty: Source = {
 };
 
 /** https://developer.pagerduty.com/docs/verifying-webhook-signatures: one of several signatures has to be right. */
-function verify({ headers, body }: Delivery, secrets: readonly string[]): boolean {
+function verify({ headers, body }: InboundDelivery, secrets: readonly string[]): boolean {
   const signatures = (headers["x-pagerduty-signature"] ?? "").split(",").slice(0, mostSignatures);
   const options = { algorithm: "sha256", encoding: "hex", prefix: "v1=" } as const;
   return signatures.map((signature) => hasHmac(signature.trim(), body, secrets, options)).includes(true);
 }
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const payload = readPayload(delivery);
   // PagerDuty's test of an address, `pagey.ping`, has no other fields that are sure.
   const type = requiredText(payload, "event", "event_type");

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { cutMiddle, storable } from "../../domain/fields/text.ts";
-import type { Delivery } from "../delivery.ts";
+import type { InboundDelivery } from "../delivery.ts";
 import { withStorableTexts } from "../storable-texts.ts";
 
 /** As deep as a body of the API may be, and little enough for every recursive function. */
@@ -37,7 +37,7 @@ export function readJson(body: Buffer): unknown {
 }
 
 /** Reads a body as a JSON object. @throws InvalidInputError, see `readJson` */
-export function readPayload({ body }: Delivery): Payload {
+export function readPayload({ body }: InboundDelivery): Payload {
   const value = readJson(body);
   if (!isPayload(value)) throw new InvalidInputError("the body must be a JSON object");
   return value;

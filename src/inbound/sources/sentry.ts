@@ -1,5 +1,5 @@
 import type { SourceAccount, SourceEvent } from "../../domain/automations/source-event.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasHmac } from "../signatures.ts";
 import {
   contentKey,
@@ -15,7 +15,7 @@ import {
   requiredText,
   textAt,
 } from "./payload.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 const sampleIssue: Payload = {
   id: "1170820242",
@@ -117,14 +117,14 @@ export const sentry: Source = {
   samples,
 };
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const payload = readPayload(delivery);
   const resource = delivery.headers["sentry-hook-resource"];
   const happening = resource === "issue" ? ofIssue(payload) : resource === "event_alert" ? ofAlert(payload) : null;
   return deliveryOf(deliveryIdOf(delivery.headers["request-id"]), happening === null ? [] : [happening]);
 }
 
-function ofIssue(payload: Payload): Happening | null {
+function ofIssue(payload: Payload): SourceHappening | null {
   const action = requiredText(payload, "action");
   // An issue is also unresolved because a person says so, or because it escalates: only its substatus tells.
   const isRegression = action === "unresolved" && textAt(payload, "data", "issue", "substatus") === "regressed";
@@ -165,7 +165,7 @@ function projectOf(project: Payload | null): NonNullable<SourceEvent["issue"]>["
   return project && { id: textAt(project, "id"), key: textAt(project, "slug"), name: textAt(project, "name") };
 }
 
-function ofAlert(payload: Payload): Happening {
+function ofAlert(payload: Payload): SourceHappening {
   const data = requiredObject(payload, "data", "event");
   const eventId = textAt(data, "event_id");
   const id = requiredText(payload, "data", "event", "issue_id");

@@ -1,6 +1,6 @@
 import type { SourceAccount, SourceEvent } from "../../domain/automations/source-event.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { hasHmac, isRecent } from "../signatures.ts";
 import {
   at,
@@ -15,7 +15,7 @@ import {
   textAt,
 } from "./payload.ts";
 import { readableText } from "./slack-text.ts";
-import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
+import { deliveryOf, type SourceHappening, type Source, type SourceSample } from "./source.ts";
 
 const sampleFrame: Payload = {
   team_id: "T061EG9R6",
@@ -100,7 +100,7 @@ const samples: readonly SourceSample[] = [
 export const slack: Source = { name: "slack", reader: { verify, read, handshake }, samples };
 
 /** https://docs.slack.dev/authentication/verifying-requests-from-slack: at most five minutes old. */
-function verify({ headers, body }: Delivery, secrets: readonly string[], now: number): boolean {
+function verify({ headers, body }: InboundDelivery, secrets: readonly string[], now: number): boolean {
   const time = headers["x-slack-request-timestamp"] ?? "";
   if (!/^\d{1,12}$/u.test(time) || !isRecent(Number(time) * 1_000, now)) return false;
   const signed = Buffer.concat([Buffer.from(`v0:${time}:`), body]);
@@ -112,7 +112,7 @@ function verify({ headers, body }: Delivery, secrets: readonly string[], now: nu
 const longestChallenge = 500;
 
 /** Slack confirms an address by a text that it wants back: https://docs.slack.dev/reference/events/url_verification. */
-function handshake(delivery: Delivery): { contentType: string; body: string } | null {
+function handshake(delivery: InboundDelivery): { contentType: string; body: string } | null {
   const payload = payloadOf(delivery);
   if (textAt(payload, "type") !== "url_verification") return null;
   const challenge = requiredText(payload, "challenge");
@@ -120,7 +120,7 @@ function handshake(delivery: Delivery): { contentType: string; body: string } | 
   return { contentType: "text/plain; charset=utf-8", body: challenge };
 }
 
-function payloadOf(delivery: Delivery): Payload {
+function payloadOf(delivery: InboundDelivery): Payload {
   if (/^application\/x-www-form-urlencoded\b/iu.test(delivery.headers["content-type"] ?? "")) {
     throw new InvalidInputError(
       "the body is a form: this address takes Slack's event subscriptions, not slash commands or interactivity",
@@ -129,7 +129,7 @@ function payloadOf(delivery: Delivery): Payload {
   return readPayload(delivery);
 }
 
-function read(delivery: Delivery): ReadDelivery {
+function read(delivery: InboundDelivery): ReadDelivery {
   const payload = payloadOf(delivery);
   if (requiredText(payload, "type") !== "event_callback") return deliveryOf(null, []);
   const happening = happeningOf(payload);
@@ -140,7 +140,7 @@ function read(delivery: Delivery): ReadDelivery {
 /** Kinds of messages that people and programs write; the others tell of channels, or of changed and deleted messages. */
 const written = new Set([null, "file_share", "thread_broadcast", "me_message", "bot_message"]);
 
-function happeningOf(payload: Payload): Happening | null {
+function happeningOf(payload: Payload): SourceHappening | null {
   const type = requiredText(payload, "event", "type");
   if (type !== "message" && type !== "app_mention") return null;
   const data = at(payload, "event");

@@ -1,5 +1,5 @@
 import type { SourceEvent, SourceName } from "../../domain/automations/source-event.ts";
-import type { Delivery, DeliveryReader, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, DeliveryReader, ReadDelivery } from "../delivery.ts";
 
 /** A delivery as its sender documents it, for people to look at and for templates to be tried with. */
 export interface SourceSample {
@@ -20,18 +20,18 @@ export interface Source {
 }
 
 /** One happening of a delivery, before it is one of all senders' events. */
-export interface Happening {
+export interface SourceHappening {
   readonly event: SourceEvent;
   readonly contentKey: string | null;
   readonly subject: string | null;
 }
 
 /** The delivery that a sample is, as it arrives, without its signature. */
-export function sampleDelivery({ headers, payload }: SourceSample): Delivery {
+export function sampleDelivery({ headers, payload }: SourceSample): InboundDelivery {
   return { headers, body: Buffer.from(JSON.stringify(payload)) };
 }
 
 /** A delivery of these happenings. An event's name is what it says of itself. */
-export function deliveryOf(deliveryId: string | null, happenings: readonly Happening[]): ReadDelivery {
+export function deliveryOf(deliveryId: string | null, happenings: readonly SourceHappening[]): ReadDelivery {
   return { deliveryId, events: happenings.map((happening) => ({ ...happening, name: happening.event.name })) };
 }

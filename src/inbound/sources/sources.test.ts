@@ -9,7 +9,7 @@ import {
   sourceNames,
 } from "../../domain/automations/source-event.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
-import type { Delivery, ReadDelivery } from "../delivery.ts";
+import type { InboundDelivery, ReadDelivery } from "../delivery.ts";
 import { at } from "./payload.ts";
 import { sampleDelivery, type SourceSample } from "./source.ts";
 import { sources } from "./sources.ts";
@@ -21,7 +21,7 @@ const samples: readonly (readonly [SourceName, SourceSample])[] = sourceNames.fl
   sources[name].samples.map((sample) => [name, sample] as const),
 );
 const named = samples.map(([name, sample]) => [`${name}: ${sample.title}`, name, sample] as const);
-const read = (name: SourceName, delivery: Delivery): ReadDelivery => sources[name].reader.read(delivery);
+const read = (name: SourceName, delivery: InboundDelivery): ReadDelivery => sources[name].reader.read(delivery);
 
 describe("each sample", () => {
   it.each(named)("%s is taken with its signature, and refused with any other", (_, name, sample) => {

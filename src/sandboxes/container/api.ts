@@ -15,7 +15,7 @@ export interface EngineApi {
   /** @returns content id of the image that has the name now; null if there is none */
   imageId(name: string, signal: AbortSignal): Promise<string | null>;
   /** @returns the container's id */
-  create(name: string, options: CreateOptions, signal: AbortSignal): Promise<string>;
+  create(name: string, options: CreateContainerOptions, signal: AbortSignal): Promise<string>;
   start(id: string, signal: AbortSignal): Promise<void>;
   /** The container's input and output; the output is in frames (frames.ts). */
   attach(id: string, signal: AbortSignal): Promise<Duplex>;
@@ -86,7 +86,7 @@ const listedSchema = z.object({
 export type Listed = z.infer<typeof listedSchema>;
 
 /** How to create a container, in the fields of the engine's API. */
-export interface CreateOptions {
+export interface CreateContainerOptions {
   readonly Image: string;
   readonly Entrypoint: readonly string[];
   readonly Cmd: readonly string[];

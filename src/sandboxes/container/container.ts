@@ -8,7 +8,7 @@ import type { Sandbox, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { createEngineApi } from "./api.ts";
 import { callEngine, defaultCallLimits, type CallLimits } from "./call.ts";
 import { askEngine, type Engine } from "./engine.ts";
-import { optionsOf } from "./options.ts";
+import { containerOptions } from "./options.ts";
 import { createOwnerProcess } from "./owner-process.ts";
 import { createReaper, defaultRetries, type Retries } from "./reaper.ts";
 import { mayPass, runContainer } from "./run.ts";
@@ -16,7 +16,7 @@ import { testContainers } from "./self-test.ts";
 import type { ContainerSettings } from "./settings.ts";
 import { createWorkLimiter, type WorkLimits } from "./work-limiter.ts";
 
-/** What the container sandbox needs beside its settings. */
+/** What the container sandbox needs in addition to its settings. */
 export interface ContainerOptions {
   /** Id of this server: unique, and constant over restarts. Containers carry it in a label. */
   readonly serverId: () => Promise<string>;
@@ -67,7 +67,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       api,
       request,
       engine,
-      options: (asking) => optionsOf(request, settings, asking),
+      options: (asking) => containerOptions(request, settings, asking),
       sameKernel: sameKernel.has(settings.runtime),
       reaper,
       starts,
@@ -141,6 +141,6 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     attachProblem: () => Promise.resolve("a container gets its folders when it is made"),
     moveOwner: () => Promise.resolve(),
     releaseOwner: giveBack,
-    sweeper: joinServices([reaper.sweeps, ...(process.getuid?.() === 0 ? [claims.upkeep] : [])]),
+    sweeper: joinServices([reaper.sweeps, ...(process.getuid?.() === 0 ? [claims.sweeper] : [])]),
   };
 }

@@ -15,28 +15,28 @@ const kernelFiles = [
   "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
   "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
 ] as const;
-/** A file that the gate can print. */
+/** A file that `handshake.sh` can print. */
 export type KernelFile = (typeof kernelFiles)[number];
 
 /**
- * The gate (`gate.sh`) runs before a container's command, and executes it when the server says so.
- * @returns entry point and parameters of a container that waits at the gate
+ * `handshake.sh` runs before a container's command, and executes it when the server says so.
+ * @returns entry point and parameters of a container that waits so
  */
 export function handshakeCommand(command: readonly string[]): {
   readonly Entrypoint: string[];
   readonly Cmd: string[];
 } {
-  const [gate, ...trials] = [
-    programText(import.meta.url, "gate.sh"),
+  const [program, ...networkTests] = [
+    programText(import.meta.url, "handshake.sh"),
     programText(import.meta.url, "try-network.sh"),
     programText(import.meta.url, "try-network.cjs"),
   ] as const;
-  return { Entrypoint: ["sh", "-c", gate, "sh", ...trials], Cmd: [...command] };
+  return { Entrypoint: ["sh", "-c", program, "sh", ...networkTests], Cmd: [...command] };
 }
 
 /** A container that waits before its command. */
 export interface Handshake {
-  /** Settles when everything that runs before the gate has ended: from then on the kernel's limits do not change. */
+  /** Settles when everything that runs before `handshake.sh` has ended: from then on the kernel's limits do not change. */
   ready(): Promise<void>;
   readKernelFiles(): Promise<Partial<Record<KernelFile, string>>>;
   /** Tries to connect to addresses that must be unreachable. @returns the output, for `requireNoNetwork` */
@@ -46,7 +46,7 @@ export interface Handshake {
 
 /**
  * @param input stdin of the container
- * @param output stdout of the container: bytes after the gate's answers stay in it
+ * @param output stdout of the container: bytes after the answers of `handshake.sh` stay in it
  */
 export function createHandshake(input: Writable, output: Readable): Handshake {
   /** @returns the lines before the line that ends the answer */
@@ -82,7 +82,7 @@ export function createHandshake(input: Writable, output: Readable): Handshake {
   };
 }
 
-/** Maximum characters of one of the gate's lines, and of one answer. */
+/** Maximum characters of one line of `handshake.sh`, and of one answer. */
 const lineLimit = 65_536;
 const answerLimit = 1_048_576;
 const tooMuch = "the container's shell printed too much before the command ran";

@@ -7,17 +7,21 @@ import { nodeFolders } from "../process/node-folders.ts";
 import { userOfHome } from "../process/ownership.ts";
 import { withRelay } from "../process/relay.ts";
 import type { SandboxRequest } from "../sandbox.ts";
-import type { BindMount, CreateOptions } from "./api.ts";
+import type { BindMount, CreateContainerOptions } from "./api.ts";
 import { ownLimits, type Engine } from "./engine.ts";
 import { handshakeCommand } from "./handshake.ts";
 import type { ContainerSettings } from "./settings.ts";
 import { nanoCpus } from "./verify.ts";
 
 /**
- * A request as the engine's options for creating a container; its command waits behind the gate. Writes the container's
+ * A request as the engine's options for creating a container; its command waits for the handshake. Writes the container's
  * accounts beside its home.
  */
-export function optionsOf(request: SandboxRequest, settings: ContainerSettings, engine: Engine): CreateOptions {
+export function containerOptions(
+  request: SandboxRequest,
+  settings: ContainerSettings,
+  engine: Engine,
+): CreateContainerOptions {
   const { workspace, home, gateway, limits, aliases = [], workingDirectory = workspace } = request;
   const relayed = withRelay(request, true);
   // A system's Node needs the system's libraries: use the image's Node instead.

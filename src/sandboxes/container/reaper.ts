@@ -27,7 +27,7 @@ export interface Retries {
 /** Default retries. */
 export const defaultRetries: Retries = { firstMs: 1_000, longestMs: 60_000, most: 8, sweepMs: 60_000 };
 
-/** What the upkeep of containers needs. */
+/** What reaping containers needs. */
 export interface ReaperOptions {
   readonly engine: EngineApi;
   /** Id of this server: unique among all that use the engine, and constant over restarts. */
@@ -67,7 +67,7 @@ export interface Reaper {
   readonly sweeps: Service;
 }
 
-/** Creates the upkeep of this process's containers. */
+/** Creates the reaper of this process's containers. */
 export function createReaper(options: ReaperOptions): Reaper {
   const { engine, serverId, maker, removals, patience, retries, logger } = options;
   const owned = new Set<string>();
@@ -141,9 +141,9 @@ export function createReaper(options: ReaperOptions): Reaper {
   }
 
   let failed = false;
-  const rounds = createPeriodic({
+  const passes = createPeriodic({
     everyMs: retries.sweepMs,
-    async round(stopping) {
+    async pass(stopping) {
       await sweep(stopping);
       failed = false;
     },
@@ -154,9 +154,9 @@ export function createReaper(options: ReaperOptions): Reaper {
     },
   });
   const sweeps = createService({
-    start: () => rounds.start(),
+    start: () => passes.start(),
     async stop() {
-      await rounds.stop();
+      await passes.stop();
       for (const each of waiting.values()) clearTimeout(each);
       waiting.clear();
     },

@@ -7,7 +7,7 @@ import { holdersOf, watched } from "../process/limited.ts";
 import { endProcess } from "../process/process-table.ts";
 import { watchUsage } from "../process/watch.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest, SandboxUsage } from "../sandbox.ts";
-import type { CreateOptions, EngineApi, Inspected, Stats } from "./api.ts";
+import type { CreateContainerOptions, EngineApi, Inspected, Stats } from "./api.ts";
 import { callEngine, type Call, type CallLimits } from "./call.ts";
 import type { Engine } from "./engine.ts";
 import { createDemultiplexer } from "./frames.ts";
@@ -29,7 +29,7 @@ export interface ContainerRun {
   readonly api: EngineApi;
   readonly request: SandboxRequest;
   readonly engine: () => Promise<Engine>;
-  readonly options: (engine: Engine) => CreateOptions;
+  readonly options: (engine: Engine) => CreateContainerOptions;
   /** False for a runtime with its own kernel. */
   readonly sameKernel: boolean;
   readonly reaper: Reaper;
@@ -56,7 +56,7 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
     until: { signal, endMs: patience.endMs },
   });
 
-  /** @returns the container, which waits at its gate; the caller removes it */
+  /** @returns the container, which waits before its command; the caller removes it */
   async function make(engine: Engine): Promise<ReturnType<typeof live>> {
     const name = reaper.reserveName();
     try {
@@ -154,7 +154,7 @@ function live(
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   if (signal.aborted) stop();
   else signal.addEventListener("abort", () => stop(), { once: true });
-  // Output before the command runs is the gate's, and must not reach the reader of the command's output.
+  // Output before the command runs is that of `handshake.sh`, and must not reach the reader of the command's output.
   const early = new PassThrough();
   const frames = createDemultiplexer({ stdout: early, stderr });
   const drained = new Promise<void>((resolve) => frames.once("close", resolve));

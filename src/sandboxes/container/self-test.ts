@@ -9,7 +9,7 @@ import type { ResourceLimits, Sandbox } from "../sandbox.ts";
 const checkLimits: ResourceLimits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskBytes: 2 ** 30, cpus: 1 };
 
 /**
- * Starts a trial container and measures its limits inside: some engines accept a limit and do not enforce it. It is
+ * Starts a container and measures its limits inside: some engines accept a limit and do not enforce it. It is
  * also verified as every container is before its command runs, the network included.
  * @returns the problem with containers here; null if there is none
  */
@@ -24,7 +24,7 @@ export async function testContainers({
     await makeWritable(home);
     const child = start({
       command: process.execPath,
-      arguments: ["-e", programText(import.meta.url, "trial.cjs")],
+      arguments: ["-e", programText(import.meta.url, "self-test.cjs")],
       environment: {},
       workspace: home,
       home,
@@ -42,7 +42,7 @@ export async function testContainers({
   }
 }
 
-/** What `trial.cjs` prints. */
+/** What `self-test.cjs` prints. */
 const selfTestSchema = z.object({
   memory: z.number().nullable(),
   wrote: z.boolean(),

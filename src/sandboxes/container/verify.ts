@@ -32,7 +32,7 @@ export interface Expected {
 }
 
 /**
- * Verifies a container that waits at its gate against what was asked for, and tries in it what must be impossible.
+ * Verifies a container that waits before its command against what was asked for, and tries in it what must be impossible.
  * @throws ConflictError that names what the engine or the kernel has instead, or what can be reached
  */
 export async function verifyContainer(inspected: Inspected, handshake: Handshake, expected: Expected): Promise<void> {

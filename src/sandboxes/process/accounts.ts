@@ -7,7 +7,7 @@ export interface SandboxUser {
 }
 
 /** Contents of the two files in which programs look users and groups up (passwd(5), group(5)). */
-export interface Accounts {
+export interface AccountFiles {
   readonly passwd: string;
   readonly group: string;
 }
@@ -16,7 +16,7 @@ export interface Accounts {
  * The accounts that a sandbox has: its own user, whom `whoami`, `os.userInfo()`, git and ssh ask for, then root and nobody,
  * the owners of other files. Nothing of the machine's accounts is in them.
  */
-export function accountsOf({ uid, gid, home }: SandboxUser): Accounts {
+export function accountsOf({ uid, gid, home }: SandboxUser): AccountFiles {
   // A colon or a line feed would end the field.
   const folder = /[:\n]/u.test(home) ? "/tmp" : home;
   return {

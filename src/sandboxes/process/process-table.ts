@@ -41,7 +41,7 @@ export function familyOf(first: number): number[] {
   return found;
 }
 
-/** A process, told from a later one of the same id. */
+/** A process, distinguishable from a later one of the same id. */
 export interface KnownProcess {
   readonly pid: number;
   /** When it was started, as /proc says it. */
@@ -58,7 +58,7 @@ export function knownProcess(pid: number): KnownProcess | null {
 }
 
 /** Whether that process still runs. */
-export function isSame({ pid, startedAt }: Pick<KnownProcess, "pid" | "startedAt">): boolean {
+export function isSameProcess({ pid, startedAt }: Pick<KnownProcess, "pid" | "startedAt">): boolean {
   return knownProcess(pid)?.startedAt === startedAt;
 }
 

@@ -4,7 +4,7 @@ import { Readable, Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { usageOf } from "./process-usage.ts";
-import { carriersOf, endProcess, familyOf, isSame, knownProcess, type KnownProcess } from "./process-table.ts";
+import { carriersOf, endProcess, familyOf, isSameProcess, knownProcess, type KnownProcess } from "./process-table.ts";
 
 /** Environment variable that every process of one start inherits, to find those that left its process group. */
 const mark = "OFFSTAGE_PROCESS";
@@ -16,7 +16,7 @@ const patienceMs = 2_000;
 export interface StartOptions {
   readonly cwd: string;
   /**
-   * What of the command's processes is ended with it beside its process group: nothing; all that can be found, which reads every
+   * What of the command's processes is ended with it in addition to its process group: nothing; all that can be found, which reads every
    * process of the machine; or all of its process namespace, whose first process the command tells on the descriptor after
    * `more`, as bubblewrap does (`--info-fd`).
    */
@@ -29,7 +29,7 @@ export interface StartOptions {
 export interface StartedProcess extends SandboxedProcess {
   /** Ids of all its processes that can be found. */
   readonly pids: () => readonly number[];
-  /** The first process of its namespace, by which one can enter it; null before it is told, and after the command's end. */
+  /** The first process of its namespace, by which one can enter it; null before it is known, and after the command's end. */
   readonly first: () => number | null;
 }
 
@@ -73,7 +73,7 @@ export function startProcess(
     if (ends === "group") return [];
     const known = first();
     if (known === null) return carriersOf(`${mark}=${id}`);
-    return known !== "ended" && isSame(known) ? [known.pid] : [];
+    return known !== "ended" && isSameProcess(known) ? [known.pid] : [];
   };
   const endAll = (): void => {
     if (child.pid !== undefined) endProcess(-child.pid);
@@ -136,7 +136,7 @@ export function startProcess(
 /**
  * Reads which process bubblewrap says is the first of its namespace.
  * @param maker bubblewrap's own id
- * @returns what is known of it so far: "ended" if it had ended when it was told; null if nothing is known
+ * @returns what is known of it so far: "ended" if it had ended by then; null if nothing is known
  */
 function firstProcess(descriptor: unknown, maker: number | undefined): () => KnownProcess | "ended" | null {
   let told = "";

@@ -60,10 +60,10 @@ export class UidClaims {
   readonly #given = new Map<string, Set<number>>();
   #folder: Promise<string | null> | null = null;
   /** Releases stale claims of killed servers, at its start and every hour. */
-  readonly upkeep: Service = createPeriodic({
-    round: () => this.#removeStale(),
+  readonly sweeper: Service = createPeriodic({
+    pass: () => this.#removeStale(),
     everyMs: sweepEveryMs,
-    // Another round, or the next claim that finds no free id, tries again.
+    // Another pass, or the next claim that finds no free id, tries again.
     onFailure: () => undefined,
   });
 
@@ -88,7 +88,7 @@ export class UidClaims {
 
   /**
    * Releases the ids of a deleted folder's children. An id that a process still has, as in a container that its engine
-   * did not end, stays claimed until `upkeep` finds no such process.
+   * did not end, stays claimed until `sweeper` finds no such process.
    */
   async giveBack(holder: string): Promise<void> {
     for (const [known, uids] of this.#given) {

@@ -97,7 +97,7 @@ export async function claimAnswers(database: Database, limits: ClaimLimits): Pro
 }
 
 /** What was written: by its id it is known as ours. */
-export interface Written {
+export interface WrittenAnswer {
   readonly externalId: string | null;
   /** See `IdScope`; null: the id is the only one in its repository. */
   readonly idScope: string | null;
@@ -112,7 +112,7 @@ const longestProblem = 1_000;
 export async function recordSent(
   database: Database,
   { id, attempts }: ClaimedAnswer,
-  written: Written,
+  written: WrittenAnswer,
 ): Promise<boolean> {
   const { externalId, idScope, url } = written;
   const { rowCount } = await database.pool.query(

@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { type Said, type ToldSession, whatToComment, whatToSay } from "../../domain/answers/session-reply.ts";
+import { type ReplyStage, type RepliedSession, whatToComment, whatToSay } from "../../domain/answers/session-reply.ts";
 import {
   mostRepliesOfSubject,
   type ForgeReply,
@@ -51,14 +51,14 @@ const repliesToSubject = `trigger.deleted_at is null and trigger.type = 'forge' 
 const againSeconds = 2;
 const batch = 50;
 
-interface DueReply extends ToldSession {
+interface DueReply extends RepliedSession {
   readonly sessionId: string;
   readonly organizationId: string;
   readonly triggerId: string;
   readonly target: ReplyTarget | ForgeReplyTarget;
   /** See `ForgeReply`. */
   readonly threadId: string | null;
-  readonly said: Said | null;
+  readonly said: ReplyStage | null;
   /** Of a forge: whether its trigger still says so, and its connection is there. */
   readonly isWanted: boolean;
 }

@@ -85,7 +85,8 @@ function toFire(fireable: FireableTrigger, verdict: Verdict, whole: Arrival) {
     ...arrival,
     refusal: arrival.refusal ?? refusalOf({ paused, trigger }, verdict),
     policy: key === null ? null : (concurrency?.policy ?? null),
-    concurrencyKey: key,
+    // Without a key, what is about another thing is no part of the same succession.
+    concurrencyKey: key ?? (debounceSeconds === null ? null : (arrival.subject ?? null)),
     debounceSeconds,
     maxPerHour,
   };

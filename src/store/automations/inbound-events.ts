@@ -28,6 +28,8 @@ export interface ReceivedEvent {
    * another happening each time, as of a replay.
    */
   readonly contentKey?: string | null;
+  /** Whether `keys` count even if nothing listens to its name, since events of another name have them; omitted: false. */
+  readonly sharesKey?: boolean;
   readonly subject: string | null;
   readonly payload: EventContext;
   readonly traceParent: string | null;
@@ -202,8 +204,8 @@ export async function postponeEvent(
 
 /** A session whose work on a forge a delivery tells of. */
 export interface OwnWork {
-  /** Whether it made the commit, opened the pull request, or pushed there last. */
-  readonly did: "commit" | "open" | "push";
+  /** Whether it made the commit, opened the pull request, pushed there last, or made what was merged as, or along with, the commit. */
+  readonly did: "commit" | "open" | "push" | "merged";
   readonly automationId: string | null;
   /** Of the event that started the session's run, or of the first event that led to that. */
   readonly rootId: string | null;
@@ -220,6 +222,8 @@ const mostOwnWork = 20;
  * The organization's sessions that made a commit or worked on a pull request, those that made the commit first, then the newest first.
  * @param of.sha whole or, as Bitbucket Cloud tells of pull requests, its beginning; null: no commit is known
  * @param of.pullRequests null: it is about none, or about those of a repository that is not connected
+ * @param of.along other commits of the same push, whole
+ * @param of.repositoryId where the commit may be what a pull request was merged as; null: it is not connected
  */
 export async function findOwnWork(
   database: Database,
@@ -227,6 +231,8 @@ export async function findOwnWork(
   of: {
     readonly sha: string | null;
     readonly pullRequests: { readonly repositoryId: string; readonly numbers: readonly number[] } | null;
+    readonly along: readonly string[];
+    readonly repositoryId: string | null;
   },
 ): Promise<readonly OwnWork[]> {
   const { rows } = await database.pool.query<Omit<OwnWork, "settings"> & { readonly settings: unknown }>({
@@ -238,13 +244,24 @@ export async function findOwnWork(
           where organization_id = $1 and repository_id = $3 and number = any($4::integer[])
         union select 'push', part.session_id from pull_request join session_repository part
           on part.repository_id = pull_request.repository_id and part.pushed_sha = pull_request.head_sha
-          where organization_id = $1 and pull_request.repository_id = $3 and pull_request.number = any($4::integer[]))
+          where organization_id = $1 and pull_request.repository_id = $3 and pull_request.number = any($4::integer[])
+        union select 'merged', session_id from session_repository where pushed_sha = any($5::text[])
+        union select 'merged', session_id from session_commit where sha = any($5::text[])
+        union select 'merged', session_id from pull_request
+          where organization_id = $1 and repository_id = $6 and left(merge_sha, 12) = left($2, 12))
       select did, session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
         max(coalesce(arrival.depth, 0)) over () as depth, session.pull_request as settings
       from own join session on session.id = own.session_id and session.organization_id = $1
       left join job on job.id = session.job_id left join arrival on arrival.id = job.event_id
       order by did <> 'commit', session.created_at desc limit ${mostOwnWork}`,
-    values: [organizationId, of.sha, of.pullRequests?.repositoryId ?? null, of.pullRequests?.numbers ?? []],
+    values: [
+      organizationId,
+      of.sha,
+      of.pullRequests?.repositoryId ?? null,
+      of.pullRequests?.numbers ?? [],
+      of.along,
+      of.repositoryId,
+    ],
   });
   return rows.map((row) => ({
     ...row,
@@ -276,7 +293,7 @@ export async function filterEvent(database: Database, { id, attempt }: ClaimedEv
 }
 
 /**
- * The enabled triggers that listen to an event by name and connection, those of one automation after each other and in their order, from
+ * The enabled triggers that listen to an event by name and, if a connection delivered it, by that, those of one automation after each other and in their order, from
  * the one after `after`.
  */
 export async function listeningTriggers(
@@ -295,7 +312,7 @@ export async function listeningTriggers(
            join automation on automation.id = trigger.automation_id and automation.deleted_at is null
            where trigger.organization_id = $1 and trigger.type = 'forge' and trigger.enabled and trigger.deleted_at is null
              and trigger.settings -> 'events' ? $2
-             and (trigger.settings ->> 'connectionId' is null or trigger.settings ->> 'connectionId' = $3)
+             and ($3::text is null or trigger.settings ->> 'connectionId' is null or trigger.settings ->> 'connectionId' = $3)
              -- What a session did never starts its own automation again.
              and trigger.automation_id is distinct from $6
              and ($4::uuid is null or (trigger.automation_id, trigger.position, trigger.id) > (

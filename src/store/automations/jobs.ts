@@ -118,7 +118,7 @@ export interface ClaimedJob {
 
 /**
  * Claims the next pending job for `leaseMs` milliseconds; null if there is none. The order is that of
- * src/store/sql/claim_job.sql.
+ * src/store/sql/jobs/claim_job.sql.
  */
 export async function claimJob(
   database: Database,

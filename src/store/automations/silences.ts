@@ -28,6 +28,17 @@ const overdue = `
         and job.held_until is null and job.created_at <= clock.now - ${grace}) as waiting
     where waiting.since is not null
     union all
+    -- One that waits for the run before it (concurrency: queue) is late once the next tick's waits behind it.
+    select queued.since, 'the run of a tick has waited for the runs before it since ' || ${isoTime("queued.since")}
+        || ', and that of the next tick waits too' from (
+      select min(job.created_at) as since from job join trigger on trigger.id = job.trigger_id and trigger.type = 'schedule'
+      where job.organization_id = automation.organization_id and job.automation_id = automation.id and job.status = 'pending'
+        and job.held_until = 'infinity' and job.created_at <= clock.now - ${grace}
+        and exists (select from job as next where next.organization_id = job.organization_id and next.automation_id = job.automation_id
+          and next.status = 'pending' and next.held_until = 'infinity' and next.trigger_id = job.trigger_id
+          and next.concurrency_key = job.concurrency_key and next.created_at > job.created_at)) as queued
+    where queued.since is not null
+    union all
     select clock.now, 'it fired ' || fired.count || case fired.count when 1 then ' time' else ' times' end || ' within '
         || (automation.expect ->> 'everyHours') || ' h, and at least ' || (automation.expect ->> 'atLeast') || ' are expected' from (
       select count(*)::integer as count from (
@@ -40,14 +51,14 @@ const overdue = `
   where ($2::uuid is null or automation.id = $2) and automation.deleted_at is null
     and not (automation.paused and automation.paused_reason is null)`;
 
-/** Which automations a round told of. */
+/** Which automations a pass announced. */
 export interface ReviewedSilences {
   readonly silent: number;
   readonly recovered: number;
 }
 
 /**
- * Looks for automations that were expected to fire and did not, and for those that do again: each is told of once, in the transaction
+ * Looks for automations that were expected to fire and did not, and for those that do again: each is announced once, in the transaction
  * that records it, however many workers look and whenever they are restarted.
  * @param now instead of the database's clock
  */
@@ -81,8 +92,8 @@ async function reviewOne(
     [now, id],
   );
   const [found] = rows;
-  if (found === undefined) return (await tellRecovered(transaction, id)) ? "recovered" : "unchanged";
-  return (await tellSilent(transaction, id, found)) ? "silent" : "unchanged";
+  if (found === undefined) return (await announceRecovery(transaction, id)) ? "recovered" : "unchanged";
+  return (await announceSilence(transaction, id, found)) ? "silent" : "unchanged";
 }
 
 /**
@@ -90,7 +101,7 @@ async function reviewOne(
  * automation.
  * @returns false if it was
  */
-export async function tellSilent(
+export async function announceSilence(
   transaction: Queryable,
   id: string,
   { since, reason }: { readonly since: Date; readonly reason: string },
@@ -106,7 +117,7 @@ export async function tellSilent(
 }
 
 /** Records that nothing is overdue any more, and tells of it. @returns false if it was so before */
-async function tellRecovered(transaction: Queryable, id: string): Promise<boolean> {
+async function announceRecovery(transaction: Queryable, id: string): Promise<boolean> {
   const { rowCount } = await transaction.query(
     `with before as (select silent_since from automation where id = $1 and silent_since is not null),
      changed as (
@@ -121,7 +132,7 @@ async function tellRecovered(transaction: Queryable, id: string): Promise<boolea
 
 /**
  * Begins anew what is expected of an automation that a person resumes: what did not happen meanwhile is not overdue. A silence that was
- * told of stays until it fires.
+ * announced stays until it fires.
  */
 export async function resumeExpectations(transaction: Queryable, id: string): Promise<void> {
   await transaction.query(

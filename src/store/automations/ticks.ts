@@ -9,7 +9,7 @@ import { storableJson } from "../../domain/fields/text.ts";
 import { isoTime } from "../cursor.ts";
 import { derivedId } from "./derived-id.ts";
 import { fireTriggerIn } from "./firings.ts";
-import { tellSilent } from "./silences.ts";
+import { announceSilence } from "./silences.ts";
 import { fireableColumns, type FireableTrigger, type TriggerRecord } from "./triggers.ts";
 
 /** Ticks of one schedule that have entries of their own in the ledger, the newest: those before them share one. */
@@ -226,7 +226,7 @@ async function noteUnfired(
   const fires = run.length > 0;
   if (fires && now - Date.parse(first) >= silenceGraceMs) {
     const reason = `the tick of ${first} did not fire in time: no worker looked at its schedule for ${lateness(now - Date.parse(first))}`;
-    await tellSilent(transaction, automationId, { since: new Date(first), reason });
+    await announceSilence(transaction, automationId, { since: new Date(first), reason });
   }
   // What a person has paused misses nothing.
   const isMissed = paused ? pausedReason !== null : missed.length > 0;

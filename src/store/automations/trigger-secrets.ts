@@ -39,7 +39,7 @@ async function open(vault: Vault, triggerId: string, sealed: Sealed): Promise<Se
  * @returns those that count at a time, in ms since the epoch
  * @throws ConflictError if they can't be opened, as without the master key
  */
-export async function openSecrets(
+export async function openTriggerSecrets(
   vault: Vault,
   triggerId: string,
   sealed: Sealed,

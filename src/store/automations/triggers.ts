@@ -15,7 +15,7 @@ import type { Vault } from "../secrets/vault.ts";
 import {
   keepsReplyToken,
   newSecret,
-  openSecrets,
+  openTriggerSecrets,
   sealChanges,
   type KnownSecrets,
   type TriggerOwner,
@@ -254,5 +254,5 @@ export async function findReceivingTrigger(
   if (row === undefined) return null;
   const { sealed, masterKey, version, ...fireable } = row;
   if (sealed === null || masterKey === null) return { fireable, version, secretsAt: () => [] };
-  return { fireable, version, secretsAt: await openSecrets(vault, id, { sealed, masterKey }) };
+  return { fireable, version, secretsAt: await openTriggerSecrets(vault, id, { sealed, masterKey }) };
 }

@@ -10,7 +10,7 @@ import { forgetOwnDoing } from "../sessions/transition.ts";
 import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } from "./pieces.ts";
 
 /** One repository of a session in a checkpoint. */
-export interface CheckpointRepository {
+export interface CheckpointedRepository {
   /** Folder of the clone in the workspace. */
   readonly directory: string;
   /** Where the session's work started, as the step `prepare` found it. */
@@ -37,7 +37,7 @@ export interface CheckpointRepository {
    */
   readonly merge?: string | null;
   /**
-   * A piece with commits of the remote that the packs need beside the base, which the remote may have lost since; null if there
+   * A piece with commits of the remote that the packs need in addition to the base, which the remote may have lost since; null if there
    * are none, or too many. Earlier versions of Offstage omitted it.
    */
   readonly held?: { readonly piece: string; readonly baseSha: string; readonly commits: readonly string[] } | null;
@@ -56,14 +56,24 @@ export interface CheckpointRepository {
 /** What is needed to continue a session on another worker. */
 export interface Checkpoint {
   /** Absolute paths of the folders as the harness saw them: its saved conversation refers to these paths. */
-  readonly madeAt: { readonly workspace: string; readonly home: string };
-  readonly repositories: readonly CheckpointRepository[];
+  readonly originalPaths: { readonly workspace: string; readonly home: string };
+  readonly repositories: readonly CheckpointedRepository[];
   /** Piece with the files of a session that has no repository, as a gzipped tar archive. */
   readonly files: string | null;
-  /** Hash of the state of all files: it differs if any file changed. */
-  readonly state: string;
+  /** Hash of all files and commits: it differs if any changed. */
+  readonly contentHash: string;
   /** Piece with the harness's saved conversation, as a gzipped tar archive. */
   readonly harness: { readonly provider: string; readonly piece: string } | null;
+}
+
+/** A checkpoint as it is in the database, under the names that every version of Offstage reads. */
+interface StoredContent extends Omit<Checkpoint, "originalPaths" | "contentHash"> {
+  readonly madeAt: Checkpoint["originalPaths"];
+  readonly state: string;
+}
+
+function contentOf({ originalPaths, contentHash, ...rest }: Checkpoint): StoredContent {
+  return { madeAt: originalPaths, state: contentHash, ...rest };
 }
 
 /** A checkpoint that was read from the database, and when it was taken. */
@@ -114,8 +124,8 @@ export async function saveCheckpoint(
     else await writeUploaded(transaction, claim.sessionId, sent.pieces);
     await holdClaim(transaction, claim);
     if (sent !== null && !sent.key.equals(key.plain)) throw new ConflictError("the session's key is another by now");
-    const before = await transaction.query<{ state: string }>(
-      "select content ->> 'state' as state from checkpoint where session_id = $1",
+    const before = await transaction.query<{ contentHash: string }>(
+      `select content ->> 'state' as "contentHash" from checkpoint where session_id = $1`,
       [claim.sessionId],
     );
     await transaction.query("delete from checkpoint_piece where session_id = $1 and not id = any($2::uuid[])", [
@@ -127,23 +137,25 @@ export async function saveCheckpoint(
        select $1, $2, $3, $4, coalesce(sum(coalesce(octet_length(sealed), stored_object.bytes)), 0)
        from checkpoint_piece left join stored_object on stored_object.key = object_key where session_id = $1
        on conflict (session_id) do update set content = excluded.content, bytes = excluded.bytes, taken_at = now()`,
-      [claim.sessionId, JSON.stringify(checkpoint), key.sealed.sealed, key.sealed.masterKey],
+      [claim.sessionId, JSON.stringify(contentOf(checkpoint)), key.sealed.sealed, key.sealed.masterKey],
     );
     // A change of the harness's conversation alone is not progress: a session that crashes its worker or itself again and
     // again must fail in the end.
-    if (before.rows[0]?.state === checkpoint.state) return;
+    if (before.rows[0]?.contentHash === checkpoint.contentHash) return;
     await forgetOwnDoing(transaction, claim.sessionId);
   });
 }
 
 /** The session's last checkpoint; null if there is none. */
 export async function readCheckpoint(database: Database, sessionId: string): Promise<StoredCheckpoint | null> {
-  const { rows } = await database.pool.query<{ content: Checkpoint; taken_at: Date }>(
+  const { rows } = await database.pool.query<{ content: StoredContent; taken_at: Date }>(
     "select content, taken_at from checkpoint where session_id = $1",
     [sessionId],
   );
   const [row] = rows;
-  return row === undefined ? null : { ...row.content, takenAt: row.taken_at };
+  if (row === undefined) return null;
+  const { madeAt, state, ...rest } = row.content;
+  return { ...rest, originalPaths: madeAt, contentHash: state, takenAt: row.taken_at };
 }
 
 /** @throws ObjectStoreError */

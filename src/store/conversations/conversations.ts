@@ -8,6 +8,7 @@ import {
 } from "../../domain/conversations/conversation.ts";
 import type { Where } from "../../domain/conversations/happening.ts";
 import { storableJson } from "../../domain/fields/text.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
 import { lookedAtAgain } from "./due.ts";
 
 /** Which conversation. */
@@ -73,6 +74,27 @@ export async function isBeingPushed(
      where made.sha = $3 and part.repository_id = $2 and session.organization_id = $1
        and part.pushing_sha = $3 and session.status in ('queued', 'running', 'waiting') limit 1`,
     [organizationId, repositoryId, sha],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Whether a session that works now has opened a pull request that is not recorded yet.
+ * @param sessionId as the pull request's text says it: it may be anything
+ */
+export async function isBeingOpened(
+  queryable: Queryable,
+  { organizationId, repositoryId, subject }: ConversationPlace,
+  sessionId: string,
+): Promise<boolean> {
+  if (subject.kind !== "pullRequest" || !isUuid(sessionId)) return false;
+  const { rowCount } = await queryable.query(
+    `select from session join session_repository part on part.session_id = session.id and part.repository_id = $2
+     where session.id = $4 and session.organization_id = $1 and session.status in ('queued', 'running', 'waiting')
+       -- It has one at most in each repository; whoever else names it in a text has not asked it.
+       and not exists (select from pull_request where session_id = session.id and repository_id = $2 and state = 'open')
+       and not exists (select from pull_request where organization_id = $1 and repository_id = $2 and number = $3) limit 1`,
+    [organizationId, repositoryId, subject.number, sessionId],
   );
   return rowCount === 1;
 }

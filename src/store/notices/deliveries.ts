@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import {
-  isTold,
+  isNotified,
   noticeChannels,
   type NoticeChannel,
   type NoticeKind,
@@ -9,7 +9,7 @@ import {
 import type { NoticeFacts } from "../../domain/notices/words.ts";
 import { removeRows } from "../prune.ts";
 import type { Sealed } from "../secrets/vault.ts";
-import type { Person } from "./person.ts";
+import type { NotifiedPerson } from "./person.ts";
 
 /** Notices that one transaction takes up. */
 const noticesAtOnce = 50;
@@ -56,7 +56,7 @@ async function writeDeliveries(
     [organizationId],
   );
   for (const channel of noticeChannels) {
-    const people = rows.filter((person) => channels.has(channel) && isTold(person, kind, channel, askedBy));
+    const people = rows.filter((person) => channels.has(channel) && isNotified(person, kind, channel, askedBy));
     if (people.length > 0) await addDeliveries(transaction, people, channel, { organizationId, kind, sessionId, data });
   }
 }
@@ -89,7 +89,7 @@ async function addDeliveries(
 /** Writes a delivery to each channel of a person, to try them. @returns how many */
 export async function addTestDeliveries(
   database: Database,
-  { organizationId, userId }: Person,
+  { organizationId, userId }: NotifiedPerson,
   channels: ReadonlySet<NoticeChannel>,
 ): Promise<number> {
   let count = 0;

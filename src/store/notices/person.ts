@@ -1,5 +1,5 @@
 /** Whom something concerns: a user of an organization. */
-export interface Person {
+export interface NotifiedPerson {
   readonly organizationId: string;
   readonly userId: string;
 }

@@ -1,11 +1,11 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import type { NoticeChannel, NoticeKind, NoticeScope, NoticeSettings } from "../../domain/notices/notice.ts";
-import type { Person } from "./person.ts";
+import type { NotifiedPerson } from "./person.ts";
 
 /** What a person has chosen, and the address that their identity provider verified. */
 export async function readPreferences(
   database: Database,
-  { userId }: Person,
+  { userId }: NotifiedPerson,
 ): Promise<{ readonly settings: NoticeSettings; readonly email: string | null }> {
   const { rows } = await database.pool.query<{ settings: NoticeSettings | null; email: string | null }>(
     `select settings, email from user_account left join notice_preference on user_id = id where id = $1`,
@@ -14,8 +14,8 @@ export async function readPreferences(
   return { settings: rows[0]?.settings ?? {}, email: rows[0]?.email ?? null };
 }
 
-/** Makes a person one who may be told; from then on changes are written down for them. */
-export async function enterPerson(queryable: Queryable, { organizationId, userId }: Person): Promise<void> {
+/** Enables notices for a person: from then on changes are recorded for them. */
+export async function enterPerson(queryable: Queryable, { organizationId, userId }: NotifiedPerson): Promise<void> {
   await queryable.query(
     "insert into notice_preference (user_id, organization_id) values ($1, $2) on conflict (user_id) do nothing",
     [userId, organizationId],
@@ -31,7 +31,7 @@ export interface ChangedSetting {
 /** Changes the given settings only. */
 export async function updatePreferences(
   database: Database,
-  person: Person,
+  person: NotifiedPerson,
   changes: readonly ChangedSetting[],
 ): Promise<void> {
   await database.transaction(async (transaction) => {

@@ -1,7 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import { removeRows } from "../prune.ts";
 import { requireSession } from "../sessions/sessions.ts";
-import type { Person } from "./person.ts";
+import type { NotifiedPerson } from "./person.ts";
 
 /** Most that are counted. */
 const countedAtMost = 100;
@@ -35,7 +35,10 @@ export async function unreadAmong(
 }
 
 /** How many sessions of a person have an outcome that they have not looked at, up to a hundred. */
-export async function countUnread(database: Database, { userId }: Person): Promise<{ count: number; more: boolean }> {
+export async function countUnread(
+  database: Database,
+  { userId }: NotifiedPerson,
+): Promise<{ count: number; more: boolean }> {
   const { rows } = await database.pool.query<{ count: number }>({
     name: "count_unread",
     text: `select count(*)::integer as count from (
@@ -48,7 +51,7 @@ export async function countUnread(database: Database, { userId }: Person): Promi
 }
 
 /** Notes that a person looked at a session. @throws NotFoundError */
-export async function markRead(database: Database, person: Person, sessionId: string): Promise<void> {
+export async function markRead(database: Database, person: NotifiedPerson, sessionId: string): Promise<void> {
   await requireSession(database, person.organizationId, sessionId);
   await database.pool.query(
     `insert into session_read (user_id, session_id) values ($1, $2)
@@ -58,7 +61,7 @@ export async function markRead(database: Database, person: Person, sessionId: st
 }
 
 /** Notes that a person looked at everything that is over. */
-export async function markAllRead(database: Database, { userId }: Person): Promise<void> {
+export async function markAllRead(database: Database, { userId }: NotifiedPerson): Promise<void> {
   await database.pool.query("update user_account set read_until = now() where id = $1", [userId]);
   await database.pool.query("delete from session_read where user_id = $1 and read_at <= now()", [userId]);
 }

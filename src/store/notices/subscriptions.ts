@@ -6,7 +6,7 @@ import type { CreateSubscription, Subscription } from "../../domain/notices/noti
 import { isoTime, listRows } from "../cursor.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Sealed, Vault } from "../secrets/vault.ts";
-import type { Person } from "./person.ts";
+import type { NotifiedPerson } from "./person.ts";
 import { enterPerson } from "./preferences.ts";
 
 /** Browsers that one person may subscribe. */
@@ -22,14 +22,14 @@ const columns = `id, host, user_agent as "userAgent", ${isoTime("created_at")} a
 export function createSubscription(
   database: Database,
   vault: Vault,
-  person: Person,
+  person: NotifiedPerson,
   input: CreateSubscription & { readonly id: string; readonly userAgent: string | null },
 ): Promise<Subscription> {
   const hash = createHash("sha256").update(input.endpoint).digest();
   return sealing(database, async (transaction) => {
     await enterPerson(transaction, person);
     await transaction.query("select from notice_preference where user_id = $1 for update", [person.userId]);
-    // Another person who used the browser before is told nothing there any more.
+    // Another person who used the browser before gets no notices there any more.
     await transaction.query("delete from push_subscription where endpoint_hash = $1", [hash]);
     const { rows: counted } = await transaction.query<{ count: number }>(
       "select count(*)::integer as count from push_subscription where user_id = $1",
@@ -66,7 +66,7 @@ export function createSubscription(
  */
 export function listSubscriptions(
   database: Database,
-  { organizationId, userId }: Person,
+  { organizationId, userId }: NotifiedPerson,
   query: PageQuery,
 ): Promise<Page<Subscription>> {
   return listRows<Subscription>(database, organizationId, query, {
@@ -78,7 +78,11 @@ export function listSubscriptions(
 }
 
 /** Ends a browser's subscription. @throws NotFoundError */
-export async function deleteSubscription(database: Database, { userId }: Person, id: string): Promise<Subscription> {
+export async function deleteSubscription(
+  database: Database,
+  { userId }: NotifiedPerson,
+  id: string,
+): Promise<Subscription> {
   const { rows } = await database.pool.query<Subscription>(
     `delete from push_subscription where id = $1 and user_id = $2 returning ${columns}`,
     [id, userId],

@@ -24,7 +24,7 @@ const columns = `client_id as "clientId", client_name as "clientName", redirect_
  * Keeps a request for ten minutes.
  * @returns the token by which the page that asks the person names it
  */
-export async function beginRequest(database: Database, request: OAuthRequest): Promise<string> {
+export async function beginGrantRequest(database: Database, request: OAuthRequest): Promise<string> {
   const token = randomToken();
   const { clientId, clientName, redirectUri, state, scopes, resource, challenge, issuer } = request;
   await database.pool.query(
@@ -80,7 +80,7 @@ export async function refuseRequest(database: Database, token: string): Promise<
  * Deletes requests that have expired, an hour later: until then a second exchange of a code is known.
  * @returns how many
  */
-export async function pruneRequests(database: Database): Promise<number> {
+export async function pruneGrantRequests(database: Database): Promise<number> {
   const { rowCount } = await database.pool.query(
     "delete from oauth_request where expires_at < now() - interval '1 hour'",
   );

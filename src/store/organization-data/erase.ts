@@ -117,7 +117,7 @@ export async function beginErasure(
       [organizationId],
     );
     await transaction.query("update automation_sync set enabled = false where organization_id = $1", [organizationId]);
-    // Nobody is told of what is removed.
+    // No notice is sent of what is removed.
     await transaction.query("update webhook set enabled = false where organization_id = $1", [organizationId]);
     return { organizationId, askedAt: (begun.rows[0]?.asked_at ?? new Date()).toISOString() };
   });

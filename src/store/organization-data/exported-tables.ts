@@ -497,6 +497,7 @@ export const tablesOfSessions: readonly ExportedTable[] = [
       "state",
       "head_sha",
       "mergeable",
+      "merge_sha",
       "checks",
       "review",
       "approval",

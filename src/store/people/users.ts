@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
+import type { SignInIdentity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 import { one } from "../one-row.ts";
@@ -44,7 +44,7 @@ export async function takeSignIn(
 export async function signInUser(
   database: Database,
   organizationId: string,
-  identity: Identity,
+  identity: SignInIdentity,
   role: Role,
 ): Promise<User | null> {
   const { rows } = await database.pool.query<User>(
@@ -134,7 +134,7 @@ export function updateUser(
 const erasedName = "deleted user";
 
 /**
- * Erases a person: name, address, what their provider knows them by, their accounts at forges, and what they are told by which browser. They are signed out, their keys are
+ * Erases a person: name, address, what their provider knows them by, their accounts at forges, and which browsers get their notices. They are signed out, their keys are
  * revoked, and what they
  * asked for is a deleted user's from then on. If their provider signs them in again, they are somebody new.
  * @throws NotFoundError
@@ -152,7 +152,7 @@ export function eraseUser(database: Database, organizationId: string, id: string
     const user = one(rows, "user", id);
     await signOut(transaction, id);
     await transaction.query("delete from forge_account where user_id = $1", [id]);
-    // What they wanted to be told of, by which browsers, and what they looked at.
+    // Which notices they wanted, by which browsers, and what they looked at.
     await transaction.query("delete from notice_preference where user_id = $1", [id]);
     await transaction.query("delete from push_subscription where user_id = $1", [id]);
     await transaction.query("delete from notice_delivery where user_id = $1", [id]);

@@ -95,7 +95,7 @@ interface ClaimRow {
 
 /**
  * Claims the next queued session under a new attempt number; null if there is none. Sessions whose budget is used up
- * become waiting instead. The order is that of src/store/sql/claim_session.sql.
+ * become waiting instead. The order is that of src/store/sql/queue/claim_session.sql.
  */
 export async function claimSession(database: Database, options: ClaimOptions): Promise<ClaimedSession | null> {
   const tried: string[] = [];

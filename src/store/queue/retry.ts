@@ -45,7 +45,7 @@ export async function failSession(
   return reached;
 }
 
-/** Sessions of one round: a long outage ends for many at once. */
+/** Sessions of one pass: a long outage ends for many at once. */
 const roundLimit = 1_000;
 
 /**

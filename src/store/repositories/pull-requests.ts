@@ -15,7 +15,7 @@ export interface ReadPullRequest {
 }
 
 /** A pull request whose state must be read from its forge: an open one, or one that was closed lately. */
-export interface OpenPullRequest extends ReadPullRequest {
+export interface FollowedPullRequest extends ReadPullRequest {
   readonly state: "open" | "closed";
   readonly repositoryUrl: string;
   /** What its forge last said of whether it can be merged; null if it is not known. */
@@ -97,7 +97,7 @@ export async function openTargets(
 
 /** The state of a pull request is not read from its forge after this time. */
 const followedFor = "90 days";
-/** One that was closed is looked at again for this time: that it was opened again may have been told before, or not at all. */
+/** One that was closed is looked at again for this time: that it was opened again may have been delivered before, or not at all. */
 const closedFollowedFor = "3 days";
 
 /**
@@ -107,8 +107,8 @@ const closedFollowedFor = "3 days";
 export async function claimOpenPullRequests(
   database: Database,
   { minutes, limit }: { readonly minutes: number; readonly limit: number },
-): Promise<OpenPullRequest[]> {
-  const { rows } = await database.pool.query<OpenPullRequest>(
+): Promise<FollowedPullRequest[]> {
+  const { rows } = await database.pool.query<FollowedPullRequest>(
     `with due_open as (
        select id from pull_request where state = 'open' and checked_at < now() - $1 * interval '1 minute'
          and created_at > now() - interval '${followedFor}'
@@ -138,7 +138,15 @@ const askedAgainLimit = 5;
  */
 export async function saveMergeable(
   database: Database,
-  { id, organizationId, sessionId, repositoryId, number, mergeable: before, mergeableAsked: asked }: OpenPullRequest,
+  {
+    id,
+    organizationId,
+    sessionId,
+    repositoryId,
+    number,
+    mergeable: before,
+    mergeableAsked: asked,
+  }: FollowedPullRequest,
   mergeable: boolean | null,
 ): Promise<void> {
   const isFinal = mergeable === true || (mergeable === false && (before === false || asked > 0));
@@ -185,7 +193,7 @@ export async function beginReading(
   return rows.map((row) => ({ ...place, ...row }));
 }
 
-/** Has a pull request read again in the next round, since what its forge says and what it told do not agree: the one or the other is late. */
+/** Has a pull request read again in the next pass, since what its forge answers and what it delivered do not agree: the one or the other is late. */
 export async function readAgainSoon(database: Database, { id }: Pick<ReadPullRequest, "id">): Promise<void> {
   await database.pool.query("update pull_request set checked_at = '-infinity' where id = $1", [id]);
 }

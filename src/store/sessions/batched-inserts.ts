@@ -39,7 +39,7 @@ const options = {
 /** Characters of deliveries in one statement, and of those that wait: each may have a million of payload. */
 const weight = { of: ({ json }: Pick<Firing, "json">) => json.length, most: 4_000_000, mostWaiting: 64_000_000 };
 
-/** Makes the intake of a database. */
+/** Collects inserts into batches for a database. */
 export function createBatchedInserts(database: Database): BatchedInserts {
   const session = createBatcher<SessionToCreate, CreatedSession>((all) => createSessions(database, all), options);
   const job = createBatcher<JobToCreate, JobRecord>((all) => createJobs(database, all), options);

@@ -37,7 +37,7 @@ export async function deleteSession(database: Database, organizationId: string, 
       [id],
     );
     await transaction.query("delete from pull_request where session_id = $1", [id]);
-    // What was told of it and is no longer to be sent; the rest of it goes with its age.
+    // Notices of it that are no longer to be sent; the rest of it goes with its age.
     await transaction.query(
       `delete from webhook_delivery where organization_id = $2 and status <> 'pending'
          and (data ->> 'sessionId' = $1::text or data ->> 'id' = $1::text)`,

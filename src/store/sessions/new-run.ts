@@ -3,7 +3,7 @@ import type { ForgeReply, ReplyTarget } from "../../domain/automations/reply-tar
 import type { NewSession } from "../../domain/sessions/new-session.ts";
 import { noteForgeReply, noteReplyTarget } from "../answers/session-replies.ts";
 import { completeJob, holdJob, type ClaimedJob } from "../automations/jobs.ts";
-import { noteTold } from "../automations/told-runs.ts";
+import { recordDeliveredRepository } from "../automations/delivered-runs.ts";
 import { insertSessions } from "./new-session.ts";
 import { notifyChange } from "./transition.ts";
 
@@ -14,8 +14,8 @@ const atOnce = 5;
 export interface RunOrigin {
   /** The thread of Slack or issue of Linear; null: none that takes answers back. */
   readonly replyTarget: ReplyTarget | null;
-  /** What a forge told; null: none did. */
-  readonly told: {
+  /** The event, if a forge delivered it; null: none did. */
+  readonly delivered: {
     readonly repository: { readonly id: string };
     readonly connectionId: string;
     /** Where the result is said; null: nowhere. */
@@ -79,28 +79,28 @@ async function complete(
   transaction: Queryable,
   claim: ClaimedJob,
   sessions: readonly string[],
-  { replyTarget, told }: RunOrigin,
+  { replyTarget, delivered }: RunOrigin,
 ): Promise<void> {
   for (const sessionId of sessions) {
     if (replyTarget !== null) await noteReplyTarget(transaction, { jobId: claim.id, sessionId, target: replyTarget });
-    if (told !== null) await noteToldSession(transaction, claim, sessionId, told);
+    if (delivered !== null) await recordDelivery(transaction, claim, sessionId, delivered);
   }
   const [first] = sessions;
   if (first !== undefined) await completeJob(transaction, claim, first);
 }
 
 /** A session that does not work on the event's repository has nothing to say or to read there. */
-async function noteToldSession(
+async function recordDelivery(
   transaction: Queryable,
   { id: jobId }: ClaimedJob,
   sessionId: string,
-  { repository, connectionId, reply }: NonNullable<RunOrigin["told"]>,
+  { repository, connectionId, reply }: NonNullable<RunOrigin["delivered"]>,
 ): Promise<void> {
   const { rowCount } = await transaction.query(
     "select from session_repository where session_id = $1 and repository_id = $2",
     [sessionId, repository.id],
   );
   if (rowCount === 0) return;
-  await noteTold(transaction, sessionId, { repositoryId: repository.id, connectionId });
+  await recordDeliveredRepository(transaction, sessionId, { repositoryId: repository.id, connectionId });
   if (reply !== null) await noteForgeReply(transaction, { jobId, sessionId, ...reply });
 }

@@ -2,6 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { SessionDiff } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
+import { resumeConversations } from "../conversations/resume.ts";
 import { appendEvents } from "./events.ts";
 import { countWithWords } from "./search.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
@@ -115,7 +116,8 @@ export async function cancelSession(database: Database, organizationId: string, 
 
 /**
  * Adds a follow-up message, idempotent by its id. A session that has ended is queued again; a running one handles the
- * message after its current turn. If the session was cancelled, the new message replaces the cancelled one.
+ * message after its current turn. If the session was cancelled, the new message replaces the cancelled one. Whoever sends it is in charge:
+ * the feedback loop at the session's pull requests goes on by itself if it had stopped.
  * @throws NotFoundError
  * @throws ConflictError while the session is being cancelled, because that would also cancel the message
  */
@@ -125,7 +127,9 @@ export async function addMessage(
   id: string,
   message: NewMessage,
 ): Promise<SessionRecord> {
-  await database.transaction((transaction) => addMessageIn(transaction, organizationId, id, message));
+  await database.transaction((transaction) =>
+    resumeConversations(transaction, organizationId, id, () => addMessageIn(transaction, organizationId, id, message)),
+  );
   notifyChange(database, id, "queued");
   return requireSession(database, organizationId, id);
 }
@@ -139,7 +143,7 @@ export interface NewMessage {
   readonly mergesTarget?: boolean;
 }
 
-/** `addMessage` within a transaction: once it is committed, the caller notifies (`notifyChange`). */
+/** Adds a message, of whoever it is, within a transaction: once it is committed, the caller notifies (`notifyChange`). */
 export async function addMessageIn(
   transaction: Queryable,
   organizationId: string,

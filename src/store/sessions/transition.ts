@@ -57,7 +57,7 @@ const refusedMove = "OS001";
 
 /**
  * Changes a session's status, sets everything that belongs to the move, and appends the event that reports it, in one
- * transaction. The SQL function `move_session` (src/store/sql/move_session.sql) does all of it, and is the only place that
+ * transaction. The SQL function `move_session` (src/store/sql/sessions/move_session.sql) does all of it, and is the only place that
  * writes a status; a claim (`claim_session`) goes through it too. The caller must have locked the row (`lockSession`).
  * @throws ConflictError if the picture in domain/sessions/status.ts does not have the move
  */

@@ -10,7 +10,7 @@ import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
 /** Values of the form. */
-export type AutomationInput = z.input<typeof createAutomationSchema>;
+export type AutomationFormValues = z.input<typeof createAutomationSchema>;
 
 /** Names of the API's fields: its messages begin with them. */
 const fields = [
@@ -48,7 +48,7 @@ export function AutomationForm({
   /** Initial values of a new one. */
   readonly template?: AutomationTemplate | undefined;
   readonly verb: string;
-  readonly save: (input: AutomationInput) => Promise<unknown>;
+  readonly save: (input: AutomationFormValues) => Promise<unknown>;
 }) {
   const [values, setValues] = useState(() => valuesOf(automation ?? template?.automation));
   // The macro follows the name until the user edits it.
@@ -229,7 +229,7 @@ function valuesOf(automation: Automation | Initial | undefined): Values {
   };
 }
 
-function inputOf(values: Values): AutomationInput {
+function inputOf(values: Values): AutomationFormValues {
   const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
   const numberOrNull = (text: string): number | null => (text.trim() === "" ? null : Number(text));
   const atLeast = numberOrNull(values["expect.atLeast"]);

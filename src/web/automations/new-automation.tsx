@@ -2,10 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Field } from "../elements/field.tsx";
 import { client } from "../query.ts";
-import { AutomationForm, type AutomationInput } from "./automation-form.tsx";
+import { AutomationForm, type AutomationFormValues } from "./automation-form.tsx";
 
 /** Form of a new automation, which begins with nothing or with a template. */
-export function NewAutomation({ create }: { readonly create: (input: AutomationInput) => Promise<unknown> }) {
+export function NewAutomation({ create }: { readonly create: (input: AutomationFormValues) => Promise<unknown> }) {
   const [chosen, setChosen] = useState("");
   const list = useQuery({ queryKey: ["automation-templates"], queryFn: () => client.automation.templates() });
   const templates = list.data?.templates ?? [];

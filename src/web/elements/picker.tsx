@@ -7,7 +7,7 @@ import { useOptions } from "./options.ts";
 export interface PickerOption {
   readonly key: string;
   readonly name: string;
-  /** Further words beside the name. */
+  /** Further words in addition to the name. */
   readonly about?: string;
 }
 

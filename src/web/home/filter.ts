@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
 
 /** What the list is narrowed to, as the address has it. */
-export interface SessionFilter {
+export interface HomeFilter {
   readonly q?: string | undefined;
   readonly status?: SessionStatus | undefined;
   /** Id of a user or key; `me`: whoever is signed in. */
@@ -15,16 +15,16 @@ export interface SessionFilter {
 }
 
 /** The filter, and a function that changes parts of it. */
-export function useSessionFilter(): [SessionFilter, (changes: SessionFilter, replace?: boolean) => void] {
+export function useSessionFilter(): [HomeFilter, (changes: HomeFilter, replace?: boolean) => void] {
   const filter = useSearch({ from: "/" });
   const navigate = useNavigate();
   // Undefined values are removed from the address.
-  const change = (changes: SessionFilter, replace = true): void =>
+  const change = (changes: HomeFilter, replace = true): void =>
     void navigate({ to: "/", search: { ...filter, ...changes }, replace, resetScroll: false });
   return [filter, change];
 }
 
 /** Whether one list of what was found is shown, instead of groups: the newest first, whatever they need. */
-export function isFlat({ q, status, archived }: SessionFilter): boolean {
+export function isFlat({ q, status, archived }: HomeFilter): boolean {
   return q !== undefined || status !== undefined || archived === true;
 }

@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { SessionPageOf } from "../../client.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { client } from "../query.ts";
-import { isFlat, type SessionFilter } from "./filter.ts";
+import { isFlat, type HomeFilter } from "./filter.ts";
 import { withNewest, type Read } from "./newest-first.ts";
 import { useLiveSessions } from "./use-live-sessions.ts";
 
@@ -28,7 +28,7 @@ export interface Sessions {
 }
 
 /** The sessions that fit a filter, kept up to date while the page is visible. */
-export function useSessions(filter: SessionFilter): Sessions {
+export function useSessions(filter: HomeFilter): Sessions {
   const flat = isFlat(filter);
   const rest = useNewestFirst(filter, flat);
   const person = useGroup(filter, "person", { attention: ["budget", "failure", "conflict"] }, !flat);
@@ -55,12 +55,12 @@ export function useSessions(filter: SessionFilter): Sessions {
   };
 }
 
-function narrowed({ by, repository, automation, label, archived }: SessionFilter): SessionPageOf {
+function narrowed({ by, repository, automation, label, archived }: HomeFilter): SessionPageOf {
   const wanted = archived === true ? "true" : "false";
   return { requestedBy: by, repositoryId: repository, automationId: automation, label, archived: wanted };
 }
 
-function useGroup(filter: SessionFilter, name: string, query: SessionPageOf, enabled: boolean): UseQueryResult<Read> {
+function useGroup(filter: HomeFilter, name: string, query: SessionPageOf, enabled: boolean): UseQueryResult<Read> {
   return useQuery({
     queryKey: ["sessions", name, narrowed(filter)],
     queryFn: async (): Promise<Read> => {
@@ -76,7 +76,7 @@ function useGroup(filter: SessionFilter, name: string, query: SessionPageOf, ena
  * A list that grows at both ends: the newest page is read again and again, and older pages once, when somebody comes to the end.
  * @param flat whether all are in it, or only those that no group has
  */
-function useNewestFirst(filter: SessionFilter, flat: boolean) {
+function useNewestFirst(filter: HomeFilter, flat: boolean) {
   const queries = useQueryClient();
   const [isLoadingMore, setLoadingMore] = useState(false);
   const queryKey = ["sessions", "list", filter];

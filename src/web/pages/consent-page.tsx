@@ -7,7 +7,7 @@ import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 
-/** What each scope lets a program do, in the order in which they are told. */
+/** What each scope lets a program do, in the order in which they are listed. */
 const meanings: Readonly<Record<Scope, string>> = {
   read: "See sessions, their changes and events, automations and repositories",
   write: "Start, steer and cancel sessions, and change automations",

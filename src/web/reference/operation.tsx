@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { Description, Operation, Parameter, Schema } from "../../description/operations.ts";
-import { snippet, type Language } from "../../description/snippets.ts";
+import { snippet, type ExampleLanguage } from "../../description/snippets.ts";
 import { CopyButton } from "../elements/copy-button.tsx";
 import { Fields } from "./schema.tsx";
 
@@ -11,7 +11,7 @@ export function OperationSection({
   components,
 }: {
   operation: Operation;
-  language: Language;
+  language: ExampleLanguage;
   components: Description;
 }) {
   const { id, method, path, summary, pathParameters, query, headers, body, answer, isOpen, streams } = operation;

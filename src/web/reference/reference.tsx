@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "react";
 import { operationsOf, type Description, type Operation } from "../../description/operations.ts";
-import { languages, type Language } from "../../description/snippets.ts";
+import { exampleLanguages, type ExampleLanguage } from "../../description/snippets.ts";
 import icon from "../icon.svg";
 import { OperationSection } from "./operation.tsx";
 
@@ -61,7 +61,7 @@ export function Reference() {
 function Loaded({ description }: { description: Description }) {
   const all = useMemo(() => operationsOf(description), [description]);
   const [search, setSearch] = useState("");
-  const [language, setLanguage] = useState<Language>(storedLanguage);
+  const [language, setLanguage] = useState<ExampleLanguage>(storedLanguage);
   const words = search.toLowerCase().split(/\s+/u);
   const shown = all.filter((operation) => words.every((word) => textOf(operation).includes(word)));
   const tags = Map.groupBy(shown, ({ tag }) => tag);
@@ -163,12 +163,18 @@ function Introduction({ text }: { text: string }) {
   );
 }
 
-function LanguageChoice({ language, onChoose }: { language: Language; onChoose: (language: Language) => void }) {
+function LanguageChoice({
+  language,
+  onChoose,
+}: {
+  language: ExampleLanguage;
+  onChoose: (language: ExampleLanguage) => void;
+}) {
   return (
     <fieldset className="mt-6">
       <legend className="text-sm font-medium">Examples in</legend>
       <div className="mt-1 flex flex-wrap gap-2">
-        {languages.map((each) => (
+        {exampleLanguages.map((each) => (
           <label key={each} className="button has-checked:border-accent has-checked:bg-accent-soft">
             <input
               type="radio"
@@ -185,9 +191,9 @@ function LanguageChoice({ language, onChoose }: { language: Language; onChoose: 
   );
 }
 
-function storedLanguage(): Language {
+function storedLanguage(): ExampleLanguage {
   const stored = localStorage.getItem(languageKey);
-  return languages.find((language) => language === stored) ?? "curl";
+  return exampleLanguages.find((language) => language === stored) ?? "curl";
 }
 
 function textOf({ id, path, summary, tag }: Operation): string {

@@ -21,7 +21,7 @@ export function HelpSheet({ onClosed }: { onClosed: () => void }) {
                 <div key={keys} className="flex items-center gap-3 py-1">
                   <dt className="min-w-0 flex-1">{does}</dt>
                   <dd>
-                    <Keys keys={keys} />
+                    <KeyCaps keys={keys} />
                   </dd>
                 </div>
               ))}
@@ -43,7 +43,7 @@ const signs: Readonly<Record<string, string>> = {
 };
 
 /** Keys as they are written on a keyboard. */
-export function Keys({ keys }: { keys: string }) {
+export function KeyCaps({ keys }: { keys: string }) {
   const texts = useShellTexts();
   return keys.split(" ").map((together, index) => (
     <Fragment key={index}>

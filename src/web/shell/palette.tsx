@@ -7,7 +7,7 @@ import { Icon, type IconName } from "../elements/icon.tsx";
 import { useOptions } from "../elements/options.ts";
 import { client } from "../query.ts";
 import { useShellTexts } from "../texts/shell.ts";
-import { Keys } from "./help-sheet.tsx";
+import { KeyCaps } from "./help-sheet.tsx";
 import { usePages } from "./pages.ts";
 import type { Overlay } from "./rail.tsx";
 import { useShortcutGroups } from "./shortcuts.ts";
@@ -77,7 +77,7 @@ export function Palette({ onClosed, onOpen }: { onClosed: () => void; onOpen: (o
               </span>
               {entry.keys !== undefined && (
                 <span aria-hidden>
-                  <Keys keys={entry.keys} />
+                  <KeyCaps keys={entry.keys} />
                 </span>
               )}
             </div>

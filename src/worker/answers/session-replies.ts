@@ -4,11 +4,11 @@ import type { Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { sayWhatIsDue } from "../../store/answers/session-replies.ts";
 
-/** Time between two rounds, in ms. */
+/** Time between two passes, in ms. */
 const everyMs = 1_000;
 
 /**
- * Makes the task that says in threads of Slack and issues of Linear what became of the sessions that they started: in rounds over what
+ * Makes the task that says in threads of Slack and issues of Linear what became of the sessions that they started: in passes over what
  * each change of a status has marked in its own transaction.
  */
 export function createSessionReplies({
@@ -23,7 +23,7 @@ export function createSessionReplies({
 }): Service {
   return createPeriodic({
     everyMs,
-    async round(stopping) {
+    async pass(stopping) {
       const linkOf = (sessionId: string): string => `${publicUrl()}/sessions/${sessionId}`;
       while (!stopping.aborted && (await sayWhatIsDue(database, linkOf)) > 0);
     },

@@ -4,7 +4,7 @@ import type { Feedback, ForgeComment, NewComment } from "../../forges/feedback.t
 import type { OwnForges } from "../../forges/organization-forges.ts";
 import type { Reply } from "../../replies/reply.ts";
 import type { AnswerAction } from "../../store/answers/answers.ts";
-import type { ClaimedAnswer, Written } from "../../store/answers/sending.ts";
+import type { ClaimedAnswer, WrittenAnswer } from "../../store/answers/sending.ts";
 
 /** Where answers are written. */
 export interface Writers {
@@ -17,13 +17,17 @@ export interface Writers {
 /** An answer that has nowhere to go: nothing that passes by itself. */
 export class NowhereToAnswer extends Error {}
 
-const nothingToRecord: Written = { externalId: null, idScope: null, url: null };
+const nothingToRecord: WrittenAnswer = { externalId: null, idScope: null, url: null };
 
 /**
  * Writes an answer where it belongs, once however often it is called.
  * @throws NowhereToAnswer, and what `Feedback` and `Reply` throw; the signal's reason
  */
-export async function writeAnswer(writers: Writers, answer: ClaimedAnswer, signal: AbortSignal): Promise<Written> {
+export async function writeAnswer(
+  writers: Writers,
+  answer: ClaimedAnswer,
+  signal: AbortSignal,
+): Promise<WrittenAnswer> {
   const { action, id, text, createdAt } = answer;
   if (action.kind === "service") {
     const token = await writers.replyToken(answer.organizationId, action.triggerId);
@@ -90,7 +94,7 @@ async function react(
   address: RepositoryAddress,
   { action, comment }: { readonly action: Extract<AnswerAction, { kind: "reaction" }>; readonly comment: NewComment },
   signal: AbortSignal,
-): Promise<Written> {
+): Promise<WrittenAnswer> {
   const { target, reaction, isMinor = false } = action;
   const isDone = await feedback.react(address, target, reaction, signal);
   if (isDone || reaction !== "eyes" || isMinor) return nothingToRecord;
@@ -114,6 +118,6 @@ async function placeOf({ forgesOf }: Writers, { repositoryUrl, organizationId }:
   return { address, feedback };
 }
 
-function writtenAs({ id, url, idScope }: ForgeComment): Written {
+function writtenAs({ id, url, idScope }: ForgeComment): WrittenAnswer {
   return { externalId: id, idScope: idScope ?? null, url };
 }

@@ -24,7 +24,7 @@ import type { Traces } from "../../traces.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { EnvironmentCache } from "../disk/environment-cache.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import type { Identity } from "../git/git.ts";
 import type { Signer } from "../git/signer.ts";
 
@@ -82,7 +82,7 @@ export interface AttemptServices {
   readonly limits: ResourceLimits;
   /** Patterns of models that the server allows. */
   readonly allowedModels: readonly string[];
-  /** What agents may ask of providers beside answers (OFFSTAGE_MODEL_ALLOW). */
+  /** What agents may ask of providers in addition to answers (OFFSTAGE_MODEL_ALLOW). */
   readonly modelPermits: readonly string[];
   /** Starts the sandboxes' gateways, each in a process of its own. */
   readonly gateways: GatewayProcesses;

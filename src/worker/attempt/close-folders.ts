@@ -1,5 +1,5 @@
 import { diskUsage, ownDiskUsage } from "../../sandboxes/process/disk-usage.ts";
-import { removeSession } from "../clones/clones.ts";
+import { removeSession } from "../clones/remove-session.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 
 type Services = Pick<AttemptServices, "folders" | "mirrors" | "limits">;

@@ -8,7 +8,7 @@ import type { CallTool, ToolDescription } from "../../gateway/tools.ts";
 import { admitAll } from "../../gateway/models/admission.ts";
 import type { GatewayTask } from "../../gateway/process/messages.ts";
 import type { GatewayLostError, GatewayServices, WarmGateway } from "../../gateway/process/process.ts";
-import { besideRegistry, registryFolder } from "../../domain/environments/registry.ts";
+import { fileAddressesOf, registryFolder } from "../../domain/environments/registry.ts";
 import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 import type { SessionRepository } from "../clones/clone.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
@@ -148,7 +148,7 @@ function routeOf(
   return {
     id,
     url: registryFolder(url),
-    also: besideRegistry(kind, url),
+    also: fileAddressesOf(kind, url),
     namesFiles: kind === "cargo" || kind === "nuget",
     scope: kind === "npm" ? scope : null,
     authorization,

@@ -28,7 +28,7 @@ export function submoduleAccess(
       return { problem: "it is not on the list of repositories that this organization allows" };
     }
     const isTrusted =
-      haveSameOwner(superproject, address, forgeOf) ||
+      haveSameOwner(superproject, address, { forgeOf, repositoryKeyOf }) ||
       (await isConnected(database, organizationId, repositoryKeyOf(address)));
     const forge = forgeOf(address);
     const url = urlFor(address, forge.webUrl, isTrusted && isSsh(superproject) && address.host === superproject.host);
@@ -49,13 +49,17 @@ function isSsh({ cloneUrl, local }: RepositoryAddress): boolean {
   return !local && !/^https?:/u.test(cloneUrl);
 }
 
-/** Whether both are on one server and one owner's, which may be a group in a group. */
-function haveSameOwner(one: RepositoryAddress, other: RepositoryAddress, forgeOf: Services["forgeOf"]): boolean {
+/** Whether both are on one server and one owner's, which may be a group in a group. Case counts only where the server counts it. */
+export function haveSameOwner(
+  one: RepositoryAddress,
+  other: RepositoryAddress,
+  { forgeOf, repositoryKeyOf }: Pick<Services, "forgeOf" | "repositoryKeyOf">,
+): boolean {
   if (one.local || other.local) return one.local && other.local;
-  const ownerOf = ({ path }: RepositoryAddress): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
+  const ownerOf = (address: RepositoryAddress): string => repositoryKeyOf(address).replace(/\/[^/]*$/u, "");
   const forge = forgeOf(one);
   const isOneServer = forge.webUrl === null ? one.host === other.host : forge.id === forgeOf(other).id;
-  return isOneServer && ownerOf(one) !== "" && ownerOf(one) === ownerOf(other);
+  return isOneServer && one.path.includes("/") && ownerOf(one) === ownerOf(other);
 }
 
 /** By ssh only with the server's keys; otherwise by https, where an address by ssh of the same server leads too. */

@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../database/database.ts";
-import type { Subscription } from "../../database/notifications.ts";
+import type { ListenerHandle } from "../../database/notifications.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { recordingName } from "../../domain/sessions/recording.ts";
 import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { deletedChannel, existingSessions } from "../../store/sessions/delete-session.ts";
-import { removeSession } from "../clones/clones.ts";
+import { removeSession } from "../clones/remove-session.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 
 /** What removing needs of the worker. */
 interface RemovalServices {
@@ -29,7 +29,7 @@ interface RemovalServices {
  */
 export function createRemovalOfDeleted(services: RemovalServices): Service {
   const { database, logger } = services;
-  let subscription: Subscription | null = null;
+  let subscription: ListenerHandle | null = null;
   const removing = new Set<Promise<void>>();
   const stopping = new AbortController();
   return createService({

@@ -2,7 +2,7 @@ import { createPeriodic } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
 
 const everyMs = 60_000;
-/** Checks of one round: at most so many requests begin at once, of which each is over in half a minute. */
+/** Checks of one pass: at most so many requests begin at once, of which each is over in half a minute. */
 const batch = 10;
 
 /** Something that is checked again and again, each in its own time. Any number of workers may. */
@@ -19,7 +19,7 @@ export interface DueChecks<Due> {
 /** Makes the task that checks each minute what is due. */
 export function createDueChecks<Due>(checks: DueChecks<Due>): Service {
   return createPeriodic({
-    round: async (stopping) => {
+    pass: async (stopping) => {
       while (!stopping.aborted && (await checkDue(checks, stopping)) === batch);
     },
     everyMs,
@@ -30,7 +30,7 @@ export function createDueChecks<Due>(checks: DueChecks<Due>): Service {
 
 /**
  * Checks what is due, at most ten.
- * @param stopping ends the checks under way, of which nothing is told
+ * @param stopping ends the checks under way, whose results are dropped
  * @returns how many were due
  */
 export async function checkDue<Due>(checks: DueChecks<Due>, stopping: AbortSignal): Promise<number> {

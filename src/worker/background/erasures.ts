@@ -13,7 +13,7 @@ import { existingSessions } from "../../store/sessions/delete-session.ts";
 import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import { removeWhenOver } from "./deleted-sessions.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordingsOfDeleted } from "./prune-recordings.ts";
@@ -42,15 +42,15 @@ interface Place {
  */
 export function createErasures(place: Place): Service {
   const { database, logger } = place;
-  const rounds = createPeriodic({
-    round: async (stopping) => {
+  const passes = createPeriodic({
+    pass: async (stopping) => {
       await eraseOrganizations(place, stopping);
       if (!stopping.aborted) await cleanDisk(place, stopping);
     },
     everyMs,
     onFailure: (error) => logger.warn({ err: error }, "could not erase an organization; will retry"),
   });
-  return withListener(rounds, (now) => database.listen(erasureChannel, now));
+  return withListener(passes, (now) => database.listen(erasureChannel, now));
 }
 
 async function eraseOrganizations({ database, logger, objects }: Place, stopping: AbortSignal): Promise<void> {

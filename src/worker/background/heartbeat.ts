@@ -27,7 +27,7 @@ export function createHeartbeat({ database, logger, id, describe, ...options }: 
   const report = async (): Promise<void> => reportWorker(database, { id, ...(await describe()) });
   const intervalMs = options.everyMs ?? everyMs;
   const reports = createPeriodic({
-    round: report,
+    pass: report,
     everyMs: intervalMs,
     firstAfterMs: intervalMs,
     onFailure: (error) => logger.warn({ err: error }, "could not send the worker's heartbeat"),

@@ -6,20 +6,20 @@ import type { Logger } from "../../observability.ts";
 import { releaseHeldJobs, supersededSessions } from "../../store/automations/firings.ts";
 import { cancelSession } from "../../store/sessions/sessions.ts";
 
-/** Time between two rounds, in ms: so much later a job begins that waited for quiet or for another. */
+/** Time between two passes, in ms: so much later a job begins that waited for quiet or for another. */
 const everyMs = 1_000;
 
 /** Makes the task that ends runs whose place a newer trigger took, and lets held jobs go once nothing holds them. */
 export function createHeldJobs({ database, logger }: { database: Database; logger: Logger }): Service {
   return createPeriodic({
     everyMs,
-    round: async () => void (await releaseJobs(database, logger)),
+    pass: async () => void (await releaseJobs(database, logger)),
     onFailure: (error) => logger.warn({ err: error }, "could not let held jobs go; will retry"),
   });
 }
 
 /**
- * One round.
+ * One pass.
  * @returns how many jobs were let go
  */
 export async function releaseJobs(database: Database, logger: Logger): Promise<number> {

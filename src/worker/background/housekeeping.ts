@@ -8,7 +8,7 @@ import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { pruneClients } from "../../store/oauth/clients.ts";
 import { pruneGrants } from "../../store/oauth/grants.ts";
-import { pruneRequests as pruneOAuthRequests } from "../../store/oauth/requests.ts";
+import { pruneGrantRequests } from "../../store/oauth/requests.ts";
 import { pruneNotices } from "../../store/notices/deliveries.ts";
 import { pruneReadMarks } from "../../store/notices/read-marks.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
@@ -25,7 +25,7 @@ import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
 import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordings, pruneRecordingsOfDeleted } from "./prune-recordings.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
@@ -62,7 +62,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     logins: () => pruneLogins(database),
     signIns: () => pruneSignIns(database),
     grants: () => pruneGrants(database),
-    oauthRequests: () => pruneOAuthRequests(database),
+    oauthRequests: () => pruneGrantRequests(database),
     // After the grants that keep them.
     oauthClients: () => pruneClients(database),
     // Before the workers, of which they are.
@@ -102,7 +102,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     try {
       counts[name] = await task();
     } catch (error) {
-      // Nothing depends on this round: the next one tries again.
+      // Nothing depends on this pass: the next one tries again.
       logger.warn({ err: error, what: name }, "could not remove expired data; will retry");
     }
   }
@@ -112,7 +112,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
 /** Makes hourly housekeeping; `now` begins it at once. */
 export function createHousekeeping(house: Housekeeping): Periodic {
   return createPeriodic({
-    round: async (stopping) => house.logger.debug(await keepHouse(house, stopping), "removed expired data"),
+    pass: async (stopping) => house.logger.debug(await keepHouse(house, stopping), "removed expired data"),
     firstAfterMs,
     everyMs,
     onFailure: (error) => house.logger.warn({ err: error }, "could not tidy; will retry"),

@@ -3,7 +3,7 @@ import { request as requestHttps } from "node:https";
 import { text } from "node:stream/consumers";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { boundedRetryAfterMs } from "../../domain/time/retry-after.ts";
-import { addressesOf, connectsTo, isKnownPrivate, isPublicAddress } from "../../gateway/egress/addresses.ts";
+import { resolveAddresses, connectsTo, isKnownPrivate, isPublicAddress } from "../../gateway/egress/addresses.ts";
 import { noProxies, proxyOfUrl, type Proxies } from "../../outbound/proxies.ts";
 
 /** The result of one request. */
@@ -55,7 +55,7 @@ export async function postTo(
 }
 
 async function addressOf(host: string, named: boolean): Promise<string> {
-  const found = await addressesOf(host);
+  const found = await resolveAddresses(host);
   const address = found.find((one) => named || isPublicAddress(one));
   if (address !== undefined) return address;
   throw new Error(isPrivate(host));

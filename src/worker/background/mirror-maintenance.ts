@@ -5,11 +5,11 @@ import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
-import { fetchPrefix } from "../git/fetch.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
+import { fetchPrefix } from "../git/mirrors/fetch.ts";
 import { mustGit } from "../git/git.ts";
-import { lfsStore } from "../git/lfs-store.ts";
-import { usedMark } from "../git/mirror.ts";
+import { lfsStore } from "../git/lfs/store.ts";
+import { mirrorUsedMark } from "../git/mirrors/mirror.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Bounds above which a mirror is repacked: git slows down with each pack and each loose object that it must search. */
@@ -123,7 +123,7 @@ async function inspect(path: string, signal: AbortSignal): Promise<KnownMirror> 
   const counted = await mustGit(["count-objects", "-v"], { cwd: path, signal });
   const numberOf = (name: string): number => Number(new RegExp(`^${name}: (\\d+)$`, "mu").exec(counted)?.[1] ?? 0);
   const inLfs = (await diskUsage([lfsStore(path)], null))?.bytes ?? 0;
-  const { mtimeMs } = await stat(join(path, usedMark)).catch(() => stat(path));
+  const { mtimeMs } = await stat(join(path, mirrorUsedMark)).catch(() => stat(path));
   return {
     path,
     bytes: (numberOf("size") + numberOf("size-pack") + numberOf("size-garbage")) * 1024 + inLfs,

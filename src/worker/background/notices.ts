@@ -43,8 +43,8 @@ const timeLimitMs = 15_000;
 /** Longer than an attempt can take: if the lease has expired, the sender died, and another may take the delivery. */
 const leaseMs = 120_000;
 const retrying = { fromMs: 10_000, toMs: 3_600_000, jitter: 0.2 };
-/** What could not be told by then is not worth telling any more. */
-const worthTellingMs = 24 * 3_600_000;
+/** A notice that could not be sent by then is dropped. */
+const notifiedWithinMs = 24 * 3_600_000;
 /** How long a push service keeps a notice for a browser that is off. */
 const ttlSeconds = 24 * 3_600;
 
@@ -68,7 +68,7 @@ export function createNotices(options: NoticeOptions): Service {
   });
   const decisions = createPeriodic({
     everyMs: pollEveryMs,
-    round: async (stopping) => {
+    pass: async (stopping) => {
       while (!stopping.aborted) {
         if ((await fanOutNotices(database, channels)) === 0) return;
         deliveries.now();
@@ -158,7 +158,7 @@ async function push(
 
 function later({ attempts, createdAt }: ClaimedNotice, problem: string, askedMs: number | null): NoticeOutcome {
   const retryMs = Math.max(askedMs ?? 0, backoffMs(attempts, retrying));
-  const isTooLate = Date.now() + retryMs - createdAt.getTime() > worthTellingMs;
+  const isTooLate = Date.now() + retryMs - createdAt.getTime() > notifiedWithinMs;
   return isTooLate ? { status: "dead", problem } : { status: "pending", problem, retryMs };
 }
 

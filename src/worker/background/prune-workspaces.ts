@@ -1,9 +1,9 @@
 import type { Database } from "../../database/database.ts";
 import type { Logger } from "../../observability.ts";
 import { whileEnded } from "../../store/prune.ts";
-import { removeForgotten, removeSession } from "../clones/clones.ts";
+import { removeForgotten, removeSession } from "../clones/remove-session.ts";
 import { forgottenPrefix, type SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 
 const untouchedMs = 24 * 60 * 60 * 1_000;
 

@@ -10,7 +10,7 @@ import {
   moveToTarget,
   reopenPullRequest,
   saveMergeable,
-  type OpenPullRequest,
+  type FollowedPullRequest,
 } from "../../store/repositories/pull-requests.ts";
 
 const batch = 20;
@@ -21,7 +21,7 @@ const hostsAtOnce = 4;
 const longestMs = 10_000;
 
 interface Asked {
-  readonly pullRequest: OpenPullRequest;
+  readonly pullRequest: FollowedPullRequest;
   readonly address: RepositoryAddress;
 }
 
@@ -41,7 +41,7 @@ export interface PullRequestPollOptions {
 export function createPullRequestPolling(options: PullRequestPollOptions): Service {
   if (options.minutes === 0) return joinServices([]);
   return createPeriodic({
-    round: async (stopping) => void (await pollPullRequests(options, stopping)),
+    pass: async (stopping) => void (await pollPullRequests(options, stopping)),
     everyMs: pollEveryMs,
     firstAfterMs: pollEveryMs,
     onFailure: (error) => options.logger.warn({ err: error }, "could not poll pull requests; will retry"),
@@ -49,9 +49,9 @@ export function createPullRequestPolling(options: PullRequestPollOptions): Servi
 }
 
 /**
- * One round over the pull requests that are due, at most 20 open ones and 5 that were closed lately. A forge's error is logged. A host that does not answer holds nobody up: a
- * few hosts are asked at once, and one that took too long is left out for the rest of the round.
- * @param stopping ends the round, and its request under way; pull requests that it leaves out are due in the next interval
+ * One pass over the pull requests that are due, at most 20 open ones and 5 that were closed lately. A forge's error is logged. A host that does not answer holds nobody up: a
+ * few hosts are asked at once, and one that took too long is left out for the rest of the pass.
+ * @param stopping ends the pass, and its request under way; pull requests that it leaves out are due in the next interval
  * @returns how many were due
  */
 export async function pollPullRequests(options: PullRequestPollOptions, stopping: AbortSignal): Promise<number> {
@@ -87,7 +87,7 @@ export async function pollPullRequests(options: PullRequestPollOptions, stopping
 
 async function pollPullRequest(
   { database, forgeOf }: PullRequestPollOptions,
-  pullRequest: OpenPullRequest,
+  pullRequest: FollowedPullRequest,
   { address, signal }: { readonly address: RepositoryAddress; readonly signal: AbortSignal },
 ): Promise<void> {
   const forge = await forgeOf(address, pullRequest.organizationId);

@@ -36,7 +36,7 @@ export function createScheduleTicks(options: ScheduleTickOptions): Service {
   const { database, logger } = options;
   let timer: NodeJS.Timeout | null = null;
   const looks = createPeriodic({
-    round: async (stopping) => {
+    pass: async (stopping) => {
       await tickSchedules(options, stopping);
       const ms = await untilNextTick(database);
       if (timer !== null) clearTimeout(timer);
@@ -56,8 +56,8 @@ export function createScheduleTicks(options: ScheduleTickOptions): Service {
 }
 
 /**
- * Decides all ticks that are due. A schedule that fails is logged, and due again in the next round.
- * @param stopping ends the round before its next schedule
+ * Decides all ticks that are due. A schedule that fails is logged, and due again in the next pass.
+ * @param stopping ends the pass before its next schedule
  * @returns how many schedules it decided
  */
 export async function tickSchedules(options: ScheduleTickOptions, stopping: AbortSignal): Promise<number> {

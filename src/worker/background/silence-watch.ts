@@ -4,7 +4,7 @@ import type { Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { reviewSilences } from "../../store/automations/silences.ts";
 
-/** Time between two looks, in ms: short beside the grace that a tick has. */
+/** Time between two looks, in ms: short compared with the grace that a tick has. */
 const everyMs = 30_000;
 
 /** Makes the task that tells of automations that were expected to fire and did not. Any number of workers may have one. */
@@ -17,7 +17,7 @@ export function createSilenceWatch({
 }): Service {
   return createPeriodic({
     everyMs,
-    round: async () => {
+    pass: async () => {
       const { silent, recovered } = await reviewSilences(database);
       if (silent > 0) logger.warn({ automations: silent }, "automations were expected to fire and did not");
       if (recovered > 0) logger.info({ automations: recovered }, "automations are silent no more");

@@ -29,12 +29,12 @@ import { claimSync, endSync, releaseSync, renewSync, type ClaimedSync } from "..
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import type { Templates } from "../../templates/templates.ts";
-import { askRemote } from "../git/ask-remote.ts";
-import { ensureMirror } from "../git/make-mirror.ts";
-import { fetchBranch } from "../git/fetch-commits.ts";
-import { remoteOptions, type Mirror } from "../git/mirror.ts";
-import type { Mirrors } from "../git/mirrors.ts";
-import { listFolder, readBlob, type TreeFile } from "../git/read-folder.ts";
+import { askRemote } from "../git/mirrors/ask-remote.ts";
+import { ensureMirror } from "../git/mirrors/make-mirror.ts";
+import { fetchBranch } from "../git/mirrors/fetch-commits.ts";
+import { remoteOptions, type Mirror } from "../git/mirrors/mirror.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
+import { listFolder, readBlob, type TreeFile } from "../git/mirrors/read-folder.ts";
 
 /** Interval, in ms, of the poll that finds repositories that are due. */
 const pollMs = 5_000;
@@ -86,7 +86,7 @@ export function createFileSyncs(options: FileSyncs): Service {
 }
 
 /**
- * Looks at the files of a repository that is due. The branch's present head decides, however pushes were told of.
+ * Looks at the files of a repository that is due. The branch's present head decides, whatever deliveries said of pushes.
  * @returns false if none is due
  */
 export async function syncNext(options: FileSyncs, signal: AbortSignal): Promise<boolean> {
@@ -103,7 +103,7 @@ async function syncClaimed(options: FileSyncs, claim: ClaimedSync, signal: Abort
   const renewals = createPeriodic({
     everyMs: leaseMs / 3,
     firstAfterMs: leaseMs / 3,
-    round: async () => {
+    pass: async () => {
       if (!(await renewSync(database, claim, leaseMs))) lost.abort(new Error("the claim of the repository was lost"));
     },
     onFailure: (error) => logger.warn({ err: error }, "could not renew a claim of automations of files"),
@@ -143,7 +143,7 @@ async function sync(options: FileSyncs, claim: ClaimedSync, signal: AbortSignal)
   });
   if (read === null) return endSync(database, claim, null);
   await applyFiles(database, vault, claim, read, (transaction, problems) =>
-    tellStatus(transaction, options, { claim, read, problems, isForge: forge.opensPullRequests }),
+    queueCommitStatus(transaction, options, { claim, read, problems, isForge: forge.opensPullRequests }),
   );
 }
 
@@ -253,7 +253,7 @@ function pageOf({ filePages }: Forge, { cloneUrl }: RepositoryAddress, commit: s
 }
 
 /** Says at the commit what became of the files, if there are any or were. The same once, however often it is looked at. */
-async function tellStatus(
+async function queueCommitStatus(
   transaction: Queryable,
   { publicUrl }: FileSyncs,
   {

@@ -6,7 +6,7 @@ import { readLayers } from "./layers.ts";
 import type { SharedCheckouts } from "./shared-checkouts.ts";
 
 /** What a clone's overlay has changed. */
-export interface Changes {
+export interface OverlayChanges {
   /** The commit that is checked out below the changes. */
   readonly commit: string;
   /** See list-changes.pl. */
@@ -21,7 +21,7 @@ const mostEntries = 5_000;
  * @param clone path of it
  * @returns null if its workspace is a plain folder, or too much was changed to list it
  */
-export async function listChanges(checkouts: SharedCheckouts, clone: string): Promise<Changes | null> {
+export async function listChanges(checkouts: SharedCheckouts, clone: string): Promise<OverlayChanges | null> {
   const workspace = dirname(clone);
   const place = dirname(workspace);
   const directory = clone.slice(workspace.length + 1);
@@ -40,7 +40,7 @@ export async function listChanges(checkouts: SharedCheckouts, clone: string): Pr
 }
 
 /** What programs that stage a clone's files need to know of its changes, whose list is their stdin (stage-all.sh). */
-export function changesVariables(changes: Changes | null): Record<string, string> {
+export function changesVariables(changes: OverlayChanges | null): Record<string, string> {
   return changes === null ? {} : { OFFSTAGE_CHECKOUT: changes.commit };
 }
 

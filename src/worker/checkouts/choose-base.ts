@@ -4,11 +4,11 @@ import { differenceOf, type Difference } from "./difference.ts";
 import { ensureCheckout, type CheckoutMaking } from "./make-checkout.ts";
 import {
   checkoutNames,
-  familyOf,
+  checkoutFamilyOf,
   markUsed,
   nameOf,
-  readCheckout,
-  usedMark,
+  readSharedCheckout,
+  checkoutUsedMark,
   type CheckoutSource,
   type SharedCheckout,
   type SharedCheckouts,
@@ -36,11 +36,11 @@ export async function withBase<T>(
   work: (base: Base | null, lfsProblem: string | null) => Promise<T>,
 ): Promise<T> {
   const { checkouts, mirror } = making;
-  const family = familyOf(source, mirror);
+  const family = checkoutFamilyOf(source, mirror);
   const nearest = await nearestOf(making, family, source.sha);
   const name = nearest?.name ?? nameOf(family, source.sha);
   const result = await checkouts.use.whileUsed(join(checkouts.directory, name), async () => {
-    const known = await readCheckout(checkouts, name);
+    const known = await readSharedCheckout(checkouts, name);
     // Housekeeping was quicker.
     if (known === null && nearest !== null) return null;
     const problem = await contents(known?.usesLfs ?? null);
@@ -74,6 +74,6 @@ async function lastUsed({ directory }: SharedCheckouts, names: readonly string[]
 
 /** When a checkout was last used; 0 if it is gone. */
 export async function usedAtMs(directory: string, name: string): Promise<number> {
-  const found = await stat(join(directory, name, usedMark)).catch(() => null);
+  const found = await stat(join(directory, name, checkoutUsedMark)).catch(() => null);
   return found?.mtimeMs ?? 0;
 }

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { bytesOnDisk, type Written } from "../disk/checkout-size.ts";
+import { bytesOnDisk, type WrittenFiles } from "../disk/checkout-size.ts";
 import { entriesOf } from "../git/entries.ts";
 import { git, mustGit } from "../git/git.ts";
 import { sparseHas } from "../git/sparse-checkout.ts";
@@ -68,12 +68,12 @@ export function changesSubmodules({ files }: Difference): boolean {
 }
 
 /** What writing a difference takes of the disk. @param mirror path of it */
-export async function sizeOf(
+export async function differenceSize(
   mirror: string,
   { files }: Difference,
   sparse: readonly string[],
   signal: AbortSignal,
-): Promise<Written> {
+): Promise<WrittenFiles> {
   const written = writtenOf(files, sparse);
   if (written.length === 0) return { bytes: 0, files: 0 };
   const input = Readable.from([written.map(({ object }) => `${object}\n`).join("")]);

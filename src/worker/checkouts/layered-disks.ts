@@ -7,7 +7,7 @@ import { openWorkspace, type LayerServices } from "./layers.ts";
 
 /** Most time in which a checkout that is gone is made again, in ms. */
 const openLimitMs = 30 * 60_000;
-/** What the names of the folders of replays begin with: a replay is a process of its own, beside the server's. */
+/** What the names of the folders of replays begin with: a replay is a process of its own, separate from the server's. */
 const replayPrefix = "replay-";
 
 /** Sessions' disks whose workspaces may be overlays. */

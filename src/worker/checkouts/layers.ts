@@ -7,13 +7,13 @@ import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import type { DiskBounds } from "../disk/checkout-size.ts";
 import { changesIn, isOverlay, mountOverlay, overlaysBelow, unmountOverlays } from "../disk/overlay.ts";
 import { hasCommit } from "../git/git.ts";
-import { lfsPath, lfsStore } from "../git/lfs-store.ts";
-import { namesInLfs } from "../git/lfs.ts";
+import { lfsPath, lfsStore } from "../git/lfs/store.ts";
+import { namesInLfs } from "../git/lfs/lfs.ts";
 import { sparseCommit } from "../git/sparse-checkout.ts";
 import { ensureCheckout } from "./make-checkout.ts";
 import {
   markUsed,
-  readCheckout,
+  readSharedCheckout,
   type CheckoutSource,
   type SharedCheckout,
   type SharedCheckouts,
@@ -93,7 +93,9 @@ export async function openWorkspace(services: LayerServices, place: string, sign
   if (layers === null) return true;
   const workspace = join(place, "workspace");
   const isMounted = await isOverlay(workspace);
-  const isThere = await Promise.all(layers.map(async ({ name }) => (await readCheckout(checkouts, name)) !== null));
+  const isThere = await Promise.all(
+    layers.map(async ({ name }) => (await readSharedCheckout(checkouts, name)) !== null),
+  );
   if (isMounted && isThere.every(Boolean)) return true;
   // Somebody removed a checkout by hand: what is mounted shows nothing of it any more.
   if (isMounted && !(await unmountOverlays(workspace, { lazily: false }))) return false;
@@ -118,7 +120,7 @@ async function whileAllUsed<T>(services: LayerServices, layers: readonly Layer[]
 async function hasCheckout(services: LayerServices, layer: Layer, signal: AbortSignal): Promise<boolean> {
   const { checkouts, mirrors, bounds } = services;
   const { name, usesLfs, ...source } = layer;
-  if ((await readCheckout(checkouts, name)) === null) {
+  if ((await readSharedCheckout(checkouts, name)) === null) {
     const mirror = join(mirrors, source.mirror);
     if (!existsSync(mirror) || !(await hasCommit(source.sha, { cwd: mirror, signal }))) return false;
     if (usesLfs && !(await hasContents(mirror, source, signal))) return false;

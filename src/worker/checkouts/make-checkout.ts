@@ -4,13 +4,13 @@ import { addCheckout, whileWithin, type DiskBounds } from "../disk/checkout-size
 import { removeFolder } from "../disk/remove-folder.ts";
 import { mustGit } from "../git/git.ts";
 import { gitlinksIn } from "../git/gitmodules.ts";
-import { initClone } from "../git/init-clone.ts";
-import { usesLfs } from "../git/lfs.ts";
+import { initClone } from "./init-clone.ts";
+import { usesLfs } from "../git/lfs/lfs.ts";
 import {
   bootId,
-  readCheckout,
+  readSharedCheckout,
   recordFile,
-  usedMark,
+  checkoutUsedMark,
   type CheckoutSource,
   type SharedCheckout,
   type SharedCheckouts,
@@ -40,7 +40,7 @@ export async function ensureCheckout(
 ): Promise<SharedCheckout> {
   const { checkouts, signal } = making;
   for (;;) {
-    const found = await readCheckout(checkouts, name);
+    const found = await readSharedCheckout(checkouts, name);
     if (found !== null) return found;
     const other = checkouts.making.get(name);
     if (other === undefined) break;
@@ -87,16 +87,16 @@ async function makeCheckout(
       hasSubmodules: (await gitlinksIn(options, 1)).count > 0,
       boot: await bootId(),
     };
-    await writeFile(join(unfinished, usedMark), "");
+    await writeFile(join(unfinished, checkoutUsedMark), "");
     await writeFile(join(unfinished, recordFile), JSON.stringify(checkout));
     // One that a loss of power may have broken.
-    if ((await readCheckout(checkouts, name)) === null) await removeFolder(join(checkouts.directory, name));
+    if ((await readSharedCheckout(checkouts, name)) === null) await removeFolder(join(checkouts.directory, name));
     await rename(unfinished, join(checkouts.directory, name));
     checkouts.onMade(name);
     return checkout;
   } catch (error) {
     // Another process, as a replay is, made it in the meantime, which is just as good.
-    const found = await readCheckout(checkouts, name);
+    const found = await readSharedCheckout(checkouts, name);
     if (found === null) throw error;
     return found;
   } finally {

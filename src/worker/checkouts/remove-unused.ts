@@ -6,7 +6,7 @@ import type { Logger } from "../../observability.ts";
 import { usedAtMs } from "./choose-base.ts";
 import { layersInUse } from "./layers.ts";
 import { unfinishedPrefix } from "./make-checkout.ts";
-import { checkoutNames, readCheckout, type SharedCheckouts } from "./shared-checkouts.ts";
+import { checkoutNames, readSharedCheckout, type SharedCheckouts } from "./shared-checkouts.ts";
 import { trialPrefix } from "./ways.ts";
 import { removeFolder } from "../disk/remove-folder.ts";
 import { namesIn } from "../disk/session-folders.ts";
@@ -32,7 +32,7 @@ export async function removeUnusedCheckouts(
   await removeLeftovers(directory);
   const known: { name: string; bytes: number; usedMs: number }[] = [];
   for (const name of await checkoutNames(checkouts)) {
-    const checkout = await readCheckout(checkouts, name);
+    const checkout = await readSharedCheckout(checkouts, name);
     // Nobody begins on one that a loss of power may have broken.
     known.push({ name, bytes: checkout?.bytes ?? 0, usedMs: checkout === null ? 0 : await usedAtMs(directory, name) });
   }

@@ -6,8 +6,8 @@ import { replaceFile } from "../../atomic-file.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import { namesIn } from "../disk/session-folders.ts";
-import { createFolderLock, type FolderLock } from "../git/folder-lock.ts";
-import { filterCommand } from "../git/lfs.ts";
+import { createFolderLock, type FolderLock } from "../git/mirrors/folder-lock.ts";
+import { filterCommand } from "../git/lfs/lfs.ts";
 import { chooseWay, type ChosenWay, type Way } from "./ways.ts";
 
 // A shared checkout is a commit of a mirror, checked out once on this worker, with a repository around it: what a clone is before its
@@ -90,7 +90,7 @@ export const recordFile = "checkout.json";
 /** File that is there once the checkout is on the disk. */
 const durableMark = "durable";
 /** File whose modification time tells when a checkout was last used. */
-export const usedMark = "used";
+export const checkoutUsedMark = "used";
 /** Raised if what is made differs from what earlier versions made of the same. */
 const form = 1;
 
@@ -98,7 +98,7 @@ const form = 1;
  * Name of the checkouts that differ by their commit alone. What git is told to run by their settings is in it, so that a new version
  * of Offstage makes its own.
  */
-export function familyOf({ url, directory, sparse }: CheckoutSource, mirrorPath: string): string {
+export function checkoutFamilyOf({ url, directory, sparse }: CheckoutSource, mirrorPath: string): string {
   const parts = [form, basename(mirrorPath), url, directory, [...sparse].toSorted(), filterCommand(mirrorPath)];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 24);
 }
@@ -118,7 +118,7 @@ export async function checkoutNames({ directory }: Pick<SharedCheckouts, "direct
  * @returns null if there is none, or the machine was started again before it was on the disk: after a loss of power some of its files
  *   may be empty, and would show as changes in every session
  */
-export async function readCheckout(
+export async function readSharedCheckout(
   { directory }: Pick<SharedCheckouts, "directory">,
   name: string,
 ): Promise<SharedCheckout | null> {
@@ -146,5 +146,5 @@ export async function keepCheckout({ directory }: Pick<SharedCheckouts, "directo
 /** Records that a checkout is used now. */
 export async function markUsed({ directory }: Pick<SharedCheckouts, "directory">, name: string): Promise<void> {
   const now = new Date();
-  await utimes(join(directory, name, usedMark), now, now);
+  await utimes(join(directory, name, checkoutUsedMark), now, now);
 }

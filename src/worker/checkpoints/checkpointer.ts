@@ -66,7 +66,7 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
   const unheld = new Set<string>();
   let isStored = false;
   let noticed = false;
-  /** Names of contents in LFS of which the session was told that they are too large. */
+  /** Names of contents in LFS for which a notice said that they are too large. */
   const told = new Set<string>();
   let noticesOfLfs = 0;
   let failures = 0;

@@ -1,8 +1,8 @@
 import { createReadStream, existsSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
-import type { LfsPointer } from "../git/lfs.ts";
-import { isOnServer, lfsPath } from "../git/lfs-store.ts";
-import { checked, contentsThere, headerOf, takeContents } from "../lfs/contents.ts";
+import type { LfsPointer } from "../git/lfs/lfs.ts";
+import { isOnServer, lfsPath } from "../git/lfs/store.ts";
+import { verified, contentsThere, headerOf, takeContents } from "../lfs/contents.ts";
 import type { LfsFile } from "../lfs/pointers.ts";
 import type { SandboxedRun, SandboxFolders } from "../sandboxed/run-command.ts";
 
@@ -142,7 +142,7 @@ async function appendChecked(
     }
   };
   await write(header);
-  const seen = checked(content, pointer);
+  const seen = verified(content, pointer);
   for await (const part of seen.content()) await write(part);
   return seen.isRight() && at === start + header.length + pointer.size ? at : null;
 }

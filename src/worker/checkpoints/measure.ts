@@ -38,7 +38,7 @@ function outcomeOf(signal: AbortSignal, error: unknown): CheckpointOutcome {
 }
 
 /** Total size of files, in bytes. */
-export async function sizeOf(files: Iterable<string>): Promise<number> {
+export async function totalSize(files: Iterable<string>): Promise<number> {
   const sizes = await Promise.all([...files].map(async (file) => (await stat(file)).size));
   return sizes.reduce((sum, size) => sum + size, 0);
 }

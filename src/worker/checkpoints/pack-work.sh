@@ -1,5 +1,5 @@
 # Commits everything in the folder on top of the agent's HEAD, and writes the new objects as a pack to stdout; needs `stage_all`
-# (clones/stage-all.sh) and clones/merge-state.sh. What a merge under way merges is the commit's second parent; which folders the
+# (export/stage-all.sh) and export/merge-state.sh. What a merge under way merges is the commit's second parent; which folders the
 # agent has checked out, if not all, is in its message, as in git's `info/sparse-checkout`. The state of the merge is a commit of its
 # own, whose message names it (`MERGE_HEAD` or `CHERRY_PICK_HEAD`), whose first parent is what it merges, and
 # whose tree has the index: in the folder `0` what does not collide or is resolved, in `1`, `2` and `3` the sides of the rest

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import type { Readable } from "node:stream";
 import type { PendingRestore } from "../clones/checkpoint-repository.ts";
-import { fetchForFolder, namesInLfs } from "../git/lfs.ts";
-import { lfsPath, lfsStore } from "../git/lfs-store.ts";
+import { fetchForFolder, namesInLfs } from "../git/lfs/lfs.ts";
+import { lfsPath, lfsStore } from "../git/lfs/store.ts";
 import { keepContents } from "../lfs/contents.ts";
 import type { SandboxedRun, SandboxFolders } from "../sandboxed/run-command.ts";
 

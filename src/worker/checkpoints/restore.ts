@@ -15,7 +15,7 @@ import { isDiskFull } from "../disk/disk-full.ts";
 import type { CheckpointWork } from "../git/remote-repository.ts";
 import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
 import { countUnrestored } from "./measure.ts";
-import { unpackArchive } from "./pieces.ts";
+import { unpackArchive } from "./make-pieces.ts";
 import { restoreLfs } from "./restore-lfs.ts";
 
 /** A session's last checkpoint, whose packs have been fetched to this machine. */
@@ -29,13 +29,13 @@ export interface RestorableCheckpoint {
   readonly pending: readonly PendingRestore[];
 }
 
-/** What fetching a checkpoint, or taking one, needs of the worker; restoring one needs the places of its clones too. */
-export type CheckpointServices = Pick<
+/** What fetching a checkpoint, or taking one, needs of the worker; restoring one needs the mirrors and checkouts of its clones too. */
+export type FetchCheckpointServices = Pick<
   AttemptServices,
   "database" | "vault" | "objects" | "metrics" | "folders" | "sandbox"
 >;
-/** See `CheckpointServices`. */
-export type CheckpointedClones = CheckpointServices & Pick<AttemptServices, "mirrors" | "checkouts" | "limits">;
+/** See `FetchCheckpointServices`. */
+export type RestoreServices = FetchCheckpointServices & Pick<AttemptServices, "mirrors" | "checkouts" | "limits">;
 
 /**
  * Fetches the last checkpoint of a session that has no folders on this worker. The packs are in the session's folder for incoming
@@ -45,7 +45,7 @@ export type CheckpointedClones = CheckpointServices & Pick<AttemptServices, "mir
  */
 export async function fetchCheckpoint(
   attempt: Attempt,
-  services: CheckpointServices,
+  services: FetchCheckpointServices,
 ): Promise<FetchedCheckpoint | null> {
   const { database, folders, sandbox } = services;
   const { sessionId } = attempt.session;
@@ -76,7 +76,7 @@ export async function fetchCheckpoint(
     }
     // Without a sandbox a harness can't see its folders at their former paths.
     const isShown = sandbox.isolates && stored.harness !== null;
-    return { stored, work, madeAt: isShown ? stored.madeAt : null };
+    return { stored, work, originalPaths: isShown ? stored.originalPaths : null };
   } catch (error) {
     await reportUnusable(attempt, services, error);
     return null;
@@ -117,7 +117,7 @@ export type RestoredFrom = "checkpoint" | "checkpoint without contents" | "remot
  */
 export async function restoreCheckpoint(
   attempt: Attempt,
-  services: CheckpointedClones,
+  services: RestoreServices,
   clones: readonly Clone[],
   checkpoint: RestorableCheckpoint,
 ): Promise<RestoredFrom> {
@@ -129,7 +129,7 @@ export async function restoreCheckpoint(
 
 async function restoreParts(
   attempt: Attempt,
-  services: CheckpointedClones,
+  services: RestoreServices,
   { fetched: { stored }, pending }: RestorableCheckpoint,
 ): Promise<RestoredFrom> {
   const { sandbox, metrics } = services;
@@ -188,7 +188,7 @@ async function restoreWork(
 }
 
 /** Restores a harness's memory. If that fails, the agent gets the transcript instead. @returns whether it succeeded */
-async function restoreMemory(attempt: Attempt, services: CheckpointedClones, piece: string): Promise<boolean> {
+async function restoreMemory(attempt: Attempt, services: RestoreServices, piece: string): Promise<boolean> {
   const { signal, logger } = attempt;
   try {
     await unpack(attempt, services, piece, "home");
@@ -203,7 +203,7 @@ async function restoreMemory(attempt: Attempt, services: CheckpointedClones, pie
 
 function unpack(
   attempt: Pick<Attempt, "session" | "signal">,
-  services: CheckpointedClones,
+  services: RestoreServices,
   piece: string,
   into: "home" | "workspace",
 ): Promise<void> {

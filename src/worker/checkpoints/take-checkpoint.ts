@@ -3,20 +3,21 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Provider } from "../../agents/harness.ts";
-import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../../store/checkpoints/checkpoints.ts";
+import { saveCheckpoint, type Checkpoint, type CheckpointedRepository } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import { listChanges } from "../checkouts/changes.ts";
 import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
 import { startOf, type Clone } from "../clones/clone.ts";
 import { commitsToHold, packHeld } from "../clones/held-commits.ts";
-import { lfsStore } from "../git/lfs-store.ts";
+import { lfsStore } from "../git/lfs/store.ts";
 import { knownOf } from "../git/remote-repository.ts";
-import { newLfsFiles, type LfsFile, type Repository } from "../lfs/pointers.ts";
+import type { ObjectsOptions } from "../git/pushed-objects.ts";
+import { newLfsFiles, type LfsFile } from "../lfs/pointers.ts";
 import { packLfs, type LfsPiece } from "./lfs-pieces.ts";
-import { sizeOf } from "./measure.ts";
-import { archiveFiles, archiveState, packWork, type PackedWork } from "./pieces.ts";
-import type { CheckpointedClones } from "./restore.ts";
+import { totalSize } from "./measure.ts";
+import { archiveFiles, archiveState, packWork, type PackedWork } from "./make-pieces.ts";
+import type { RestoreServices } from "./restore.ts";
 
 /** Bound on copying a harness's memory, in ms. */
 const stateLimitMs = 5_000;
@@ -35,14 +36,14 @@ export interface Last {
 
 /** A repository in a checkpoint, with what the next one needs to know of it. */
 interface PackedRepository {
-  readonly packed: CheckpointRepository;
+  readonly packed: CheckpointedRepository;
   readonly lfsPieces: readonly LfsPiece[];
   /** Files in LFS whose contents are too large for the checkpoint. */
   readonly tooLarge: readonly LfsFile[];
 }
 
 /** What taking checkpoints needs of the worker. */
-export type CheckpointServices = CheckpointedClones & Pick<AttemptServices, "providers" | "checkpointBytes">;
+export type CheckpointServices = RestoreServices & Pick<AttemptServices, "providers" | "checkpointBytes">;
 
 /**
  * Takes one checkpoint, and stores it if anything changed.
@@ -76,18 +77,18 @@ export async function takeCheckpoint(
     const state = harness === null ? last.state : await archiveMemory(attempt, services, harness, draft);
     // A join by hand that has begun or is done may have changed no file.
     if (fresh.size === 0 && isDeepStrictEqual(repositories, last.repositories)) return last;
-    const { workspace, home } = await folders.seenAt(session.sessionId);
+    const { workspace, home } = await folders.visiblePaths(session.sessionId);
     const checkpoint: Checkpoint = {
-      madeAt: { workspace, home },
+      originalPaths: { workspace, home },
       repositories: repositories.map(({ packed, lfsPieces }) => ({
         ...packed,
         ...(lfsPieces.length > 0 && { lfs: lfsPieces.map(({ piece }) => piece) }),
       })),
       files: files?.piece ?? null,
-      state: workOf({ repositories, files }),
+      contentHash: workOf({ repositories, files }),
       harness: state === null ? null : { provider: state.provider, piece: state.piece },
     };
-    const bytes = await sizeOf(fresh.values());
+    const bytes = await totalSize(fresh.values());
     await saveCheckpoint(services, session, { checkpoint, fresh }, sending);
     metrics.checkpointStored(bytes);
     return { repositories, files, state };
@@ -186,7 +187,7 @@ async function packClone(
 async function lfsFilesOf(
   { commit, merge }: PackedWork,
   known: readonly string[],
-  repository: Repository,
+  repository: ObjectsOptions,
 ): Promise<readonly LfsFile[]> {
   const { files } = await newLfsFiles(commit, known, repository);
   if (merge === null) return files;
@@ -200,7 +201,7 @@ async function lfsFilesOf(
   return [...files, ...named.filter(({ oid }) => !has.has(oid))];
 }
 
-type Held = NonNullable<CheckpointRepository["held"]>;
+type Held = NonNullable<CheckpointedRepository["held"]>;
 
 /** Holds what the packs build on, as far as the remote may lose it; what an earlier checkpoint holds is not packed again. */
 async function holdCommits(clone: Clone, draft: Draft, before: Held | null, signal: AbortSignal): Promise<Held | null> {

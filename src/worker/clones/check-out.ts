@@ -4,16 +4,16 @@ import { programText } from "../../programs/program-text.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 import { withBase, type Base } from "../checkouts/choose-base.ts";
 import { copyIndex } from "../checkouts/copy-index.ts";
-import { changesSubmodules, refreshDifference, sizeOf, writeDifference } from "../checkouts/difference.ts";
+import { changesSubmodules, refreshDifference, differenceSize, writeDifference } from "../checkouts/difference.ts";
 import { layWorkspace } from "../checkouts/layers.ts";
 import type { Way } from "../checkouts/ways.ts";
 import { addWritten, whileWithin } from "../disk/checkout-size.ts";
 import { changesIn } from "../disk/overlay.ts";
-import type { MadeAt } from "../disk/session-folders.ts";
-import { fetchForFolder } from "../git/lfs.ts";
-import type { Mirror } from "../git/mirror.ts";
+import type { SessionPaths } from "../disk/session-folders.ts";
+import { fetchForFolder } from "../git/lfs/lfs.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { CloneStart, RemoteRepository, Submodule } from "../git/remote-repository.ts";
-import { createClone, reportLines, type Progress, type Room } from "./create-clone.ts";
+import { createClone, reportLines, type ReportProgress, type Room } from "./create-clone.ts";
 import type { CloneServices } from "./clone.ts";
 import { giveIndex, refreshIndexes, refreshSubmodules } from "./refresh-index.ts";
 import { addSubmodules } from "./submodules.ts";
@@ -40,9 +40,9 @@ export interface MadeClone {
 interface Making {
   readonly services: CloneServices;
   /** The workspace is an empty folder. */
-  readonly place: MadeAt;
+  readonly place: SessionPaths;
   readonly room: Room;
-  readonly progress: Progress;
+  readonly progress: ReportProgress;
   readonly signal: AbortSignal;
 }
 
@@ -134,7 +134,7 @@ type Based = Planned & { readonly base: Base };
 /** Counts a clone as if all of it were written: its agent may do that. @throws SessionError resources_exhausted */
 async function requireRoom({ room, signal }: Making, { mirror, start }: CloneOrder, { checkout, difference }: Base) {
   addWritten(room.written, checkout, room.bounds);
-  addWritten(room.written, await sizeOf(mirror.path, difference, start.sparse ?? [], signal), room.bounds);
+  addWritten(room.written, await differenceSize(mirror.path, difference, start.sparse ?? [], signal), room.bounds);
 }
 
 /** Lays the workspace on the checkouts of all clones that begin on one: only what is each session's own is written. */

@@ -3,8 +3,8 @@ import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
-import type { Mirror } from "../git/mirror.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import type { CloneStart, RemoteRepository } from "../git/remote-repository.ts";
 
 /** A repository as the claim of its session has it. */

@@ -3,10 +3,10 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
-import { namesIn, type MadeAt, type StartRecord } from "../disk/session-folders.ts";
-import { breakLocks, ensureMirror } from "../git/make-mirror.ts";
-import type { Mirror } from "../git/mirror.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import type { SessionPaths, StartRecord } from "../disk/session-folders.ts";
+import { breakLocks, ensureMirror } from "../git/mirrors/make-mirror.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 import { makeAllClones, type CloneOrder, type MadeClone } from "./check-out.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
@@ -16,8 +16,9 @@ import { bringKnown } from "./held-commits.ts";
 import { addPullRequest } from "./pull-request-refs.ts";
 import { fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
-// A session's clones borrow their objects from mirrors (git alternates), and so are made quickly. Nothing here runs git in a
-// folder that an agent could write to.
+// Finds the clones that a session has on this disk, or makes them: as the remotes are, at the start of a checkpoint, at the commits
+// of another session, or of one commit for a setup. They borrow their objects from mirrors (git alternates), and so are made
+// quickly. Nothing here runs git in a folder that an agent could write to.
 
 /** Which clones to make or to find. */
 export interface CloneRequest {
@@ -27,7 +28,7 @@ export interface CloneRequest {
   /** Receives git's progress; fraction is from 0 to 1. */
   readonly progress: (progress: { text: string; fraction?: number }) => void;
   /** Makes the session's folders, with an empty workspace; default: fresh ones. */
-  readonly begin?: (() => Promise<MadeAt>) | undefined;
+  readonly begin?: (() => Promise<SessionPaths>) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +37,7 @@ export interface CheckpointContent {
   /** The work of each repository, by its folder in the workspace. */
   readonly work: ReadonlyMap<string, CheckpointWork>;
   /** Folders in which the checkpoint was made; null if its harness need not find them at the same paths. */
-  readonly madeAt: MadeAt | null;
+  readonly originalPaths: SessionPaths | null;
 }
 
 /**
@@ -155,7 +156,7 @@ export async function makeClones(
     if (work !== null && clone !== undefined) pending.push(await toRestore(services, request, clone, work));
   }
   if (checkpoint === null) await completeClones(services, sessionId, clones);
-  else if (checkpoint.madeAt !== null) await folders.markMoved(sessionId, checkpoint.madeAt);
+  else if (checkpoint.originalPaths !== null) await folders.markMoved(sessionId, checkpoint.originalPaths);
   return { clones, pending };
 }
 
@@ -236,7 +237,7 @@ export async function makeClonesAgain(
   if (originals === null)
     throw new NotFoundError(`the commits that session ${originalId} started from are no longer on this server`);
   const place = await folders.begin(sessionId);
-  const room = { disk: folders.diskOf(sessionId), bounds: services.limits, written: { bytes: 0, files: 0 } };
+  const room = await roomOf(services, sessionId);
   const clones = originals.map((original) => cloneOf(mirrors, place.workspace, original, original));
   await makeAllClones({ services, place, room, progress: () => undefined, signal }, clones.map(orderOf));
   await completeClones(services, sessionId, clones);
@@ -244,7 +245,7 @@ export async function makeClonesAgain(
 }
 
 /** Folders in which one setup runs, separate from the session's own. */
-export interface SetupFolders extends MadeAt {
+export interface SetupClone extends SessionPaths {
   /** Holds the workspace and the home; only the server may access it. To be removed when the result is archived. */
   readonly folder: string;
   /** For the setup's result; only the server may access it. */
@@ -262,7 +263,7 @@ export async function makeSetupClone(
   { mirror, remote, sparse = [] }: Pick<Clone, "mirror" | "remote" | "sparse">,
   { sha, branch }: { readonly sha: string; readonly branch: string },
   signal: AbortSignal,
-): Promise<SetupFolders> {
+): Promise<SetupClone> {
   const { folders } = services;
   const folder = await folders.setupFolder(sessionId);
   const place = { workspace: join(folder, "workspace"), home: join(folder, "home") };
@@ -275,36 +276,10 @@ export async function makeSetupClone(
   return { folder, results, ...place, disk: folders.diskOf(sessionId), readOnly: [mirror.path] };
 }
 
-/** Removes a session's folders, forgotten or not, and its pins in the mirrors. */
-export async function removeSession(
-  { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,
-  sessionId: string,
+async function giveToAgent(
+  { sandbox }: Pick<CloneServices, "sandbox">,
+  { workspace, home }: SessionPaths,
 ): Promise<void> {
-  await folders.remove(sessionId);
-  for (const mirror of await mirrorsIn(mirrors)) await mirrors.use.whileUsed(mirror, () => unpin(mirror, sessionId));
-}
-
-/**
- * Removes what was forgotten of a session, and its pins in mirrors that nobody uses, unless it has folders again. Pins that stay are
- * removed with the maintenance of their mirrors.
- */
-export async function removeForgotten(
-  { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,
-  sessionId: string,
-): Promise<void> {
-  await folders.removeForgotten(sessionId);
-  for (const mirror of await mirrorsIn(mirrors))
-    await mirrors.use.whileUnused(mirror, async () => {
-      // A session makes its folder before it pins.
-      if (!folders.isKept(sessionId)) await unpin(mirror, sessionId);
-    });
-}
-
-async function mirrorsIn({ directory }: Pick<Mirrors, "directory">): Promise<string[]> {
-  return (await namesIn(directory)).filter((name) => name.endsWith(".git")).map((name) => join(directory, name));
-}
-
-async function giveToAgent({ sandbox }: Pick<CloneServices, "sandbox">, { workspace, home }: MadeAt): Promise<void> {
   await sandbox.makeWritable(workspace);
   await sandbox.makeWritable(home);
 }

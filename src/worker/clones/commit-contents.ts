@@ -3,19 +3,22 @@ import { git, mustGit } from "../git/git.ts";
 /** Most bytes that are read of a repository's settings file or template. */
 const fileLimit = 100_000;
 
+/** Bytes of a list of files. */
+const listLimit = 1024 ** 2;
+
 /**
- * Which of these paths a commit has.
+ * The files of a commit that have one of these paths, or are below it, as many as a list of 1 MiB names.
  * @param mirror path of a repository that has the commit
  */
-export async function committedPaths(
+export async function committedFiles(
   mirror: string,
   sha: string,
   paths: readonly string[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  const listed = await mustGit(["ls-tree", "-z", "--name-only", sha, "--", ...paths], { cwd: mirror, signal });
-  const found = new Set(listed.split("\0"));
-  return paths.filter((path) => found.has(path));
+  const options = { cwd: mirror, signal, maximumOutput: listLimit };
+  const listed = await mustGit(["ls-tree", "-r", "-z", "--name-only", sha, "--", ...paths], options);
+  return listed.split("\0");
 }
 
 /**

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
+import { addCheckout, whileWithin, type DiskBounds, type WrittenFiles } from "../disk/checkout-size.ts";
 import { git, hasCommit, mustGit } from "../git/git.ts";
 import { isWithin } from "../git/join.ts";
-import { fetchBranch, keepLatest } from "../git/fetch-commits.ts";
-import { lookUpHeads } from "../git/ask-remote.ts";
-import type { Mirror } from "../git/mirror.ts";
-import { initClone } from "../git/init-clone.ts";
+import { fetchBranch, keepLatest } from "../git/mirrors/fetch-commits.ts";
+import { lookUpHeads } from "../git/mirrors/ask-remote.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
+import { initClone } from "../checkouts/init-clone.ts";
 import {
   knownOf,
   type CheckpointWork,
@@ -17,10 +17,10 @@ import {
 } from "../git/remote-repository.ts";
 
 /** Receives the progress of a fetch; fraction is from 0 to 1. */
-export type Progress = (progress: { text: string; fraction?: number }) => void;
+export type ReportProgress = (progress: { text: string; fraction?: number }) => void;
 
 /** Makes progress of the lines that git and git-lfs write. */
-export function reportLines(progress: Progress): (line: string) => void {
+export function reportLines(progress: ReportProgress): (line: string) => void {
   return (line) => {
     const percent = /(\d+)%/u.exec(line)?.[1];
     progress({ text: line.slice(0, 200), ...(percent !== undefined && { fraction: Number(percent) / 100 }) });
@@ -70,7 +70,7 @@ export interface Room {
   readonly disk: string;
   readonly bounds: DiskBounds;
   /** What is used already; each clone adds its own. */
-  readonly written: Written;
+  readonly written: WrittenFiles;
 }
 
 /**

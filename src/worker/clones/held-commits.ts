@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { importPack } from "./import-pack.ts";
 import { git, hasCommit, mustGit, type GitOptions } from "../git/git.ts";
-import { fetchCommit } from "../git/fetch-commits.ts";
-import type { Mirror } from "../git/mirror.ts";
+import { fetchCommit } from "../git/mirrors/fetch-commits.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 
 // The packs of a checkpoint build on commits of the remote: the ones that the session started from, and what it took in since.
@@ -16,7 +16,7 @@ const heldLimit = 16 * 1024 ** 2;
 /** Bound on packing them, in ms: they must not cost a checkpoint its time. */
 const packLimitMs = 3_000;
 
-/** The commits that a checkpoint builds on beside its base, which is the target branch's. */
+/** The commits that a checkpoint builds on in addition to its base, which is the target branch's. */
 export function commitsToHold(start: CloneStart): string[] {
   return knownOf(start).filter((sha) => sha !== start.baseSha);
 }

@@ -1,7 +1,7 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import { git, mustGit } from "../git/git.ts";
-import { fetchRefs } from "../git/fetch-commits.ts";
-import type { Mirror } from "../git/mirror.ts";
+import { fetchRefs } from "../git/mirrors/fetch-commits.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { RemoteRepository } from "../git/remote-repository.ts";
 import type { Clone } from "./clone.ts";
 

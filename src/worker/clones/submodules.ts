@@ -5,13 +5,13 @@ import { addCheckout, whileWithin } from "../disk/checkout-size.ts";
 import { mustGit, type GitOptions } from "../git/git.ts";
 import { gitlinksIn, resolveSubmoduleUrl, submoduleUrls, type Gitlink } from "../git/gitmodules.ts";
 import { initFormat } from "../git/object-format.ts";
-import { fetchForFolder, setFilter } from "../git/lfs.ts";
-import { ensureMirror } from "../git/make-mirror.ts";
-import { fetchCommit } from "../git/fetch-commits.ts";
-import type { Mirror } from "../git/mirror.ts";
-import type { Mirrors } from "../git/mirrors.ts";
+import { fetchForFolder, setFilter } from "../git/lfs/lfs.ts";
+import { ensureMirror } from "../git/mirrors/make-mirror.ts";
+import { fetchCommit } from "../git/mirrors/fetch-commits.ts";
+import type { Mirror } from "../git/mirrors/mirror.ts";
+import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import type { RemoteRepository, Submodule } from "../git/remote-repository.ts";
-import { reportLines, type Progress, type Room } from "./create-clone.ts";
+import { reportLines, type ReportProgress, type Room } from "./create-clone.ts";
 
 /** Bounds on what one clone brings along, since anyone who may push decides it. */
 const mostSubmodules = 100;
@@ -26,7 +26,7 @@ export interface SubmoduleRequest {
   readonly remote: Pick<RemoteRepository, "url" | "submodule">;
   readonly mirrors: Mirrors;
   readonly room: Room;
-  readonly progress?: Progress;
+  readonly progress?: ReportProgress;
   readonly signal: AbortSignal;
 }
 
@@ -132,7 +132,7 @@ async function isPlainFolder(folder: string, path: string): Promise<boolean> {
 async function checkOut(
   mirror: Mirror,
   place: string,
-  { sha, url, progress }: { readonly sha: string; readonly url: string; readonly progress: Progress },
+  { sha, url, progress }: { readonly sha: string; readonly url: string; readonly progress: ReportProgress },
   { disk, bounds, written }: Room,
   signal: AbortSignal,
 ): Promise<string | null> {

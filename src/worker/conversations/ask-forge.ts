@@ -21,7 +21,7 @@ export interface RestingHosts {
 /** Rest of a host that named no time. One answer that is lost must not hold up what others ask for long. */
 const rests = { fromMs: 1_000, toMs: 30_000, jitter: 0.2 };
 /** The longest rest of a host that named a time, in ms. */
-const longestToldMs = 3_600_000;
+const longestRestMs = 3_600_000;
 
 /** @param now ms since some moment */
 export function createRestingHosts(now: () => number = () => performance.now()): RestingHosts {
@@ -30,7 +30,7 @@ export function createRestingHosts(now: () => number = () => performance.now()):
     leftMs: (host) => Math.max(0, (hosts.get(host)?.until ?? 0) - now()),
     failed(host, toldMs) {
       const failures = (hosts.get(host)?.failures ?? 0) + 1;
-      const restMs = toldMs === undefined ? Math.ceil(backoffMs(failures, rests)) : Math.min(toldMs, longestToldMs);
+      const restMs = toldMs === undefined ? Math.ceil(backoffMs(failures, rests)) : Math.min(toldMs, longestRestMs);
       hosts.set(host, { failures, until: now() + restMs });
       return restMs;
     },

@@ -11,7 +11,7 @@ import { findRepositories, type RepositoryRecord } from "../../store/repositorie
 import { decideDue } from "./decide-conversation.ts";
 import type { ConversationServices } from "./occasion.ts";
 
-/** Interval of rounds, in ms: an answer comes so long after its turn at most. */
+/** Interval of passes, in ms: an answer comes so long after its turn at most. */
 const everyMs = 1_000;
 const batch = 20;
 /** Pause of a conversation that could not be looked at, in ms. */
@@ -30,12 +30,12 @@ const logs = { checks: 5, ms: 30_000 } as const;
 export function createConversationSweep(services: ConversationServices): Service {
   return createPeriodic({
     everyMs,
-    round: async (stopping) => void (await sweepConversations(services, stopping)),
+    pass: async (stopping) => void (await sweepConversations(services, stopping)),
     onFailure: (error) => services.logger.error({ err: error }, "could not look after conversations; will retry"),
   });
 }
 
-/** One round. @returns how many conversations were looked at */
+/** One pass. @returns how many conversations were looked at */
 export async function sweepConversations(services: ConversationServices, stopping: AbortSignal): Promise<number> {
   const { database, logger } = services;
   const due = await dueConversations(database.pool, batch);

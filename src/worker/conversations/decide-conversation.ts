@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { limitsWith } from "../../domain/conversations/conversation.ts";
-import { decide, keyOf } from "../../domain/conversations/decide.ts";
-import type { Facts } from "../../domain/conversations/facts.ts";
+import { decide, happeningKey } from "../../domain/conversations/decide.ts";
+import type { ConversationFacts } from "../../domain/conversations/facts.ts";
 import { happeningOf, type Happening, type Where } from "../../domain/conversations/happening.ts";
 import { findMention } from "../../domain/conversations/mention.ts";
 import type { Calling } from "../../domain/repositories/calling.ts";
@@ -13,6 +13,7 @@ import type { ClaimedEvent, Steered } from "../../store/automations/inbound-even
 import { decidedBefore } from "../../store/conversations/items.ts";
 import {
   findPlace,
+  isBeingOpened,
   isBeingPushed,
   lockConversation,
   type ConversationPlace,
@@ -41,7 +42,7 @@ export async function decideInConversation(
   calling: Calling,
 ): Promise<Steered | null> {
   const services = { ...shared, limits: limitsWith(shared.limits, calling) };
-  const told = toldBy(event);
+  const told = happeningIn(event);
   if (told === null) return null;
   const { database } = services;
   const { organizationId } = event;
@@ -50,6 +51,7 @@ export async function decideInConversation(
     await waitForPush(services, organizationId, repository, told.happening);
     return null;
   }
+  await waitForPullRequest(services, place, told.happening);
   const followed = await followState(services, place, repository, told.happening);
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
@@ -73,18 +75,32 @@ async function waitForPush(
     throw new UnavailableError("the pull request of its commit is not recorded yet");
 }
 
+/**
+ * Somebody may speak on a pull request before it is recorded: its forge's answer is late, or its worker died.
+ * @throws UnavailableError if that is about to be: the event is to be decided again
+ */
+async function waitForPullRequest(
+  { database }: ConversationServices,
+  place: ConversationPlace,
+  happening: Happening,
+): Promise<void> {
+  if (happening.type !== "said" || happening.mark === null) return;
+  if (await isBeingOpened(database.pool, place, happening.mark.sessionId))
+    throw new UnavailableError("the pull request is not recorded yet");
+}
+
 /** Looks after a conversation in which something is due, or a run has ended. */
 export async function decideDue(
   services: ConversationServices,
   place: ConversationPlace,
   repository: RepositoryRecord,
-  known: Pick<Facts, "logs" | "places">,
+  known: Pick<ConversationFacts, "logs" | "places">,
 ): Promise<void> {
   const asked = { ...unasked, ...known, commitUrl: await commitUrlOf(services, repository) };
   await happen(services, { place, repository, happening: { type: "tick" }, asked, event: null });
 }
 
-function toldBy({ connectionId, name, payload }: ClaimedEvent): { where: Where; happening: Happening } | null {
+function happeningIn({ connectionId, name, payload }: ClaimedEvent): { where: Where; happening: Happening } | null {
   if (connectionId !== null) return happeningOf(payload as unknown as ForgeEvent);
   if (name !== "pullRequest.conflicted") return null;
   const { pullRequest } = payload as { readonly pullRequest?: { readonly number?: unknown } };
@@ -99,7 +115,7 @@ async function happen(services: ConversationServices, occasion: Occasion): Promi
   const { database } = services;
   const done = await inTransaction(database, async (transaction) => {
     const first = await decideLocked(services, transaction, occasion, false);
-    // Most of what is told leaves nothing, and no row.
+    // Most deliveries leave nothing, and no row.
     const isKept = first.decided.takes !== null || first.decided.conversation !== first.locked.state;
     const last = first.locked.id === null && isKept ? await decideLocked(services, transaction, occasion, true) : first;
     if (last.before !== null) return { ...last, changed: [], refused: null };
@@ -138,7 +154,7 @@ async function decideLocked(
   const locked = await lockConversation(transaction, place, isKept);
   const sha = happening.type === "pushed" || happening.type === "checks" ? happening.sha : null;
   const unkeyed = await readFacts(transaction, locked, { key: null, sha });
-  const takenBy = keyOf(happening, unkeyed.session);
+  const takenBy = happeningKey(happening, unkeyed.session);
   const known = takenBy === null ? unkeyed : await readFacts(transaction, locked, { key: takenBy, sha });
   const before =
     event === null ? null : await decidedBefore(transaction, locked.id, { key: takenBy, eventId: event.id });
@@ -146,7 +162,7 @@ async function decideLocked(
     commit: asked.commitUrl,
     session: (id: string) => `${publicUrl()}/sessions/${id}`,
   };
-  const facts: Facts = {
+  const facts: ConversationFacts = {
     ...known,
     now: Date.now(),
     newId: randomUUID,

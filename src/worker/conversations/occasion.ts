@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { ConversationLimits } from "../../domain/conversations/conversation.ts";
-import type { CommentPlace, Decided, Facts } from "../../domain/conversations/facts.ts";
+import type { CommentPlace, Decided, ConversationFacts } from "../../domain/conversations/facts.ts";
 import type { Happening } from "../../domain/conversations/happening.ts";
 import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import type { ConversationPlace, LockedConversation } from "../../store/conversations/conversations.ts";
@@ -21,7 +21,7 @@ export interface ConversationServices extends ForgeQuestions {
 }
 
 /** What is asked outside of the transaction, since it takes time. */
-export interface Asked extends Pick<Facts, "isOwn" | "mayWrite" | "logs" | "places"> {
+export interface Asked extends Pick<ConversationFacts, "isOwn" | "mayWrite" | "logs" | "places"> {
   /** What the comment is on that is decided on, if its delivery does not say it. */
   readonly place: CommentPlace | null;
   readonly macro: CalledMacro | null;

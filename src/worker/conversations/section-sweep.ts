@@ -27,7 +27,7 @@ export interface SectionServices extends ForgeQuestions {
   readonly limits: ConversationLimits;
 }
 
-/** Interval of rounds, in ms. */
+/** Interval of passes, in ms. */
 const everyMs = 1_000;
 /** So many texts are edited at once. */
 const atOnce = 4;
@@ -44,13 +44,13 @@ const mostAttempts = 10;
 export function createSectionSweep(services: SectionServices): Service {
   return createPeriodic({
     everyMs,
-    round: async (stopping) => void (await sweepSections(services, stopping)),
+    pass: async (stopping) => void (await sweepSections(services, stopping)),
     onFailure: (error) =>
       services.logger.error({ err: error }, "could not look after pull requests' texts; will retry"),
   });
 }
 
-/** One round over all that is due. @returns how many were */
+/** One pass over all that is due. @returns how many were */
 export async function sweepSections(services: SectionServices, stopping: AbortSignal): Promise<number> {
   const { database, logger } = services;
   let count = 0;

@@ -10,7 +10,7 @@ import { sparseHas } from "../git/sparse-checkout.ts";
 export type DiskBounds = Pick<ResourceLimits, "diskBytes" | "files">;
 
 /** What all repositories of a session write into its folders; `addCheckout` adds to it. */
-export interface Written {
+export interface WrittenFiles {
   bytes: number;
   files: number;
 }
@@ -29,7 +29,7 @@ const indexEntryBytes = 72;
  * @throws SessionError resources_exhausted if the sum exceeds the bounds
  */
 export async function addCheckout(
-  written: Written,
+  written: WrittenFiles,
   mirror: string,
   sha: string,
   bounds: DiskBounds,
@@ -55,7 +55,7 @@ export async function addCheckout(
  * Adds one entry of `ls-tree -l`: mode, type, object, size or `-`, a tab, and the path.
  * @param isThere whether it is checked out; if not, only the index has it
  */
-function addEntry(written: Written, entry: string, isThere: boolean): void {
+function addEntry(written: WrittenFiles, entry: string, isThere: boolean): void {
   const tab = entry.indexOf("\t");
   written.bytes += indexEntryBytes + (entry.length - tab);
   if (!isThere) return;
@@ -74,7 +74,7 @@ export function bytesOnDisk(size: number): number {
  * @param written as of `addCheckout`
  * @throws SessionError resources_exhausted if the sum exceeds the bounds
  */
-export function addWritten(written: Written, { bytes, files }: Readonly<Written>, bounds: DiskBounds): void {
+export function addWritten(written: WrittenFiles, { bytes, files }: Readonly<WrittenFiles>, bounds: DiskBounds): void {
   written.bytes += bytes;
   written.files += files;
   if (isTooLarge(written, bounds)) throw tooLarge(bounds);
@@ -113,7 +113,7 @@ export async function whileWithin(
   if (used !== null && isTooLarge(used, bounds)) throw tooLarge(bounds);
 }
 
-function isTooLarge({ bytes, files }: Written, { diskBytes, files: mostFiles = Infinity }: DiskBounds): boolean {
+function isTooLarge({ bytes, files }: WrittenFiles, { diskBytes, files: mostFiles = Infinity }: DiskBounds): boolean {
   return bytes > diskBytes || files > mostFiles;
 }
 

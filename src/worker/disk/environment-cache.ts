@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, copyFile, link, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
-import type { MadeAt } from "./session-folders.ts";
+import type { SessionPaths } from "./session-folders.ts";
 
 /** The result of a setup on disk: two tar archives, which are only unpacked inside sandboxes. */
 export interface Archives {
@@ -12,12 +12,17 @@ export interface Archives {
   readonly home: string;
 }
 
-/** What is recorded about a setup's result, beside its archives. */
+/** What is recorded about a setup's result, in addition to its archives. */
 export interface SetupRecord {
   /** Paths of the folders in which the result was made: its files may contain them. */
-  readonly madeAt: MadeAt;
+  readonly originalPaths: SessionPaths;
   /** Files that were left out because they contained a secret. */
   readonly leftOut: readonly string[];
+}
+
+/** A `SetupRecord` as it is in its file, under the names that every version of Offstage reads. */
+interface StoredRecord extends Pick<SetupRecord, "leftOut"> {
+  readonly madeAt: SessionPaths;
 }
 
 /** A cache of setup results on this machine's disk. */
@@ -53,8 +58,8 @@ export function createEnvironmentCache(options: {
   /** Null if a loss of power left the record unreadable: the result is deleted, and made again. */
   async function readRecord(file: string, folder: string): Promise<SetupRecord | null> {
     try {
-      const { madeAt, leftOut } = JSON.parse(await readFile(file, "utf8")) as SetupRecord;
-      return { madeAt, leftOut };
+      const { madeAt, leftOut } = JSON.parse(await readFile(file, "utf8")) as StoredRecord;
+      return { originalPaths: madeAt, leftOut };
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       await rm(folder, { recursive: true, force: true });
@@ -102,7 +107,7 @@ export function createEnvironmentCache(options: {
         throw error;
       }
     },
-    async keep(key, { work, home, madeAt, leftOut }, logger) {
+    async keep(key, { work, home, originalPaths, leftOut }, logger) {
       if (maximumBytes === 0) return;
       const folder = at(`${key}.${randomUUID()}`);
       try {
@@ -113,7 +118,8 @@ export function createEnvironmentCache(options: {
         const kept = archivesIn(folder);
         await put(work, kept.work);
         await put(home, kept.home);
-        await writeFile(recordFile(folder), JSON.stringify({ madeAt, leftOut }), { mode: 0o400 });
+        const record: StoredRecord = { madeAt: originalPaths, leftOut };
+        await writeFile(recordFile(folder), JSON.stringify(record), { mode: 0o400 });
         await rename(folder, at(key));
         await prune();
       } catch (error) {

@@ -9,15 +9,15 @@ import { removeFolder } from "./remove-folder.ts";
 import { watchedDisks, type SessionDisks } from "./session-disk.ts";
 
 /** Paths at which a setup or a harness saw the session's folders. */
-export interface MadeAt {
+export interface SessionPaths {
   readonly workspace: string;
   readonly home: string;
 }
 /** What one clone started from, in the record of a session's folders; without its folder's name in records of earlier versions. */
 export type StartRecord = CloneStart & { readonly directory?: string };
 
-/** Setups that were done, by the repository's folder in the workspace. */
-type SetupRecord = Readonly<Record<string, { readonly madeAt: MadeAt | null }>>;
+/** Setups that were done, by the repository's folder in the workspace. `madeAt`: paths at which the result was made. */
+type SetupRecord = Readonly<Record<string, { readonly madeAt: SessionPaths | null }>>;
 
 /** Folders of a sandbox that is started before they are a session's. */
 export interface EarlyFolders {
@@ -32,7 +32,7 @@ export interface EarlyFolders {
 /** The sessions' folders on this worker's disk. */
 export interface SessionFolders {
   /** The session's own folders, whether or not they exist. */
-  pathsOf(sessionId: string): MadeAt;
+  pathsOf(sessionId: string): SessionPaths;
   /** The folder of everything of a session; its disk bounds apply to it. */
   diskOf(sessionId: string): string;
   /** Path of the repository from which a clone's part of a checkpoint is restored. @param directory of the clone */
@@ -40,16 +40,16 @@ export interface SessionFolders {
   /** The home of the sandbox in which a checkpoint is taken. */
   checkpointHome(sessionId: string): string;
   /** Makes an empty workspace, and deletes all else of the session. @returns its folders; the home is not made yet */
-  begin(sessionId: string): Promise<MadeAt>;
+  begin(sessionId: string): Promise<SessionPaths>;
   /** Makes folders for a sandbox that is started before they are a session's, outside of the sessions'. */
   beginEarly(): Promise<EarlyFolders>;
-  /** The same in the session's own folders, as `begin` makes them: for a sandbox that is started beside all else. */
+  /** The same in the session's own folders, as `begin` makes them: for a sandbox that is started while everything else is prepared. */
   beginWithIdle(sessionId: string): Promise<EarlyFolders>;
   /**
    * Makes a sandbox's folders the session's, with an empty workspace, and deletes all else of the session. The harness sees the
    * home at its first path, for good.
    */
-  adopt(sessionId: string, early: EarlyFolders): Promise<MadeAt>;
+  adopt(sessionId: string, early: EarlyFolders): Promise<SessionPaths>;
   /** Deletes a sandbox's folders that no session has. To be called when no process of it is left. */
   removeEarly(early: EarlyFolders): Promise<void>;
   /** Whether a session has folders here, whose clones borrow from mirrors. */
@@ -66,9 +66,9 @@ export interface SessionFolders {
   /** Records that the folders are complete. To be called last: folders without this record are made again. */
   markStarted(sessionId: string, starts: readonly StartRecord[]): Promise<void>;
   /** Records the paths at which the harness saw the folders on the machine on which the session began. */
-  markMoved(sessionId: string, madeAt: MadeAt): Promise<void>;
+  markMoved(sessionId: string, originalPaths: SessionPaths): Promise<void>;
   /** Paths at which the session's harness sees the folders: the real ones, or those on the machine on which it began. */
-  seenAt(sessionId: string): Promise<MadeAt>;
+  visiblePaths(sessionId: string): Promise<SessionPaths>;
   /** A new empty folder for one setup; leftovers of a killed setup are removed with the session. */
   setupFolder(sessionId: string): Promise<string>;
   /**
@@ -96,8 +96,8 @@ export interface SessionFolders {
   forgetIncoming(): Promise<void>;
   /** Whether a repository's setup script was run in the session's clone. */
   isSetUp(sessionId: string, directory: string): Promise<boolean>;
-  /** Records that a repository is set up. @param madeAt folders in which the result was made, if in another session */
-  markSetUp(sessionId: string, directory: string, madeAt: MadeAt | null): Promise<void>;
+  /** Records that a repository is set up. @param originalPaths folders in which the result was made, if in another session */
+  markSetUp(sessionId: string, directory: string, originalPaths: SessionPaths | null): Promise<void>;
   /** Further paths at which the session's folders must be visible. */
   aliases(sessionId: string): Promise<{ path: string; folder: string }[]>;
   /** Names of the folders here: session ids, and those with `forgottenPrefix`. */
@@ -122,7 +122,7 @@ export const forgottenPrefix = "removed-";
  * Manages a session's folders on disk: `<data>/sessions/<id>/workspace` and `home`, which the agent may write, and Offstage's
  * records beside them, which it may not.
  * @param disks a disk for each session; if omitted, the folders are on the data folder's file system
- * @param owner is told of each removed folder, so that the sandbox may reuse what was the session's alone, such as its user; and of
+ * @param owner is called with each removed folder, so that the sandbox may reuse what was the session's alone, such as its user; and of
  *   each that was renamed
  */
 export function createSessionFolders(
@@ -143,7 +143,7 @@ export function createSessionFolders(
   const movedPath = (sessionId: string): string => join(root(sessionId), "moved.json");
   const setups = async (sessionId: string) => (await readRecord<SetupRecord>(setupPath(sessionId))) ?? {};
 
-  function pathsOf(sessionId: string): MadeAt {
+  function pathsOf(sessionId: string): SessionPaths {
     return { workspace: join(root(sessionId), "workspace"), home: join(root(sessionId), "home") };
   }
 
@@ -160,7 +160,7 @@ export function createSessionFolders(
     await giveBack(root(sessionId));
   }
 
-  async function begin(sessionId: string): Promise<MadeAt> {
+  async function begin(sessionId: string): Promise<SessionPaths> {
     // A server that was killed may have left a process that still removes the last one.
     await setAside(sessionId);
     if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
@@ -207,8 +207,8 @@ export function createSessionFolders(
     openWorkspace: (sessionId) => disks.openWorkspace(sessionId, root(sessionId)),
     close: (sessionId) => disks.close(sessionId, root(sessionId)),
     markStarted: (sessionId, starts) => writeRecord(startedPath(sessionId), starts),
-    markMoved: (sessionId, madeAt) => writeRecord(movedPath(sessionId), madeAt),
-    seenAt: async (sessionId) => (await readRecord<MadeAt>(movedPath(sessionId))) ?? pathsOf(sessionId),
+    markMoved: (sessionId, originalPaths) => writeRecord(movedPath(sessionId), originalPaths),
+    visiblePaths: async (sessionId) => (await readRecord<SessionPaths>(movedPath(sessionId))) ?? pathsOf(sessionId),
     setupFolder: (sessionId) => emptyFolder(join(root(sessionId), "setups", randomUUID())),
     resultFolder: (sessionId) => emptyFolder(join(results(sessionId), randomUUID())),
     removeSetup: removeMade,
@@ -224,15 +224,15 @@ export function createSessionFolders(
       for (const id of await namesIn(early)) await removeMade(join(early, id));
     },
     isSetUp: async (sessionId, directory) => (await setups(sessionId))[directory] !== undefined,
-    async markSetUp(sessionId, directory, madeAt) {
-      await writeRecord(setupPath(sessionId), { ...(await setups(sessionId)), [directory]: { madeAt } });
+    async markSetUp(sessionId, directory, originalPaths) {
+      await writeRecord(setupPath(sessionId), { ...(await setups(sessionId)), [directory]: { madeAt: originalPaths } });
     },
     async aliases(sessionId) {
       const { workspace, home } = pathsOf(sessionId);
       const known = Object.values(await setups(sessionId)).flatMap(({ madeAt }) => madeAt ?? []);
-      return known.flatMap((madeAt) => [
-        { path: madeAt.workspace, folder: workspace },
-        { path: madeAt.home, folder: home },
+      return known.flatMap((original) => [
+        { path: original.workspace, folder: workspace },
+        { path: original.home, folder: home },
       ]);
     },
     list: () => namesIn(sessions),

@@ -12,10 +12,10 @@ import {
 } from "../../store/automations/inbound-events.ts";
 import { decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
-import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, originOf, ownWords } from "./event-origin.ts";
+import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, eventOriginOf, ownWords } from "./event-origin.ts";
 import { decideAll, type TriggerDecisions } from "./decide-triggers.ts";
-import { noteTold } from "./note-told.ts";
-import { asTheServer, placeOf, type Place, type PlaceServices } from "./event-place.ts";
+import { recordForgeState } from "./record-forge-state.ts";
+import { asTheServer, eventPlaceOf, type EventPlace, type PlaceServices } from "./event-place.ts";
 
 /** Pauses of an event that could not be decided for a reason that passes, in ms. */
 const pauses = { fromMs: 5_000, toMs: 300_000, jitter: 0.2 };
@@ -35,15 +35,15 @@ export interface EventDecisions extends TriggerDecisions, PlaceServices {
 export async function decideClaimed(options: EventDecisions, event: ClaimedEvent): Promise<void> {
   const { database, logger } = options;
   try {
-    const place = await placeOf(options, event);
+    const place = await eventPlaceOf(options, event);
     if (await isOwnStatus(database, event, place)) return await filterEvent(database, event, ownWords);
-    await noteTold(database, event, place);
+    await recordForgeState(database, event, place);
     const steered = await steer(options, event, place);
     if (await isOwnWords(database, event, place)) {
       await decideEvent(database, event, [], steered ?? { outcome: "filtered", reason: ownWords, sessionId: null });
       return;
     }
-    const origin = await originOf(database, event, place);
+    const origin = await eventOriginOf(database, event, place);
     if (origin.depth > longestChain && steered?.outcome !== "fired") {
       await filterEvent(database, event, `it ends a chain of ${longestChain} runs of which each started the next`);
       return;
@@ -68,7 +68,7 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
 async function steer(
   { conversations }: EventDecisions,
   event: ClaimedEvent,
-  place: Place | null,
+  place: EventPlace | null,
 ): Promise<Steered | null> {
   if (conversations === undefined) return null;
   if (place?.isAllowed === true && place.known !== null)
@@ -82,7 +82,7 @@ function isCalledBy({ connectionId, payload }: ClaimedEvent, mention: string): b
   return connectionId !== null && steeringHintOf(payload as unknown as ForgeEvent, mention)?.isCalled === true;
 }
 
-function whyNotThere(place: Place | null): string {
+function whyNotThere(place: EventPlace | null): string {
   if (place === null) return "it names no repository of the connection's forge, so nobody can call Offstage there";
   if (!place.isAllowed)
     return "the organization does not allow the event's repository, so nobody can call Offstage there";

@@ -15,7 +15,7 @@ import {
 } from "../../store/automations/inbound-events.ts";
 import { expressionOf, type FireableTrigger } from "../../store/automations/triggers.ts";
 import { createRepository, type RepositoryRecord } from "../../store/repositories/repositories.ts";
-import type { Place } from "./event-place.ts";
+import type { EventPlace } from "./event-place.ts";
 
 /** Time that a worker has for one event, in ms; then another may decide it. */
 export const leaseMs = 60_000;
@@ -43,7 +43,7 @@ export interface TriggerDecisions {
 export async function decideAll(
   options: TriggerDecisions,
   event: ClaimedEvent,
-  place: Place | null,
+  place: EventPlace | null,
   steered: Steered | null,
 ): Promise<void> {
   const { database } = options;
@@ -65,7 +65,7 @@ export async function decideAll(
 }
 
 /** Whether an event of this place is any business of a trigger. One of a file hears of the file's own repository alone. */
-function concerns({ trigger, fileRepositoryId = null }: FireableTrigger, place: Place | null): boolean {
+function concerns({ trigger, fileRepositoryId = null }: FireableTrigger, place: EventPlace | null): boolean {
   if (fileRepositoryId !== null && place?.known?.id !== fileRepositoryId) return false;
   return listsRepository(trigger, place?.address ?? null) !== false;
 }
@@ -79,7 +79,7 @@ async function decide(
     taken,
     faults,
   }: {
-    readonly place: Place | null;
+    readonly place: EventPlace | null;
     readonly triggers: readonly FireableTrigger[];
     /** Gets the automations of which a trigger has decided, or was to. */
     readonly taken: Set<string>;
@@ -121,7 +121,7 @@ async function decide(
 async function decideOne(
   options: TriggerDecisions,
   event: ClaimedEvent,
-  place: Place | null,
+  place: EventPlace | null,
   fireable: FireableTrigger,
   verdict: Verdict,
 ): Promise<Decision & { readonly isLast: boolean }> {
@@ -163,7 +163,7 @@ async function decideOne(
 async function repositoryOf(
   { database }: TriggerDecisions,
   { organizationId }: ClaimedEvent,
-  { address, key, isAllowed, known }: Place,
+  { address, key, isAllowed, known }: EventPlace,
   isListed: boolean,
 ): Promise<RepositoryRecord | string> {
   if (!isAllowed) return "the organization does not allow the event's repository";

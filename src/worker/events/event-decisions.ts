@@ -37,7 +37,7 @@ export function createEventDecisions(options: EventDecisions): Service {
   );
 }
 
-/** The organizations of which no more events are begun beside those under way. */
+/** The organizations of which no more events are begun in addition to those under way. */
 function busyOf(underWay: readonly ClaimedEvent[]): string[] {
   const counted = Map.groupBy(underWay, ({ organizationId }) => organizationId);
   return [...counted].filter(([, events]) => events.length >= atOnce.ofOrganization).map(([id]) => id);

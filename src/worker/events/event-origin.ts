@@ -2,13 +2,15 @@ import type { Database } from "../../database/database.ts";
 import { idScopesOf } from "../../domain/answers/answer.ts";
 import { automationStatusName } from "../../domain/automations/automation-file.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { isAboutPullRequest } from "../../domain/automations/told-by-forge.ts";
+import { isAboutPullRequest } from "../../domain/automations/event-subject.ts";
 import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
+import { UnavailableError } from "../../domain/errors/errors.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";
 import { outcomeOfFiles } from "../../store/automations/file-sync.ts";
 import { findOwnWork, noteOrigin, type ClaimedEvent, type OwnWork } from "../../store/automations/inbound-events.ts";
-import type { Place } from "./event-place.ts";
+import { mayBeMerged } from "../../store/repositories/reported-state.ts";
+import type { EventPlace } from "./event-place.ts";
 
 /** Runs of which each started the next by an event of Offstage, or by what a forge tells of its work. */
 export const longestChain = 5;
@@ -20,7 +22,7 @@ export const ownWords = "an Offstage wrote it";
  * Whether an event tells of what an Offstage said: by the id that the forge gave it, or by its mark, as of another Offstage's. No
  * automation hears of that: it could answer its own answer.
  */
-export async function isOwnWords(database: Database, event: ClaimedEvent, place: Place | null): Promise<boolean> {
+export async function isOwnWords(database: Database, event: ClaimedEvent, place: EventPlace | null): Promise<boolean> {
   const { connectionId, organizationId, payload } = event;
   const told = connectionId === null ? null : (payload as unknown as ForgeEvent);
   const comment = told?.comment;
@@ -34,9 +36,9 @@ export async function isOwnWords(database: Database, event: ClaimedEvent, place:
 
 /**
  * Whether an event tells of the status by which an Offstage says what became of automations in files: of this one or of another, which
- * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is told by the commit and the outcome.
+ * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is recognized by the commit and the outcome.
  */
-export async function isOwnStatus(database: Database, event: ClaimedEvent, place: Place | null): Promise<boolean> {
+export async function isOwnStatus(database: Database, event: ClaimedEvent, place: EventPlace | null): Promise<boolean> {
   const { connectionId, name, payload } = event;
   if (connectionId === null || (name !== "checks.failed" && name !== "checks.passed")) return false;
   const { checks, payload: delivered } = payload as unknown as ForgeEvent;
@@ -63,7 +65,11 @@ export interface EventOrigin extends Pick<ClaimedEvent, "causedBy" | "rootId" | 
  * do about them: checks, labels, comments, reviews, a merge. What the session did never starts its own automation again; all of it
  * lengthens the chain that the session's run stands in, since a program may have done it as its answer.
  */
-export async function originOf(database: Database, event: ClaimedEvent, place: Place | null): Promise<EventOrigin> {
+export async function eventOriginOf(
+  database: Database,
+  event: ClaimedEvent,
+  place: EventPlace | null,
+): Promise<EventOrigin> {
   const { connectionId, organizationId, name, payload, causedBy, rootId, depth } = event;
   const nothing = { causedBy, rootId, depth, isOwnDeed: false };
   if (connectionId === null || !(isAboutPullRequest(name) || consequences.has(name))) return nothing;
@@ -74,14 +80,34 @@ export async function originOf(database: Database, event: ClaimedEvent, place: P
   const pullRequests = repositoryId === undefined || numbers.length === 0 ? null : { repositoryId, numbers };
   const sha = commitOf(payload);
   if (sha === null && pullRequests === null) return nothing;
-  const works = await findOwnWork(database, organizationId, { sha, pullRequests });
+  const along = (told.push?.commits ?? []).map((commit) => commit.sha).filter((each) => each !== sha);
+  const of = { sha, pullRequests, along, repositoryId: repositoryId ?? null };
+  const works = await findOwnWork(database, organizationId, of);
   const [work] = works;
-  if (work === undefined) return nothing;
+  if (work === undefined) {
+    await waitForMerge(database, event, told, place);
+    return nothing;
+  }
   const deed = works.find((each) => (each.did === "commit" && ownDeeds.has(name)) || hasSet(each, name, told));
   // Checks, say, may start one run after the other, as often as a chain is long; of a deed each trigger fires once.
   const origin = { rootId: deed?.rootId ?? null, depth: work.depth + 1 };
   await noteOrigin(database, event, origin);
   return { ...origin, causedBy: deed?.automationId ?? null, isOwnDeed: deed !== undefined };
+}
+
+/**
+ * Of a merge as one new commit, only what tells of the merge names that commit, and it may come after the push.
+ * @throws UnavailableError once, if it may: the event is to be decided again
+ */
+async function waitForMerge(
+  database: Database,
+  { organizationId, postponed }: ClaimedEvent,
+  { push }: ForgeEvent,
+  place: EventPlace | null,
+): Promise<void> {
+  if (postponed > 0 || push === undefined || place === null || place.known === null) return;
+  if (await mayBeMerged(database, { organizationId, repositoryId: place.known.id }, push.branch))
+    throw new UnavailableError("it may be the merge of a pull request, of which the forge has not told yet");
 }
 
 /** Whether an event tells of a label or reviewer that the settings of the session that opened the pull request name. */
@@ -92,7 +118,7 @@ function hasSet({ did, settings }: OwnWork, name: string, { label, assignee }: F
   return [assignee.login, assignee.id].some((each) => each !== "" && isNamed(settings.reviewers, each));
 }
 
-/** Forges ignore capitals in these names. A team is told by its own name, without its organization's. */
+/** Forges ignore capitals in these names. A team is identified by its own name, without its organization's. */
 function isNamed(names: readonly string[], name: string): boolean {
   const plain = name.toLowerCase();
   return names.some((each) => each.toLowerCase() === plain || each.toLowerCase().endsWith(`/${plain}`));

@@ -9,7 +9,7 @@ import { findRepositoryByKey, type RepositoryRecord } from "../../store/reposito
 import { readConnectionOfEvent } from "../../store/secrets/forge-connections.ts";
 
 /** The repository that an event is about, as it was when the event was taken up. */
-export interface Place {
+export interface EventPlace {
   readonly address: RepositoryAddress;
   readonly key: string;
   /** Whether the organization allows it. */
@@ -27,7 +27,10 @@ export interface PlaceServices {
 }
 
 /** Finds the repository that an event is about; null if it is about none that its sender may speak of. */
-export async function placeOf({ database, keyOf }: PlaceServices, event: ClaimedEvent): Promise<Place | null> {
+export async function eventPlaceOf(
+  { database, keyOf }: PlaceServices,
+  event: ClaimedEvent,
+): Promise<EventPlace | null> {
   const { organizationId } = event;
   const found = await addressOf(database, event);
   if (found === null) return null;

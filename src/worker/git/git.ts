@@ -30,7 +30,7 @@ export interface GitOptions {
   /** Whether git takes no repository for its own, whichever the folder is in. */
   readonly outsideRepositories?: boolean;
   /**
-   * Whether the folder is that of a clone which may belong to another user already: git is told of its repository, and then does not
+   * Whether the folder is that of a clone which may belong to another user already: git gets its repository's path, and then does not
    * ask whose it is (`safe.directory`, git-config(1)).
    */
   readonly mayBeOthers?: boolean;
@@ -105,7 +105,7 @@ export async function git(parameters: readonly string[], options: GitOptions): P
 }
 
 /**
- * Runs git with an overall limit of time, beside the limit on a slow transfer: a server that sends a byte now and then is never
+ * Runs git with an overall limit of time, in addition to the limit on a slow transfer: a server that sends a byte now and then is never
  * slow enough for that one.
  * @throws what `overtime` makes, if the time has run out
  */

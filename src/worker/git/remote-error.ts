@@ -5,6 +5,13 @@ import { sshError } from "./ssh.ts";
 const askedTooOften = /^(?:remote:|fatal: remote error:).*(?:rate limit|too many requests|abuse detection)/imu;
 
 /**
+ * Words that say that there is no such repository: git's own, and those of a server about the repository. In its other lines (`remote:`)
+ * a server says what else it misses.
+ */
+const missing =
+  /^(?!remote:).*(?:not found|does not exist|does not appear to be a git repository|returned error: 404)|^remote:.{0,200}\b(?:repository|project)\b.{0,200}(?:not found|not be found|does not exist)/imu;
+
+/**
  * Turns git's error about a remote into a failure that tells the user what to do.
  * @param stderr of git
  */
@@ -12,8 +19,9 @@ export function remoteError(url: string, stderr: string): SessionError {
   const bySsh = sshError(url, stderr);
   if (bySsh !== null) return bySsh;
   const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
-  if (askedTooOften.test(stderr)) return unreachable(url, lastLines, true);
-  if (/not found|does not exist|does not appear to be a git repository|returned error: 404/iu.test(stderr)) {
+  const said = withoutAddresses(stderr);
+  if (askedTooOften.test(said)) return unreachable(url, lastLines, true);
+  if (missing.test(said)) {
     return new SessionError({
       code: "repository_not_found",
       reason: `The repository ${url} was not found, or the configured token may not see it.`,
@@ -21,7 +29,7 @@ export function remoteError(url: string, stderr: string): SessionError {
       remedy: "Check the address; for a private repository give the server a token that can read it.",
     });
   }
-  if (/returned error: 30[1278]/u.test(stderr)) {
+  if (/returned error: 30[1278]/u.test(said)) {
     return new SessionError({
       code: "repository_not_found",
       reason: `The repository ${url} has moved: its server answered with a redirect, which is not followed.`,
@@ -31,10 +39,8 @@ export function remoteError(url: string, stderr: string): SessionError {
     });
   }
   if (
-    refusedByWords(stderr) ||
-    /authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(
-      stderr,
-    )
+    refusedByWords(said) ||
+    /authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(said)
   ) {
     const words = serversWords(stderr);
     return new SessionError({
@@ -44,7 +50,7 @@ export function remoteError(url: string, stderr: string): SessionError {
       remedy: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
     });
   }
-  const refused = /returned error: (?:400|413|422)[^\n]*/iu.exec(stderr)?.[0];
+  const refused = /returned error: (?:400|413|422)[^\n]*/iu.exec(said)?.[0];
   if (refused !== undefined) {
     return new SessionError({
       code: "push_rejected",
@@ -53,8 +59,17 @@ export function remoteError(url: string, stderr: string): SessionError {
       remedy: "For 413, raise the size of requests that the server, or the proxy before it, takes; then retry.",
     });
   }
+  const ofProxy = /CONNECT tunnel failed, response (40[37])|HTTP code (40[37]) from proxy/u.exec(said);
+  if (ofProxy !== null) return refusedByProxy(url, ofProxy[1] ?? ofProxy[2] ?? "");
   // A host that nobody vouches for stays so until somebody does something.
-  return unreachable(url, lastLines, !/certificate/iu.test(stderr));
+  return unreachable(url, lastLines, !/ certificate /iu.test(said));
+}
+
+/**
+ * What git or git-lfs said without the addresses that they quote: a repository may be called like anything that is looked for.
+ */
+export function withoutAddresses(said: string): string {
+  return said.replaceAll(/\b(?:https?|ssh):\/\/[^\s'"]+/giu, "");
 }
 
 const refusal = /read.only|not allowed|not permitted|denied|not authori[sz]ed|unauthori[sz]ed|forbidden|write access/iu;
@@ -78,6 +93,20 @@ function serversWords(stderr: string): string {
     .filter((line) => line !== "")
     .join(" ")
     .slice(0, 500);
+}
+
+/** A policy, or a password: neither changes by itself. @param status of the proxy's answer to CONNECT (RFC 9110, section 9.3.6) */
+function refusedByProxy(url: string, status: string): SessionError {
+  return new SessionError({
+    code: "repository_unreachable",
+    reason: `The proxy does not let git through to the repository ${url}: it answered ${status}.`,
+    retryable: true,
+    passing: false,
+    remedy:
+      status === "407"
+        ? "Correct the name and the password in HTTPS_PROXY, then retry."
+        : "Have the repository's host allowed on the proxy, or name it in NO_PROXY; then retry.",
+  });
 }
 
 function unreachable(url: string, words: string, passing: boolean): SessionError {

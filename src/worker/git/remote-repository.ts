@@ -26,7 +26,7 @@ export interface RemoteRepository {
   readonly submodule?: (url: string) => Promise<SubmoduleAccess | { readonly problem: string }>;
   /** Folders that a new clone has; everything, if omitted or empty. */
   readonly sparse?: readonly string[];
-  /** The pull request whose commits a new clone has beside its branches; omitted: none. */
+  /** The pull request whose commits a new clone has in addition to its branches; omitted: none. */
   readonly pullRequest?: WantedPullRequest;
 }
 

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { SessionError } from "../../domain/errors/errors.ts";
+import { messageOf, SessionError } from "../../domain/errors/errors.ts";
 import { git, mustGit, type GitOptions, type Identity } from "./git.ts";
 import type { Signer } from "./signer.ts";
 
@@ -26,7 +26,7 @@ export interface UnsignedWork {
  * left out. With most keys of ssh the same commits come out each time; with GnuPG others do.
  * @param options of the repository that has the commits
  * @returns the new commit for each old one; none for those that are known, or are strangers'
- * @throws SessionError resources_exhausted if there are too many; Error if the key can't sign any more
+ * @throws SessionError resources_exhausted if there are too many; signing_failed if the key can't sign now
  */
 export async function signCommits(
   signer: Signer,
@@ -43,12 +43,32 @@ export async function signCommits(
     if (emails !== null && !emails.has(commit.committer) && !commit.parents.some((parent) => signed.has(parent)))
       continue;
     const content = unsigned(commit, signed, committer);
-    const signature = await signer.sign(content, options.signal);
+    const signature = await signatureOf(signer, content, options.signal);
     const made = withSignature(content, signature, sha.length === 64 ? "gpgsig-sha256" : "gpgsig");
     const write = ["hash-object", "-t", "commit", "-w", "--stdin"];
     signed.set(sha, await mustGit(write, { ...options, input: Readable.from([made]) }));
   }
   return signed;
+}
+
+/** A key that could sign when the worker started, and can't, is in an agent that is away or locked: both pass. */
+async function signatureOf(signer: Signer, content: Buffer, signal: AbortSignal): Promise<string> {
+  try {
+    return await signer.sign(content, signal);
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new SessionError(
+      {
+        code: "signing_failed",
+        reason: `The commits could not be signed: ${messageOf(cause)}`,
+        retryable: true,
+        passing: true,
+        remedy:
+          "Have the key of OFFSTAGE_SIGNING_KEY_FILE, or the ssh agent that holds it, work again; nothing is pushed unsigned.",
+      },
+      { cause },
+    );
+  }
 }
 
 async function readCommit(sha: string, options: GitOptions): Promise<Buffer> {

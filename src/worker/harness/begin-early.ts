@@ -1,6 +1,6 @@
 import type { Claim } from "../../store/queue/lease.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import type { MadeAt } from "../disk/session-folders.ts";
+import type { SessionPaths } from "../disk/session-folders.ts";
 import { removeWarmSandbox } from "../../store/queue/warm-sandboxes.ts";
 import { makeFolders, startEarly, type EarlyHarness, type EarlyServices } from "./early-harness.ts";
 import { launchKey, type Launch } from "./launch.ts";
@@ -12,7 +12,7 @@ export type EarlyStartServices = EarlyServices & Pick<AttemptServices, "database
 /** The harness of an attempt's first turn, started while its folders are made. */
 export interface EarlyStart {
   /** Makes the harness's folders the session's; in the place of `folders.begin`. */
-  begin(): Promise<MadeAt>;
+  begin(): Promise<SessionPaths>;
   /**
    * The harness, if it was started as the turn wants it; to be called once. Whoever gets it takes the turn with it, or says that it
    * failed.
@@ -63,7 +63,7 @@ function isFirst({ session }: Pick<Attempt, "session">, { folders }: Pick<Attemp
 
 /** A harness on its way, and its folders on theirs to be the session's. */
 interface Starting {
-  readonly begin: () => Promise<MadeAt>;
+  readonly begin: () => Promise<SessionPaths>;
   /** Null if it could not be started. */
   readonly harness: Promise<EarlyHarness | null>;
   /** Removes what is left of its folders, if `begin` was not called. */
@@ -85,7 +85,7 @@ function takeWarm(claim: Claim, { folders, database }: EarlyStartServices, warm:
   };
 }
 
-/** Starts a harness in the session's own folders, which are made before it, and all else beside it. */
+/** Starts a harness in the session's own folders, which are made before it; everything else is prepared meanwhile. */
 function startNow({ session, logger, signal }: Attempt, services: EarlyStartServices, launch: Launch): Starting {
   const { folders } = services;
   const { sessionId } = session;

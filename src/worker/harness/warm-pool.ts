@@ -22,7 +22,7 @@ const pauseMs = 3_000;
 const warmUpLimitMs = 10 * 60_000;
 /** After a launch has failed, it is left alone for so long. */
 const failedForMs = 5 * 60_000;
-/** What one may take before it is measured, and what has to be free beside it. */
+/** What one may take before it is measured, and what has to be free in addition. */
 const usualBytes = 1024 ** 3;
 const leastFreeBytes = 1024 ** 3;
 
@@ -121,7 +121,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
     }
   }
 
-  async function round(stopping: AbortSignal): Promise<void> {
+  async function pass(stopping: AbortSignal): Promise<void> {
     const now = performance.now();
     for (const [key, { askedAt }] of wanted) if (now - askedAt > keptForMs) wanted.delete(key);
     const isShort = availableBytes() < leastFreeBytes;
@@ -150,11 +150,11 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
   async function tryOut(): Promise<void> {
     problem = options.problem ?? (await sandbox.attachProblem());
     if (problem !== null) logger.debug({ reason: problem }, "agents' programs are not started early");
-    else if (most > 0 && !isStopped) await rounds.start();
+    else if (most > 0 && !isStopped) await passes.start();
   }
 
-  const rounds = createPeriodic({
-    round,
+  const passes = createPeriodic({
+    pass,
     everyMs: roundMs,
     onFailure: (error) => logger.warn({ err: error }, "could not look after the sandboxes that are ready; will retry"),
   });
@@ -166,7 +166,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
     async stop() {
       isStopped = true;
       await trial;
-      await rounds.stop();
+      await passes.stop();
       await Promise.all([...ready].map(discard));
     },
   });

@@ -6,9 +6,9 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { programText } from "../../programs/program-text.ts";
-import { pipeFunctions } from "../git/lfs-transfers.ts";
-import { lfsPath, markMade } from "../git/lfs-store.ts";
-import type { LfsPointer } from "../git/lfs.ts";
+import { pipeFunctions } from "../git/lfs/transfers.ts";
+import { lfsPath, markMade } from "../git/lfs/store.ts";
+import type { LfsPointer } from "../git/lfs/lfs.ts";
 import { runCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
 // Contents travel as a stream: for each a line `<oid> <bytes>` with the content after it.
@@ -106,7 +106,7 @@ async function receive(
 }
 
 /** Passes a content on, and tells afterwards whether it is the one that its pointer names. */
-export function checked(content: AsyncIterable<Buffer>, { oid }: LfsPointer) {
+export function verified(content: AsyncIterable<Buffer>, { oid }: LfsPointer) {
   const hash = createHash("sha256");
   return {
     async *content(): AsyncGenerator<Buffer> {
@@ -123,7 +123,7 @@ export function checked(content: AsyncIterable<Buffer>, { oid }: LfsPointer) {
 export async function storeMade(store: string, pointer: LfsPointer, content: AsyncIterable<Buffer>): Promise<void> {
   const unchecked = join(store, `incoming-${randomBytes(8).toString("hex")}`);
   const path = lfsPath(store, pointer.oid);
-  const seen = checked(content, pointer);
+  const seen = verified(content, pointer);
   try {
     await mkdir(dirname(path), { recursive: true });
     await pipeline(seen.content(), createWriteStream(unchecked, { mode: 0o644 }));

@@ -1,6 +1,6 @@
 import { firstOf } from "../../domain/fields/text.ts";
-import { parsePointer, pointerBytes, workUsesLfs, type LfsPointer } from "../git/lfs.ts";
-import { pushedObjects } from "../push/pushed-objects.ts";
+import { parsePointer, pointerBytes, workUsesLfs, type LfsPointer } from "../git/lfs/lfs.ts";
+import { pushedObjects, type ObjectsOptions } from "../git/pushed-objects.ts";
 
 /** A file in LFS that a session's commits bring. */
 export interface LfsFile extends LfsPointer {
@@ -15,13 +15,6 @@ export type FileInGit = Pick<LfsFile, "path" | "commit"> & { readonly sha: strin
 /** A file that belongs in LFS and is larger than this is not pushed into git itself, in bytes. */
 const largestInGit = 1024 * 1024;
 
-/** Where the commits are. */
-export interface Repository {
-  /** Its path: Offstage's own, out of every agent's reach. */
-  readonly cwd: string;
-  readonly signal: AbortSignal;
-}
-
 /**
  * The files in LFS that commits bring, each content once, and the large files that they bring in git itself. Both are empty if no
  * attributes of the commits put files into LFS.
@@ -32,7 +25,7 @@ export interface Repository {
 export async function newLfsFiles(
   head: string,
   known: readonly string[],
-  { cwd, signal }: Repository,
+  { cwd, signal }: ObjectsOptions,
 ): Promise<{ readonly files: readonly LfsFile[]; readonly large: readonly FileInGit[] }> {
   const files = new Map<string, LfsFile>();
   const large: FileInGit[] = [];

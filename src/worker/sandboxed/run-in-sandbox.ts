@@ -1,6 +1,6 @@
 import { sandboxLost } from "../../domain/errors/sandbox-lost.ts";
 import type { Exceeded, Sandbox, SandboxedProcess, SandboxRequest } from "../../sandboxes/sandbox.ts";
-import { tailOf } from "./tail.ts";
+import { tailOf } from "../git/tail.ts";
 
 /** What ends a program before its own end. */
 export interface Bounds {

@@ -5,7 +5,7 @@ import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
 import { makeSetupClone } from "../clones/clones.ts";
 import type { Archives } from "../disk/environment-cache.ts";
-import type { MadeAt } from "../disk/session-folders.ts";
+import type { SessionPaths } from "../disk/session-folders.ts";
 import { setupOnlyValues, type Preparation } from "./repository-environment.ts";
 import {
   archiveSetup,
@@ -23,7 +23,7 @@ export interface AppliedSetup extends Archives {
   /** The commit that it was made of. */
   readonly commit: string;
   /** Folders in which it was made, if its files may contain those paths only; null: the paths of this session's folders. */
-  readonly madeAt: MadeAt | null;
+  readonly originalPaths: SessionPaths | null;
   /** Files that were left out because they contained a secret. */
   readonly leftOut: readonly string[];
 }
@@ -66,7 +66,7 @@ export async function runSetupApart(
   const setupFolders: SetupFolders = {
     ...ours,
     workingDirectory: seen.workingDirectory,
-    aliases: [seen, ...(base?.madeAt ? [base.madeAt] : [])].flatMap((at) => [
+    aliases: [seen, ...(base?.originalPaths ? [base.originalPaths] : [])].flatMap((at) => [
       { path: at.workspace, folder: workspace },
       { path: at.home, folder: home },
     ]),
@@ -86,7 +86,7 @@ export async function runSetupApart(
   await archiveSetup(run, ours, archives);
   // Remove these folders now: the result may need their disk space.
   await services.folders.removeSetup(folders.folder);
-  return { result, made: { ...archives, commit: commit.sha, madeAt: base?.madeAt ?? null, leftOut } };
+  return { result, made: { ...archives, commit: commit.sha, originalPaths: base?.originalPaths ?? null, leftOut } };
 }
 
 /**

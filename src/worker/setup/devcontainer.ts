@@ -3,11 +3,22 @@ import { z } from "zod";
 import { shellQuote } from "../../programs/shell-quote.ts";
 import { variableNameSchema } from "../../domain/environments/secret.ts";
 
+const usualPaths = [".devcontainer/devcontainer.json", ".devcontainer.json"];
+const inOwnFolder = /^\.devcontainer\/[^/]+\/devcontainer\.json$/u;
+
 /**
- * Paths of the devcontainer file, in the order of the specification
- * (https://containers.dev/implementors/spec/#devcontainerjson).
+ * Which files are the devcontainer file, in the order of the specification (https://containers.dev/implementors/spec/#devcontainerjson).
+ * @param committed paths of the commit's files, those below `.devcontainer` among them
+ * @returns several in folders of their own only if there is no other: a person would choose one of these
  */
-export const devcontainerPaths = [".devcontainer/devcontainer.json", ".devcontainer.json"];
+export function devcontainerPathsOf(committed: readonly string[]): string[] {
+  const found = usualPaths.filter((path) => committed.includes(path));
+  return found.length > 0 ? found : committed.filter((path) => inOwnFolder.test(path));
+}
+
+/** Whether none of the paths goes before the others. */
+export const isForChoice = ([first = "", ...others]: readonly string[]): boolean =>
+  others.length > 0 && inOwnFolder.test(first);
 
 /** The parts of a `devcontainer.json` that Offstage uses. */
 export interface Devcontainer {
@@ -15,7 +26,11 @@ export interface Devcontainer {
   /** The commands that prepare a new container, in order, as one shell script; null if there are none. */
   readonly script: string | null;
   readonly variables: Readonly<Record<string, string>>;
+  /** Names of properties that would install something, and that nothing here follows. */
+  readonly ignored: readonly string[];
 }
+
+const notFollowed = ["build", "dockerFile", "dockerComposeFile", "features"];
 
 const one = z.union([z.string(), z.array(z.string()).min(1)]);
 const command = z.union([one, z.record(z.string(), one)]).nullish();
@@ -45,38 +60,48 @@ export function readDevcontainer(text: string, folder: string): Devcontainer {
     throw new Error(`${issue?.path.join(".")}: ${issue?.message}`);
   }
   const { image, onCreateCommand, updateContentCommand, postCreateCommand, containerEnv, remoteEnv } = read.data;
-  const lines = [onCreateCommand, updateContentCommand, postCreateCommand].flatMap(linesOf);
+  const fill = (value: string): string => filled(value, folder);
+  const lines = [onCreateCommand, updateContentCommand, postCreateCommand].flatMap((given) => linesOf(given, fill));
   return {
     image: image ?? null,
     script: lines.length === 0 ? null : `${lines.join("\n")}\n`,
-    variables: variablesOf({ ...containerEnv, ...remoteEnv }, folder),
+    variables: variablesOf({ ...containerEnv, ...remoteEnv }, fill),
+    ignored: notFollowed.filter((name) => (document as Readonly<Record<string, unknown>>)[name] != null),
   };
 }
 
-function linesOf(value: z.infer<typeof command>): string[] {
+function linesOf(value: z.infer<typeof command>, fill: (text: string) => string): string[] {
   if (value == null) return [];
-  if (typeof value === "string") return value.trim() === "" ? [] : [`(${value}\n)`];
-  if (Array.isArray(value)) return [value.map(shellQuote).join(" ")];
+  if (typeof value === "string") return value.trim() === "" ? [] : [`(${fill(value)}\n)`];
+  if (Array.isArray(value)) return [value.map((word) => shellQuote(fill(word))).join(" ")];
   // Other tools run an object's commands in parallel; running them in sequence has the same result.
-  return Object.values(value).flatMap(linesOf);
+  return Object.values(value).flatMap((each) => linesOf(each, fill));
 }
 
-/**
- * The variables whose value is known here. Those that refer to another machine or to the container's own environment are left
- * out.
- */
-function variablesOf(given: Readonly<Record<string, string | null>>, folder: string): Record<string, string> {
+/** A text with the values of the file's own variables that are known here; others stay, as those of a shell. */
+function filled(text: string, folder: string): string {
   const known: Record<string, string> = {
     containerWorkspaceFolder: folder,
     localWorkspaceFolder: folder,
     containerWorkspaceFolderBasename: folder.slice(folder.lastIndexOf("/") + 1),
     localWorkspaceFolderBasename: folder.slice(folder.lastIndexOf("/") + 1),
   };
+  return text.replaceAll(/\$\{(\w+)\}/gu, (whole, variable: string) => known[variable] ?? whole);
+}
+
+/**
+ * The variables whose value is known here. Those that refer to another machine or to the container's own environment are left
+ * out.
+ */
+function variablesOf(
+  given: Readonly<Record<string, string | null>>,
+  fill: (text: string) => string,
+): Record<string, string> {
   return Object.fromEntries(
     Object.entries(given).flatMap(([name, value]) => {
       if (value === null || !variableNameSchema.safeParse(name).success || value.includes("\0")) return [];
-      const filled = value.replaceAll(/\$\{(\w+)\}/gu, (whole, variable: string) => known[variable] ?? whole);
-      return filled.includes("${") ? [] : [[name, filled]];
+      const text = fill(value);
+      return text.includes("${") ? [] : [[name, text]];
     }),
   );
 }

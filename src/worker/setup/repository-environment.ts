@@ -1,13 +1,14 @@
 import type { SecretPhase } from "../../domain/environments/secret.ts";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { matchesGlob } from "../../domain/fields/glob.ts";
+import { firstOf } from "../../domain/fields/text.ts";
 import type { OpenedSecret } from "../../store/secrets/secrets.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
-import { committedPaths, readCommittedFile } from "../clones/commit-contents.ts";
+import { committedFiles, readCommittedFile } from "../clones/commit-contents.ts";
 import type { TrustedCommit } from "../git/remote-repository.ts";
-import { devcontainerPaths, readDevcontainer, type Devcontainer } from "./devcontainer.ts";
+import { devcontainerPathsOf, isForChoice, readDevcontainer, type Devcontainer } from "./devcontainer.ts";
 
 /** How a clone of a commit is set up. */
 export interface Preparation {
@@ -21,6 +22,8 @@ export interface Preparation {
 /** How one repository's clone is set up, as its base commit has it: for the agent, and for a setup without secrets. */
 export interface RepositoryEnvironment extends Preparation {
   readonly clone: Clone;
+  /** What of the devcontainer file is not followed, for people; null: nothing, or the repository's settings say how to set up. */
+  readonly notFollowed: string | null;
   /** The same of the trusted commit, whose setup may use secrets; null if this session has none. */
   readonly trusted: (Preparation & { readonly commit: TrustedCommit }) | null;
 }
@@ -67,29 +70,71 @@ function keepsSecretsApart(
   return !hadAgent && environments.every(({ clone, trusted }) => clone.headSha === trusted?.commit.sha);
 }
 
-async function preparationAt(attempt: Attempt, services: Services, clone: Clone, sha: string): Promise<Preparation> {
+async function preparationAt(
+  attempt: Attempt,
+  services: Services,
+  clone: Clone,
+  sha: string,
+): Promise<Preparation & Pick<RepositoryEnvironment, "notFollowed">> {
   const { repository } = clone;
   const file = await devcontainerAt(attempt, services, clone, sha);
   return {
     script: repository.setupScript ?? file.script,
     variables: { ...file.variables, ...repository.variables },
     image: await imageOf(attempt, services, repository.name, file),
+    notFollowed: repository.setupScript === null ? notFollowed(services, repository.name, file) : null,
   };
 }
 
-const none: Devcontainer = { image: null, script: null, variables: {} };
+const none: FoundDevcontainer = { image: null, script: null, variables: {}, ignored: [], choice: [] };
+
+/** A commit's devcontainer file. */
+interface FoundDevcontainer extends Devcontainer {
+  /** Paths of several files, of which none is taken. */
+  readonly choice: readonly string[];
+}
+
+/** Most files that a notice names. */
+const namedFiles = 5;
+
+function notFollowed(
+  { sandbox }: Pick<Services, "sandbox">,
+  name: string,
+  { choice, ignored, image }: FoundDevcontainer,
+): string | null {
+  const say = "a setup script in the repository's settings says what to install.";
+  if (choice.length > 0) {
+    return `${name} has several devcontainer files, of which none is used: ${firstOf(choice, namedFiles)}; ${say}`;
+  }
+  const all = image === null || sandbox.kind === "container" ? ignored : ["image", ...ignored];
+  return all.length === 0 ? null : `${name}: its devcontainer file has ${all.join(", ")}, not followed here; ${say}`;
+}
+
+/** Says on the session what of devcontainer files is not followed: programs that their agent or their setup needs may be missing. */
+export async function reportNotFollowed(
+  { emit }: Pick<Attempt, "emit">,
+  environments: readonly RepositoryEnvironment[],
+): Promise<void> {
+  for (const { notFollowed: text } of environments) {
+    if (text !== null) await emit({ type: "notice", data: { level: "info", text: text.slice(0, 2_000) } });
+  }
+}
 
 async function devcontainerAt(
   attempt: Attempt,
   services: Services,
   { repository, mirror }: Clone,
   sha: string,
-): Promise<Devcontainer> {
-  for (const path of await committedPaths(mirror.path, sha, devcontainerPaths, attempt.signal)) {
+): Promise<FoundDevcontainer> {
+  const committed = await committedFiles(mirror.path, sha, [".devcontainer.json", ".devcontainer"], attempt.signal);
+  const paths = devcontainerPathsOf(committed);
+  if (isForChoice(paths)) return { ...none, choice: paths };
+  for (const path of paths) {
     const text = await readCommittedFile(mirror.path, sha, path, attempt.signal);
     if (text === null) continue;
     try {
-      return readDevcontainer(text, commandFoldersOf(attempt.session, services, repository.directory).workingDirectory);
+      const { workingDirectory } = commandFoldersOf(attempt.session, services, repository.directory);
+      return { ...none, ...readDevcontainer(text, workingDirectory) };
     } catch (error) {
       const reason = messageOf(error);
       await warn(attempt, `${repository.name}: ${path} is not used: ${reason}`);

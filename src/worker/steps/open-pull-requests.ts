@@ -14,17 +14,17 @@ import { beginEditing, endEditing, otherPullRequests } from "../../store/reposit
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readCommittedFile } from "../clones/commit-contents.ts";
-import { targetNotFound } from "../git/branch-refusals.ts";
+import { targetNotFound } from "../git/mirrors/branch-refusals.ts";
 import { git } from "../git/git.ts";
 import { knownOf } from "../git/remote-repository.ts";
-import { noticeApproval, readApproval } from "./approval.ts";
-import type { PushedWork } from "./push.ts";
-import { applyPullRequestSettings } from "./pull-request-settings.ts";
-import { defaultInstead } from "./follow-targets.ts";
-import { knownPullRequest } from "./known-pull-request.ts";
-import { recordPullRequest } from "./record-pull-request.ts";
-import { requesterFor, type Requester } from "./requester-opener.ts";
-import { refusalOf, undelivered } from "./undelivered.ts";
+import { noticeApproval, readApproval } from "./pull-requests/approval.ts";
+import type { PushedWork } from "./push/push.ts";
+import { applyPullRequestSettings } from "./pull-requests/settings.ts";
+import { defaultInstead } from "./pull-requests/follow-targets.ts";
+import { knownPullRequest } from "./pull-requests/known.ts";
+import { recordPullRequest } from "./pull-requests/record.ts";
+import { requesterFor, type Requester } from "./pull-requests/requester-opener.ts";
+import { refusalOf, undelivered } from "./commit/undelivered.ts";
 
 const templateLimit = 20_000;
 /** Bytes of the list of commits, and columns of each subject in it. */
@@ -120,7 +120,7 @@ async function openPullRequest(
     return known?.state === "open" ? { ...known, created: false } : open(attempt, forge, clone, request);
   });
   if (!opened.created && opened.state === "open") {
-    await tellOfTurn(attempt, services, { forge, number: opened.number }, work, finalMessage);
+    await addTurnToText(attempt, services, { forge, number: opened.number }, work, finalMessage);
   }
   const approval = opened.created && opened.state === "open" ? await readApproval(attempt, forge, clone) : null;
   const { openedBy } = await recordPullRequest(attempt, services, { ...opened, clone, headSha: pushedSha, approval });
@@ -202,7 +202,7 @@ async function ownCommits(
  * Adds what the agent says of a further turn to the text of a pull request that was open before.
  * @throws SessionError if the forge can't be reached, or does not take it now
  */
-async function tellOfTurn(
+async function addTurnToText(
   { session: { organizationId }, mask, signal, emit }: Attempt,
   { database }: Services,
   { forge, number }: { readonly forge: Forge; readonly number: number },

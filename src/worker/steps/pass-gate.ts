@@ -15,7 +15,7 @@ import { runInSandbox, type SandboxedEnd } from "../sandboxed/run-in-sandbox.ts"
 import { setupVariables } from "../setup/apart.ts";
 import { registrySettings } from "../setup/registry-settings.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
-import { turnFoldersOf } from "./agent-turn.ts";
+import { turnFoldersOf } from "./agent/turn.ts";
 import type { Workspace } from "./prepare.ts";
 import { settleGate } from "./settle-gate.ts";
 
@@ -133,8 +133,8 @@ async function runGate(
   const gateway = await openSetupGateway(attempt, services, session.repositories, (error) => lost.abort(error));
   try {
     const { sandbox, limits, setupLimitMs } = services;
-    const { paths, seenAt, aliases, workingDirectory } = await turnFoldersOf(attempt, services, undefined);
-    const { home } = seenAt;
+    const { paths, visiblePaths, aliases, workingDirectory } = await turnFoldersOf(attempt, services, undefined);
+    const { home } = visiblePaths;
     const installs = registrySettings(attempt.registries, gateway, home);
     const event = JSON.stringify(session.payload ?? {});
     const files = { ...installs.files, [scriptFile]: script, [eventFile]: event };

@@ -11,18 +11,24 @@ import { submoduleAccess } from "../attempt/submodule-access.ts";
 import {
   fetchCheckpoint,
   reportUnusable,
-  type CheckpointedClones,
+  type RestoreServices,
   type FetchedCheckpoint,
   type RestorableCheckpoint,
 } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import { missingFolders } from "../git/sparse-checkout.ts";
-import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
-import { followTargets, targetsOfPullRequests } from "./follow-targets.ts";
-import { requirePushAccess, requireWritable, warnOfWorkflows } from "./require-writable.ts";
+import { readEnvironments, reportNotFollowed, type RepositoryEnvironment } from "../setup/repository-environment.ts";
+import { followTargets, targetsOfPullRequests } from "./pull-requests/follow-targets.ts";
+import { requirePushAccess, requireWritable, warnOfWorkflows } from "./push/require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
-import { readToldEvent, readToldFacts, wantedPullRequest, type ToldEvent, type ToldFacts } from "./told-event.ts";
+import {
+  readDeliveredEvent,
+  readEventFacts,
+  wantedPullRequest,
+  type DeliveredEvent,
+  type EventFacts,
+} from "./agent/delivered-event.ts";
 
 /** A session's folders, ready to be set up. */
 export interface Workspace {
@@ -33,8 +39,8 @@ export interface Workspace {
   readonly checkpoint: RestorableCheckpoint | null;
   /** How each clone is set up. */
   readonly environments: readonly RepositoryEnvironment[];
-  /** What the agent is told of the event that a forge told; null: nothing did, or it knows. */
-  readonly told: ToldFacts | null;
+  /** What the prompt says about the event that a forge delivered; null: none was, or the agent has had it. */
+  readonly eventFacts: EventFacts | null;
   /** Those whose setup script was not run for this session yet. */
   readonly missingSetups: readonly RepositoryEnvironment[];
 }
@@ -45,7 +51,7 @@ const namedFolders = 10;
 
 type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
 
-type Services = CheckpointedClones &
+type Services = RestoreServices &
   Pick<AttemptServices, "workerId" | "checkouts" | "forgeOf" | "forks" | "repositoryKeyOf" | "devcontainerImages">;
 
 /**
@@ -64,8 +70,8 @@ export async function prepareWorkspace(
   // A trial pushes nothing.
   const access = attempt.session.setupTrial === true ? new Map() : await requireWritable(attempt, services);
   await forgetOutdated(attempt, services);
-  const told = await readToldEvent(attempt, services);
-  const request = { ...(await cloneRequest(attempt, services, told)), begin };
+  const delivered = await readDeliveredEvent(attempt, services);
+  const request = { ...(await cloneRequest(attempt, services, delivered)), begin };
   const existing = await openClones(services, request);
   const made: Made =
     existing === null
@@ -80,17 +86,24 @@ export async function prepareWorkspace(
   }
   await warnOfWorkflows(attempt, access, made.clones);
   const environments = await readEnvironments(attempt, services, made.clones);
+  if (made.origin === "remote") await reportNotFollowed(attempt, environments);
   const missingSetups = await withoutSetup(attempt, services, environments);
-  return { ...made, environments, missingSetups, told: await readToldFacts(attempt, services, told, made.clones) };
+  return {
+    ...made,
+    environments,
+    missingSetups,
+    eventFacts: await readEventFacts(attempt, services, delivered, made.clones),
+  };
 }
 
-/** Forgets the folders here if another worker had the session since: they are outdated. */
+/** Forgets the folders here if another worker had the session since: they are outdated. A trial begins from nothing each time. */
 async function forgetOutdated(
   { session }: Pick<Attempt, "session">,
   { workerId, folders }: Pick<Services, "workerId" | "folders">,
 ): Promise<void> {
-  const { sessionId, workspaceWorker } = session;
-  if (workspaceWorker !== null && workspaceWorker !== workerId) await folders.forget(sessionId);
+  const { sessionId, workspaceWorker, setupTrial } = session;
+  const isOutdated = workspaceWorker !== null && workspaceWorker !== workerId;
+  if (isOutdated || setupTrial === true) await folders.forget(sessionId);
 }
 
 async function makeWorkspace(attempt: Attempt, services: Services, request: CloneRequest): Promise<Made> {
@@ -199,7 +212,7 @@ async function requireAllowed(
 async function cloneRequest(
   attempt: Attempt,
   services: Pick<Services, "database" | "forgeOf" | "repositoryKeyOf">,
-  told: ToldEvent | null,
+  delivered: DeliveredEvent | null,
 ): Promise<CloneRequest> {
   const { sessionId, repositories } = attempt.session;
   // The remote's default branch may be another by now: the open pull request's target counts, so that no second one is opened.
@@ -209,7 +222,7 @@ async function cloneRequest(
     sources: repositories.map((repository) => {
       const source = cloneSource(attempt, services, repository, targets.get(repository.id) ?? null);
       const submodule = submoduleAccess(attempt, services, source.address);
-      const pullRequest = wantedPullRequest(told, repository, services);
+      const pullRequest = wantedPullRequest(delivered, repository, services);
       return { ...source, remote: { ...source.remote, submodule, ...(pullRequest !== undefined && { pullRequest }) } };
     }),
     progress: createProgress(attempt),

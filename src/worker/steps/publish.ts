@@ -5,12 +5,12 @@ import { isFailure } from "../attempt/end.ts";
 import type { RunStep } from "../attempt/named-step.ts";
 import type { Clone } from "../clones/clone.ts";
 import { filesWithMarkers } from "../clones/take-in.ts";
-import { named, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
-import { exportWork, type ClonedWork } from "./export-work.ts";
-import { joinBranches } from "./join-branches.ts";
-import { beginJoin, endJoins, resumeJoins } from "./joins-by-hand.ts";
-import { createRefusalNotices, type RefusalNotices } from "./refusal-notices.ts";
-import { push, type CollidedWork, type PushedWork, type PushServices } from "./push.ts";
+import { named, type Conflict, type LeftConflict } from "./agent/conflict-prompt.ts";
+import { exportWork, type ClonedWork } from "./commit/export-work.ts";
+import { joinBranches } from "./joins/join-branches.ts";
+import { beginJoin, endJoins, resumeJoins } from "./joins/by-hand.ts";
+import { createRefusalNotices, type RefusalNotices } from "./push/refusal-notices.ts";
+import { push, type CollidedWork, type PushedWork, type PushServices } from "./push/push.ts";
 import {
   noticeConflicts,
   resolveLimit,
@@ -19,7 +19,7 @@ import {
   type Turns,
   type TurnsTaken,
 } from "./take-turns.ts";
-import { undelivered } from "./undelivered.ts";
+import { undelivered } from "./commit/undelivered.ts";
 
 /** The work of an attempt after it was exported and pushed. */
 export interface PublishedWork {
@@ -83,8 +83,8 @@ export async function publish(
   }
 }
 
-/** One round of exporting and pushing. */
-interface Round extends Pick<TurnsTaken, "clones" | "conflicts"> {
+/** One pass of exporting and pushing. */
+interface PublishPass extends Pick<TurnsTaken, "clones" | "conflicts"> {
   readonly notices: RefusalNotices;
 }
 
@@ -93,7 +93,7 @@ async function exportAndPush(
   services: PublishServices,
   step: RunStep,
   turns: Turns,
-  { clones: taken, conflicts, notices }: Round,
+  { clones: taken, conflicts, notices }: PublishPass,
 ): Promise<PublishedWork | Unresolved> {
   const { works, clones, changes, left, refused } = await step("commit", () =>
     exportAll(attempt, services, turns, { clones: taken, conflicts, notices }),
@@ -153,7 +153,7 @@ function unresolvedIn({ conflicts, collided, left }: Unresolved, directory: stri
 /**
  * Exports everything, tells of what may not be pushed, and takes a checkpoint, with which another worker that takes over pushes the same
  * commits.
- * @param round.conflicts merges that the agent is to finish
+ * @param pass.conflicts merges that the agent is to finish
  * @returns the clones' work, the clones as they are recorded now, what is to be pushed, what else is left that keeps work from that,
  *   and what may not be pushed
  * @throws SessionError if nothing may be pushed and nothing is left to resolve
@@ -162,7 +162,7 @@ async function exportAll(
   attempt: Attempt,
   services: PublishServices,
   { checkpointer }: Pick<Turns, "checkpointer">,
-  { clones: taken, conflicts, notices }: Round,
+  { clones: taken, conflicts, notices }: PublishPass,
 ) {
   const told = new Set(conflicts.map(({ directory }) => directory));
   const works = await exportWork(attempt, services, taken, told);

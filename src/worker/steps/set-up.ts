@@ -4,7 +4,7 @@ import { firstOf } from "../../domain/fields/text.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
-import type { MadeAt } from "../disk/session-folders.ts";
+import type { SessionPaths } from "../disk/session-folders.ts";
 import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import { runSetupApart, setupVariables, type AppliedSetup, type SetupServices } from "../setup/apart.ts";
 import { secretsFor, type Preparation, type RepositoryEnvironment } from "../setup/repository-environment.ts";
@@ -47,8 +47,8 @@ export async function setUp(
   if (environments.length > 0) await requireSandbox(services);
   for (const environment of environments) {
     try {
-      const madeAt = await (sandbox.isolates ? setUpApart : setUpInPlace)(attempt, services, environment);
-      await folders.markSetUp(sessionId, environment.clone.repository.directory, madeAt);
+      const originalPaths = await (sandbox.isolates ? setUpApart : setUpInPlace)(attempt, services, environment);
+      await folders.markSetUp(sessionId, environment.clone.repository.directory, originalPaths);
     } finally {
       await folders.endSetups(sessionId);
     }
@@ -60,7 +60,7 @@ async function setUpApart(
   attempt: Attempt,
   services: Services,
   environment: RepositoryEnvironment,
-): Promise<MadeAt | null> {
+): Promise<SessionPaths | null> {
   const { clone } = environment;
   const { repository } = clone;
   const trusted = environment.trusted !== null && hasScript(environment.trusted) ? environment.trusted : null;
@@ -76,7 +76,7 @@ async function setUpApart(
     isAtTrusted && base !== null ? base : await headSetup(attempt, services, environment, { base, isWithheld });
   const paths = commandFoldersOf(attempt.session, services, repository.directory);
   await unpackSetup(attempt, services, paths, repository, result);
-  return result.madeAt;
+  return result.originalPaths;
 }
 
 /** The trusted commit's setup, with secrets: from the cache, or run now and cached. @throws SessionError setup_failed */
@@ -102,14 +102,18 @@ async function trustedSetup(
     return {
       ...found,
       commit: trusted.commit.sha,
-      madeAt: found.madeAt.workspace === paths.workspace ? null : found.madeAt,
+      originalPaths: found.originalPaths.workspace === paths.workspace ? null : found.originalPaths,
     };
   }
   const secrets = secretsFor(attempt.secrets, "setup", repository.id);
   const { result, made } = await runSetupApart(attempt, services, { ...trusted, image, clone, secrets, base: null });
-  if (made === null) throw setupFailed(services, repository, result, false);
+  if (made === null) throw setupFailed(attempt, services, repository, { ...result, isWithheld: false });
   await reportLeftOut(attempt, repository, made.leftOut);
-  await environmentCache.keep(key, { ...made, madeAt: { workspace: paths.workspace, home: paths.home } }, logger);
+  await environmentCache.keep(
+    key,
+    { ...made, originalPaths: { workspace: paths.workspace, home: paths.home } },
+    logger,
+  );
   return made;
 }
 
@@ -131,7 +135,7 @@ async function headSetup(
   const { result, made } = await runSetupApart(attempt, services, { ...environment, commit, secrets: {}, base });
   if (made !== null) return made;
   const isTrial = attempt.session.setupTrial === true;
-  if (base === null || isTrial) throw setupFailed(services, repository, result, isWithheld);
+  if (base === null || isTrial) throw setupFailed(attempt, services, repository, { ...result, isWithheld });
   const text = `The setup of ${repository.name} failed there. The agent works with what the setup of ${environment.trusted?.commit.branch} made.`;
   await attempt.emit({ type: "notice", data: { level: "warning", text } });
   return base;
@@ -151,7 +155,7 @@ async function setUpInPlace(attempt: Attempt, services: Services, environment: R
     script: script ?? "",
     repository,
   });
-  if (hasFailed(result)) throw setupFailed(services, repository, result, isWithheld);
+  if (hasFailed(result)) throw setupFailed(attempt, services, repository, { ...result, isWithheld });
   await settleSetup({ ...services, signal: attempt.signal }, folders);
   return null;
 }
@@ -196,10 +200,10 @@ function emitOutput(
 }
 
 function setupFailed(
+  { session }: Pick<Attempt, "session">,
   { setupLimitMs }: Pick<Services, "setupLimitMs">,
   { name }: SessionRepository,
-  { code, exceeded, timedOut, tail }: SetupResult,
-  isWithheld: boolean,
+  { code, exceeded, timedOut, tail, isWithheld }: SetupResult & { readonly isWithheld: boolean },
 ): SessionError {
   const why = timedOut
     ? `took longer than ${Math.round(setupLimitMs / 60_000)} minutes`
@@ -211,6 +215,8 @@ function setupFailed(
     code: "setup_failed",
     reason: `The setup of ${name} ${without}${why}${tail === "" ? "." : `:\n${tail}`}`,
     retryable: true,
+    // What it installs from may be away. Whoever tries a setup waits for its result.
+    passing: !timedOut && exceeded === null && session.setupTrial !== true,
     remedy: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
   });
 }

@@ -27,21 +27,24 @@ import type { Launch } from "../harness/launch.ts";
 import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { offeredTools, toolServer } from "../tools/session-tools.ts";
-import { agentTurn, variablesOf, type AgentTurn, type TurnServices } from "./agent-turn.ts";
-import { chooseAgent } from "./choose-agent.ts";
-import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
-import type { JoinServices } from "./bring-in.ts";
-import { joinBranches } from "./join-branches.ts";
-import { resumeJoins } from "./joins-by-hand.ts";
-import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
-import type { ToldFacts } from "./told-event.ts";
+import { agentTurn, variablesOf, type AgentTurn, type TurnServices } from "./agent/turn.ts";
+import { chooseAgent } from "./agent/choose.ts";
+import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./agent/conflict-prompt.ts";
+import type { JoinServices } from "./joins/bring-in.ts";
+import { joinBranches } from "./joins/join-branches.ts";
+import { resumeJoins } from "./joins/by-hand.ts";
+import { firstPrompt, interruptedPrompt, transcriptText } from "./agent/prompt.ts";
+import type { EventFacts } from "./agent/delivered-event.ts";
+
+// The step `agent`: for each message that waits, joins what others committed, makes the prompt, has the harness take its turn
+// (agent/turn.ts), and records the result. `resolveTurn` is the one turn more that a conflict takes.
 
 /** What the turns of an attempt share. */
 export interface Turns {
   readonly clones: readonly Clone[];
   readonly environments: readonly RepositoryEnvironment[];
-  /** What the agent is told of the event that a forge told; null or omitted: nothing. */
-  readonly told?: ToldFacts | null;
+  /** What the prompt says about the event that a forge delivered; null or omitted: nothing. */
+  readonly eventFacts?: EventFacts | null;
   /** Where the work so far comes from, for the prompt after an interruption. */
   readonly origin: "disk" | RestoredFrom;
   /** The harness of the first turn, started early; null or omitted: it is started when its turn comes. */
@@ -84,14 +87,14 @@ export async function takeTurns(
   attempt: Attempt,
   services: AgentServices,
   turns: Turns,
-): Promise<TurnsTaken & { readonly answer: string | null }> {
+): Promise<TurnsTaken & { readonly finalMessage: string | null }> {
   const { database } = services;
   const { session, mask } = attempt;
   const { checkpointer, safePoints } = turns;
   let repeated = await reopenLost(attempt, services, turns);
   // From here on this disk has the newest state of the session.
   await saveWorkspaceWorker(database, session, services.workerId);
-  let answer = session.summary;
+  let finalMessage = session.summary;
   let taken: Between = { clones: turns.clones, harness: session.harness, hasEnded: false };
   safePoints.enter();
   for (;;) {
@@ -108,26 +111,26 @@ export async function takeTurns(
     const before = taken.hasEnded && joined.takenIn.length === 0 && !interrupted ? checkpointer.work() : null;
     const turn = await takeTurn(attempt, services, turns, { isFirst: position === 1, text, harness: taken.harness });
     taken = { ...taken, harness: turn.harness, hasEnded: true };
-    answer = turn.result.finalMessage;
+    finalMessage = turn.result.finalMessage;
     // Store the harness's memory first: a completed turn is never repeated.
     const isKept = await takeAfterTurn(attempt, checkpointer);
     const after = isKept ? checkpointer.work() : null;
     const hasChanged = before === null || after === null ? null : before !== after;
     const isRepeated = repeated > 0;
     repeated -= 1;
-    const end = { answer: mask.text(answer), isKept, isRepeated, hasChanged };
+    const end = { answer: mask.text(finalMessage), isKept, isRepeated, hasChanged };
     await untilStored(attempt, () => completeMessage(database, session, message.id, end));
   }
   // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
   const { clones, conflicts } = await resumeJoins(attempt, services, taken.clones, !taken.hasEnded);
-  return { clones, conflicts, harness: taken.harness, answer: answer || null };
+  return { clones, conflicts, harness: taken.harness, finalMessage: finalMessage || null };
 }
 
 /**
  * Brings what others committed into the clones, before the next message is the agent's. A merge that it was to finish in an
  * earlier turn comes first. An interrupted turn goes on with the folders as they are, also in the middle of a merge, of which the
- * agent is told again: what others committed is joined with the work when that is pushed.
+ * agent gets the message again: what others committed is joined with the work when that is pushed.
  */
 async function joinBeforeTurn(attempt: Attempt, services: AgentServices, turns: Turns, taken: Between) {
   let { clones, harness, hasEnded } = taken;
@@ -235,7 +238,7 @@ interface Message {
 async function takeTurn(
   attempt: Attempt,
   services: AgentServices,
-  { clones, environments, told, early, checkpointer, safePoints }: Turns,
+  { clones, environments, eventFacts, early, checkpointer, safePoints }: Turns,
   message: Message,
 ): Promise<{ readonly result: TurnResult; readonly harness: Harness }> {
   const { database } = services;
@@ -266,7 +269,8 @@ async function takeTurn(
       early: ready,
       toolServers: tools.list.length === 0 ? [] : [toolServer(gateway)],
       // The first message may have been cancelled before an agent got it.
-      message: message.isFirst || harness === null ? firstPrompt(session, message.text, clones, told) : message.text,
+      message:
+        message.isFirst || harness === null ? firstPrompt(session, message.text, clones, eventFacts) : message.text,
       transcript: transcriptText(await transcript(database, session)),
       // Another provider can't load this session.
       resume: harness?.provider === provider.id ? harness.sessionId : null,

@@ -50,7 +50,7 @@ export function offeredTools(attempt: Attempt, services: ToolServices): OfferedT
   };
 }
 
-/** A program that a harness starts beside itself, which offers it tools (Model Context Protocol, stdio). */
+/** A program that a harness starts in addition to itself, which offers it tools (Model Context Protocol, stdio). */
 export interface ToolServer {
   readonly name: string;
   readonly command: string;

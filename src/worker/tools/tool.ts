@@ -8,8 +8,8 @@ export interface SessionTool extends Pick<ToolDescription, "name" | "description
   /**
    * Does what the agent asks.
    * @param input as the schema parsed it
-   * @returns what the agent is told
-   * @throws OffstageError whose message the agent is told: nothing was done
+   * @returns the tool's result for the agent
+   * @throws OffstageError whose message is the tool's result: nothing was done
    */
   readonly call: (input: unknown) => Promise<string>;
 }

@@ -7,9 +7,9 @@ import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { ClaimLost, WorkerDraining } from "../../../src/worker/attempt/stop-reasons.ts";
 import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
 import { fetchCheckpoint, restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
-import { exportWork } from "../../../src/worker/steps/export-work.ts";
+import { exportWork } from "../../../src/worker/steps/commit/export-work.ts";
 import { prepareWorkspace, type Workspace } from "../../../src/worker/steps/prepare.ts";
-import { push } from "../../../src/worker/steps/push.ts";
+import { push } from "../../../src/worker/steps/push/push.ts";
 import { breakingAt, takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 

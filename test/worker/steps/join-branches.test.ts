@@ -8,11 +8,11 @@ import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer
 import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { filesWithMarkers } from "../../../src/worker/clones/take-in.ts";
-import { exportWork } from "../../../src/worker/steps/export-work.ts";
-import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
+import { exportWork } from "../../../src/worker/steps/commit/export-work.ts";
+import { joinBranches } from "../../../src/worker/steps/joins/join-branches.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { push } from "../../../src/worker/steps/push.ts";
+import { push } from "../../../src/worker/steps/push/push.ts";
 import { folderOf, gitIn, publish, takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 

@@ -10,12 +10,12 @@ import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer
 import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { makeClones } from "../../../src/worker/clones/clones.ts";
-import { withOthersWork } from "../../../src/worker/steps/conflict-prompt.ts";
-import { exportWork } from "../../../src/worker/steps/export-work.ts";
-import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
-import { resumeJoins } from "../../../src/worker/steps/joins-by-hand.ts";
+import { withOthersWork } from "../../../src/worker/steps/agent/conflict-prompt.ts";
+import { exportWork } from "../../../src/worker/steps/commit/export-work.ts";
+import { joinBranches } from "../../../src/worker/steps/joins/join-branches.ts";
+import { resumeJoins } from "../../../src/worker/steps/joins/by-hand.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { push } from "../../../src/worker/steps/push.ts";
+import { push } from "../../../src/worker/steps/push/push.ts";
 import { seedRepository } from "../../forge/seed-repository.ts";
 import { takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";

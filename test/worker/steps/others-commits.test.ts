@@ -6,10 +6,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { openSigner, type Signer } from "../../../src/worker/git/signer.ts";
-import { exportWork, salvage } from "../../../src/worker/steps/export-work.ts";
+import { exportWork, salvage } from "../../../src/worker/steps/commit/export-work.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { push } from "../../../src/worker/steps/push.ts";
+import { push } from "../../../src/worker/steps/push/push.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 /** Whose the commits in a session's work are. */

@@ -103,3 +103,26 @@ test("reads how a clone is set up from its base, and says what is missing", asyn
   expect(environments).toMatchObject([{ script: expect.stringContaining("make") as string, variables: { A: "1" } }]);
   expect(missingSetups).toEqual(environments);
 });
+
+test("reads a devcontainer file in a folder of its own, and says once what of it is not followed", async () => {
+  const file = { image: "debian", features: { "ghcr.io/devcontainers/features/go:1": {} }, postCreateCommand: "make" };
+  await world.forge.commit("acme", "app", "main", { ".devcontainer/go/devcontainer.json": JSON.stringify(file) });
+  const attempt = await world.begin();
+  const services = world.worker("one");
+  const { environments } = await prepareWorkspace(attempt, services);
+  expect(environments).toMatchObject([{ script: expect.stringContaining("make") as string, image: null }]);
+  await prepareWorkspace(await world.again(attempt, "one"), services);
+  const said = (await world.events(attempt)).filter((line) => line.startsWith("notice"));
+  expect(said).toEqual([expect.stringContaining("acme/app: its devcontainer file has image, features, not followed")]);
+});
+
+test("uses none of several devcontainer files in folders of their own, and says so", async () => {
+  await world.forge.commit("acme", "app", "main", {
+    ".devcontainer/go/devcontainer.json": '{ "postCreateCommand": "make go" }',
+    ".devcontainer/rust/devcontainer.json": '{ "postCreateCommand": "make rust" }',
+  });
+  const attempt = await world.begin();
+  const { environments } = await prepareWorkspace(attempt, world.worker("one"));
+  expect(environments).toMatchObject([{ script: null }]);
+  expect((await world.events(attempt)).join()).toContain(".devcontainer/go/devcontainer.json, .devcontainer/rust/");
+});

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PullRequestSettings } from "../../../src/domain/repositories/pull-request-settings.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
-import { applyPullRequestSettings } from "../../../src/worker/steps/pull-request-settings.ts";
+import { applyPullRequestSettings } from "../../../src/worker/steps/pull-requests/settings.ts";
 import { createStepWorld, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;

@@ -1,15 +1,15 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { LeaseLostError } from "../../../src/store/queue/lease.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { mustGit } from "../../../src/worker/git/git.ts";
-import type { ClonedWork } from "../../../src/worker/steps/export-work.ts";
+import type { ClonedWork } from "../../../src/worker/steps/commit/export-work.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { pushBranch, type PushEnd } from "../../../src/worker/steps/push-branch.ts";
-import { requireNoSecret } from "../../../src/worker/steps/require-no-secret.ts";
+import { pushBranch, type PushEnd } from "../../../src/worker/steps/push/push-branch.ts";
+import { requireNoSecret } from "../../../src/worker/steps/commit/require-no-secret.ts";
 import { expireLease } from "../../store/fixtures.ts";
 import { waitFor } from "../../wait-for.ts";
 import { commitApart, commitFiles, type Files } from "../commit-files.ts";
@@ -208,6 +208,17 @@ test("a branch that moves at every push is given up after a while, and may be tr
   await expect(pushWith(mine)).rejects.toMatchObject({ code: "branch_diverged", retryable: true });
   expect(await pushes()).toBe(5);
   expect(remote("work")).toBe(later[4]);
+});
+
+test("a server that can't write the branch, which has not moved, is told in its own words, and may be tried again", async () => {
+  const mine = await commit("mine\n", "Mine");
+  const lock = join(bare, "refs/heads/work.lock");
+  await writeFile(lock, "");
+  const message = expect.stringMatching(/cannot lock ref|failed to update ref/u) as string;
+  await expect(pushWith(mine)).rejects.toMatchObject({ code: "push_rejected", passing: true, message });
+  // The control: nothing else was in the way.
+  await rm(lock);
+  expect(await pushWith(mine)).toEqual({ kind: "pushed", sha: mine });
 });
 
 test("a branch that moves once while it is pushed is joined, and pushed", async () => {

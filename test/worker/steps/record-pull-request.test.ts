@@ -3,7 +3,7 @@ import { LeaseLostError } from "../../../src/store/queue/lease.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { recordPullRequest } from "../../../src/worker/steps/record-pull-request.ts";
+import { recordPullRequest } from "../../../src/worker/steps/pull-requests/record.ts";
 import { createStepWorld, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;

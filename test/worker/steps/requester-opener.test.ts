@@ -4,10 +4,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Person } from "../../forge/state.ts";
 import { createAccount } from "../../../src/store/secrets/accounts.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
-import { exportWork } from "../../../src/worker/steps/export-work.ts";
+import { exportWork } from "../../../src/worker/steps/commit/export-work.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { push } from "../../../src/worker/steps/push.ts";
+import { push } from "../../../src/worker/steps/push/push.ts";
 import { addPerson } from "../../store/fixtures.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 

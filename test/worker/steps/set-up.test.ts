@@ -71,14 +71,24 @@ test("fails with the end of the script's output, and is to be run again", async 
   await expect(setUp(attempt, services, workspace.missingSetups)).rejects.toMatchObject({
     code: "setup_failed",
     message: expect.stringMatching(/ended with 3[^]*no compiler/u) as string,
+    passing: true,
   });
   expect(await withoutSetup(attempt, services, workspace.environments)).toHaveLength(1);
+});
+
+test("that is only tried is not run again by itself", async () => {
+  const { attempt, workspace } = await begin("echo no compiler; exit 3");
+  const trial = { ...attempt, session: { ...attempt.session, setupTrial: true } };
+  await expect(setUp(trial, services, workspace.missingSetups)).rejects.toMatchObject({ passing: false });
 });
 
 test("is ended at its time limit", async () => {
   const { attempt, workspace } = await begin("sleep 300; touch late.txt");
   const limited = { ...services, setupLimitMs: 1_000 };
-  await expect(setUp(attempt, limited, workspace.missingSetups)).rejects.toMatchObject({ code: "setup_failed" });
+  await expect(setUp(attempt, limited, workspace.missingSetups)).rejects.toMatchObject({
+    code: "setup_failed",
+    passing: false,
+  });
   expect(existsSync(join(folderOf(workspace), "late.txt"))).toBe(false);
 });
 

@@ -5,10 +5,10 @@ import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createSafePoints } from "../../../src/worker/attempt/safe-points.ts";
 import { createCheckpointer, type Checkpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
-import { exportWork } from "../../../src/worker/steps/export-work.ts";
+import { exportWork } from "../../../src/worker/steps/commit/export-work.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { push } from "../../../src/worker/steps/push.ts";
+import { push } from "../../../src/worker/steps/push/push.ts";
 import type { AgentServices, Turns } from "../../../src/worker/steps/take-turns.ts";
 import type { StepServices } from "./step-world.ts";
 

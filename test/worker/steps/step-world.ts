@@ -17,7 +17,7 @@ import { noTraces } from "../../../src/traces.ts";
 import { beginAttempt, type Attempt, type AttemptServices } from "../../../src/worker/attempt/attempt.ts";
 import { createSharedCheckouts } from "../../../src/worker/checkouts/shared-checkouts.ts";
 import { createSessionFolders } from "../../../src/worker/disk/session-folders.ts";
-import { createMirrors } from "../../../src/worker/git/mirrors.ts";
+import { createMirrors } from "../../../src/worker/git/mirrors/mirrors.ts";
 import { createTestDatabase } from "../../database.ts";
 import { startForge, type TestForge } from "../../forge/server.ts";
 import { addOrganization, addSession, requireClaim } from "../../store/fixtures.ts";

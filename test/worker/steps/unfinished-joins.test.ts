@@ -6,11 +6,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
-import { exportWork, salvage } from "../../../src/worker/steps/export-work.ts";
-import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
-import { resumeJoins } from "../../../src/worker/steps/joins-by-hand.ts";
+import { exportWork, salvage } from "../../../src/worker/steps/commit/export-work.ts";
+import { joinBranches } from "../../../src/worker/steps/joins/join-branches.ts";
+import { resumeJoins } from "../../../src/worker/steps/joins/by-hand.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { push } from "../../../src/worker/steps/push.ts";
+import { push } from "../../../src/worker/steps/push/push.ts";
 import { folderOf, gitIn, publish, takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 

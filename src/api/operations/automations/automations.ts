@@ -9,7 +9,7 @@ import {
 import { jobSchema } from "../../../domain/automations/job.ts";
 import { makesSecret } from "../../../domain/automations/trigger.ts";
 import { ConflictError, InvalidInputError } from "../../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import type { Principal } from "../../../domain/people/key.ts";
 import {
   createAutomation,
@@ -87,7 +87,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
         operationId: "listAutomations",
         summary: "List automations",
         querystring: pageQuerySchema,
-        response: answers(pageOf("automations", automationSchema)),
+        response: answers(pageSchema("automations", automationSchema)),
       },
     },
     async (request) => {
@@ -217,7 +217,7 @@ function addRuns(app: App, options: Pick<ApiOptions, "database" | "publicUrl">):
         summary: "List the jobs of an automation",
         params: keyOrIdParameters,
         querystring: pageQuerySchema,
-        response: answers(pageOf("runs", jobSchema)),
+        response: answers(pageSchema("runs", jobSchema)),
       },
     },
     async (request) => {

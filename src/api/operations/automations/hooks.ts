@@ -8,7 +8,7 @@ import { steeringHintOf } from "../../../domain/conversations/happening.ts";
 import { NotFoundError, UnauthenticatedError, UnavailableError } from "../../../domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositories/repository.ts";
 import { isUuid } from "../../../domain/fields/uuid.ts";
-import type { Delivery, DeliveryReader } from "../../../inbound/delivery.ts";
+import type { InboundDelivery, DeliveryReader } from "../../../inbound/delivery.ts";
 import { readWebhook } from "../../../inbound/webhook.ts";
 import { inRepositoryOf } from "../../../inbound/forges/azure-work-items.ts";
 import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbound/forges/readers.ts";
@@ -16,7 +16,7 @@ import { consentTo } from "../../../inbound/sources/cloud-events.ts";
 import { askForSync } from "../../../store/automations/file-sync.ts";
 import { createReceivingTriggers, type ReceivingTriggers } from "../../../store/automations/receiving-triggers.ts";
 import { readConnectionForDelivery } from "../../../store/secrets/forge-connections.ts";
-import { createAdmission, type Admission } from "../../http/admission.ts";
+import { createAdmission, type AdmissionCheck } from "../../http/admission.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { errorSchema } from "../../http/errors.ts";
 import { createRateLimitById } from "../../http/rate-limit.ts";
@@ -27,16 +27,16 @@ import {
   handshakeOf,
   isSignedDelivery,
   storablePayload,
-  type Handshake,
+  type AddressHandshake,
 } from "./trigger-deliveries.ts";
 
 const tags = ["Hooks"];
 /** Answers of the operations that take deliveries. 200: what a sender asks for to know the address. */
 const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5xx": errorSchema };
 /** What takes deliveries: whether more work may begin, and how many of an address in a minute. */
-interface Intake {
+interface HookServices {
   readonly triggers: ReceivingTriggers;
-  readonly admit: Admission;
+  readonly admit: AdmissionCheck;
   readonly rates: DeliveryRates;
 }
 
@@ -61,11 +61,11 @@ function createDeliveryRates({ rateLimitPerMinute, deliveriesPerMinute }: ApiOpt
 }
 
 /** What a sender is answered: what came of its delivery, or what it asked for to know the address. */
-type Answer = Received | Handshake;
+type Answer = Received | AddressHandshake;
 
 /** Adds the operations that take deliveries. Their bodies are read as bytes: signatures are over these. */
 export async function addHookOperations(app: App, options: ApiOptions): Promise<void> {
-  const intake: Intake = {
+  const services: HookServices = {
     triggers: createReceivingTriggers(options.database, options.vault),
     admit: createAdmission(options),
     rates: createDeliveryRates(options),
@@ -73,13 +73,13 @@ export async function addHookOperations(app: App, options: ApiOptions): Promise<
   await app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, parsed) => parsed(null, body));
-    addTriggerHook(scope, options, intake);
-    addForgeHook(scope, options, intake);
+    addTriggerHook(scope, options, services);
+    addForgeHook(scope, options, services);
     done();
   });
 }
 
-function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
+function addTriggerHook(app: App, options: ApiOptions, services: HookServices): void {
   app.post(
     "/hook/:triggerId",
     {
@@ -95,7 +95,7 @@ function addTriggerHook(app: App, options: ApiOptions, intake: Intake): void {
     },
     async (request, reply) => {
       const triggerId = request.params.triggerId.toLowerCase();
-      return send(options, reply, await receiveForTrigger(options, intake, triggerId, { request, reply }));
+      return send(options, reply, await receiveForTrigger(options, services, triggerId, { request, reply }));
     },
   );
   app.options(
@@ -114,7 +114,7 @@ const mostChanges = 5;
 
 async function receiveForTrigger(
   options: ApiOptions,
-  { triggers, admit, rates }: Intake,
+  { triggers, admit, rates }: HookServices,
   triggerId: string,
   {
     request,
@@ -151,7 +151,7 @@ async function receiveForTrigger(
   throw new UnavailableError("the trigger of this address is being changed: send the delivery again", 1);
 }
 
-function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
+function addForgeHook(app: App, options: ApiOptions, services: HookServices): void {
   app.post(
     "/hook/forge/:connectionId",
     {
@@ -166,14 +166,14 @@ function addForgeHook(app: App, options: ApiOptions, intake: Intake): void {
     },
     async (request, reply) => {
       const connectionId = request.params.connectionId.toLowerCase();
-      return send(options, reply, await receiveForConnection(options, intake, connectionId, { request, reply }));
+      return send(options, reply, await receiveForConnection(options, services, connectionId, { request, reply }));
     },
   );
 }
 
 async function receiveForConnection(
   options: ApiOptions,
-  { admit, rates }: Intake,
+  { admit, rates }: HookServices,
   connectionId: string,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<Answer> {
@@ -195,14 +195,15 @@ async function receiveForConnection(
   await askForPushedFiles(options, organizationId, events);
   const traceParent = request.span?.traceParent ?? null;
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
-  const nothing = { name: null, contentKey: null, subject: null };
+  const nothing = { name: null, contentKey: null, sharesKey: false, subject: null };
   const told = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
-  const received = told.map(({ name, contentKey, subject, event }, index) => {
+  const received = told.map(({ name, contentKey, sharesKey = false, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
     const content = {
       keys,
       contentKey,
+      sharesKey,
       name,
       subject,
       payload: storablePayload(event),
@@ -215,7 +216,7 @@ async function receiveForConnection(
   return foremost(await Promise.all(received.map((each) => inserts.receive(each))));
 }
 
-/** Has automations of files looked at if the delivery tells of a push, also of one that was told before: looking twice does no harm. */
+/** Has automations of files looked at if the delivery is about a push, also about one that was delivered before: looking twice does no harm. */
 async function askForPushedFiles(
   { database, repositoryKeyOf }: ApiOptions,
   organizationId: string,
@@ -255,20 +256,20 @@ function requireSigned({ metrics }: Pick<ApiOptions, "metrics">, isRight: boolea
 }
 
 /** The request as its sender made it. */
-function deliveryOf(request: FastifyRequest): Delivery {
+function deliveryOf(request: FastifyRequest): InboundDelivery {
   return { headers: headersOf(request), body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0) };
 }
 
-function headersOf({ headers }: FastifyRequest): Delivery["headers"] {
+function headersOf({ headers }: FastifyRequest): InboundDelivery["headers"] {
   const single = Object.entries(headers).map(([name, value]) => [
     name,
     Array.isArray(value) ? value.join(", ") : value,
   ]);
-  return Object.fromEntries(single) as Delivery["headers"];
+  return Object.fromEntries(single) as InboundDelivery["headers"];
 }
 
 /** Some senders can put their token into the address alone (RFC 6750, section 2.3). */
-function withToken(delivery: Delivery, token: string | undefined): Delivery {
+function withToken(delivery: InboundDelivery, token: string | undefined): InboundDelivery {
   if (token === undefined || delivery.headers["authorization"] !== undefined) return delivery;
   return { ...delivery, headers: { ...delivery.headers, authorization: `Bearer ${token}` } };
 }

@@ -1,7 +1,7 @@
 import { jobSchema, type Job } from "../../../domain/automations/job.ts";
 import { runStatusOf } from "../../../domain/automations/run.ts";
 import { NotFoundError } from "../../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { cancelRun } from "../../../store/sessions/cancel-run.ts";
 import { getJob, listJobs, type JobRecord } from "../../../store/automations/jobs.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
@@ -36,7 +36,7 @@ export function addJobOperations(app: App, options: Pick<ApiOptions, "database" 
         operationId: "listJobs",
         summary: "List jobs",
         querystring: pageQuerySchema,
-        response: answers(pageOf("jobs", jobSchema)),
+        response: answers(pageSchema("jobs", jobSchema)),
       },
     },
     async (request) => {

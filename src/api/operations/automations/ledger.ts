@@ -6,7 +6,7 @@ import { ledgerEntrySchema, wholeLedgerEntrySchema } from "../../../domain/autom
 import { ledgerOutcomes } from "../../../domain/automations/ledger-outcome.ts";
 import { receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
 import { steeringHintOf } from "../../../domain/conversations/happening.ts";
-import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { createMask } from "../../../domain/masking/mask.ts";
 import { receiveEvent } from "../../../store/automations/inbound-events.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../../store/automations/ledger.ts";
@@ -14,7 +14,7 @@ import { readConnectionOfEvent } from "../../../store/secrets/forge-connections.
 import { openAllSecrets } from "../../../store/secrets/secrets.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { originOf } from "../../http/origin.ts";
+import { requestOrigin } from "../../http/origin.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";
 import { requireNotPaused } from "../resolve.ts";
 
@@ -38,7 +38,7 @@ export function addLedgerOperations(
           automationId: z.uuid().optional(),
           outcome: z.enum(ledgerOutcomes).optional(),
         }),
-        response: answers(pageOf("entries", ledgerEntrySchema)),
+        response: answers(pageSchema("entries", ledgerEntrySchema)),
       },
     },
     async (request) => {
@@ -78,7 +78,12 @@ export function addLedgerOperations(
       },
     },
     (request) =>
-      replay(options, principalOfRequest(request).organizationId, idOf(request, "ledger entry"), originOf(request)),
+      replay(
+        options,
+        principalOfRequest(request).organizationId,
+        idOf(request, "ledger entry"),
+        requestOrigin(request),
+      ),
   );
 }
 
@@ -87,7 +92,7 @@ async function replay(
   { database, inserts, mention }: Pick<ApiOptions, "database" | "inserts" | "mention">,
   organizationId: string,
   replayOf: string,
-  origin: ReturnType<typeof originOf>,
+  origin: ReturnType<typeof requestOrigin>,
 ): Promise<QueuedJob | Received> {
   const repeatable = await readRepeatable(database, organizationId, replayOf);
   if (repeatable.kind === "event") {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import type { EventContext } from "../../../domain/automations/automation.ts";
 import type { Received } from "../../../domain/automations/trigger.ts";
 import { storableJson } from "../../../domain/fields/text.ts";
-import type { Delivery } from "../../../inbound/delivery.ts";
+import type { InboundDelivery } from "../../../inbound/delivery.ts";
 import { sources } from "../../../inbound/sources/sources.ts";
 import { readWebhook, verifyWebhook, webhookDeliveryId } from "../../../inbound/webhook.ts";
 import { noteVerdict, prepareFiring, type Arrival } from "../../../store/automations/firings.ts";
@@ -15,7 +15,7 @@ export interface TriggerDelivery {
   readonly fireable: FireableTrigger;
   /** Of the trigger, as it was read with its secrets. */
   readonly version: string;
-  readonly delivery: Delivery;
+  readonly delivery: InboundDelivery;
   /** Those that count now. */
   readonly secrets: readonly string[];
   /** In ms since the epoch. */
@@ -24,7 +24,7 @@ export interface TriggerDelivery {
 }
 
 /** An answer that a sender asks for to know the address. */
-export interface Handshake {
+export interface AddressHandshake {
   readonly contentType: string;
   readonly body: string;
 }
@@ -39,7 +39,7 @@ export function isSignedDelivery({ fireable: { trigger }, delivery, secrets, now
 }
 
 /** What the sender of a signed delivery asks for to know the address; null if it does not. */
-export function handshakeOf({ fireable: { trigger }, delivery }: TriggerDelivery): Handshake | null {
+export function handshakeOf({ fireable: { trigger }, delivery }: TriggerDelivery): AddressHandshake | null {
   return trigger.type === "source" ? (sources[trigger.source].reader.handshake?.(delivery) ?? null) : null;
 }
 
@@ -163,9 +163,9 @@ const sameContentMs = 60_000;
 
 /**
  * Keys of what a delivery says: its body, in this minute and the next. So a sender that tries again at once, perhaps under another id, is
- * told apart from one that says the same later.
+ * distinguished from one that says the same later.
  */
-function sameContentKeys({ body }: Delivery, now: number): string[] {
+function sameContentKeys({ body }: InboundDelivery, now: number): string[] {
   const hash = createHash("sha256").update(body).digest("base64url");
   const minute = Math.floor(now / sameContentMs);
   return [minute, minute + 1].map((each) => `content:${hash}:${each}`);

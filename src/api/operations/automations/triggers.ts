@@ -9,11 +9,11 @@ import { fireTrigger } from "../../../store/automations/firings.ts";
 import { getJob } from "../../../store/automations/jobs.ts";
 import { rotateTrigger } from "../../../store/automations/trigger-secrets.ts";
 import { expressionOf, type NewSecrets, type TriggerRecord } from "../../../store/automations/triggers.ts";
-import type { Requester } from "../../../templates/fair-queue.ts";
+import type { QueuedCaller } from "../../../templates/fair-queue.ts";
 import { principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { checkJsonValue } from "../../http/json-value.ts";
-import { originOf } from "../../http/origin.ts";
+import { requestOrigin } from "../../http/origin.ts";
 import { answers, keyOrIdParameters, requireUuid } from "../../http/shapes.ts";
 import { requireNotPaused } from "../resolve.ts";
 
@@ -100,7 +100,7 @@ function addTrigger(
     (request) => {
       const { keyOrId } = request.params;
       return triggerAutomation(options, principalOfRequest(request), keyOrId, {
-        ...originOf(request),
+        ...requestOrigin(request),
         payload: request.body,
         task: noun === "automation" ? "RunWorkflow" : "RunAgent",
       });
@@ -190,7 +190,7 @@ async function requireTriggerable(
 }
 
 /** Who asks for a template to be rendered: each key and each user has its own turn. */
-export function askerOf({ organizationId, keyId, userId }: Principal): Requester {
+export function askerOf({ organizationId, keyId, userId }: Principal): QueuedCaller {
   return { organizationId, id: keyId ?? userId ?? "" };
 }
 

@@ -8,7 +8,7 @@ import {
   type NoticeSettingsAnswer,
 } from "../../../domain/notices/notice.ts";
 import { addTestDeliveries } from "../../../store/notices/deliveries.ts";
-import type { Person } from "../../../store/notices/person.ts";
+import type { NotifiedPerson } from "../../../store/notices/person.ts";
 import { readPreferences, updatePreferences } from "../../../store/notices/preferences.ts";
 import { readUnsubscribeToken } from "../../../store/notices/unsubscribe.ts";
 import { organizationOfUser } from "../../../store/people/users.ts";
@@ -18,7 +18,7 @@ import { answers } from "../../http/shapes.ts";
 
 const tags = ["Notices"];
 
-/** Adds the operations on what a person is told, and by which channel. Each person has their own. */
+/** Adds the operations on which notices a person gets, and by which channel. Each person has their own. */
 export function addNoticeOperations(app: App, options: ApiOptions): void {
   const { database } = options;
   app.get(
@@ -115,7 +115,7 @@ function addUnsubscribe(app: App, { database, vault }: ApiOptions): void {
   });
 }
 
-async function settingsOf(options: ApiOptions, person: Person): Promise<NoticeSettingsAnswer> {
+async function settingsOf(options: ApiOptions, person: NotifiedPerson): Promise<NoticeSettingsAnswer> {
   const [{ settings, email }, publicKey] = await Promise.all([
     readPreferences(options.database, person),
     options.pushPublicKey(),

@@ -1,4 +1,4 @@
-import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { createSubscriptionSchema, subscriptionSchema } from "../../../domain/notices/notice.ts";
 import { createSubscription, deleteSubscription, listSubscriptions } from "../../../store/notices/subscriptions.ts";
 import { requirePerson } from "../../http/auth.ts";
@@ -37,7 +37,7 @@ export function addSubscriptionOperations(app: App, { database, vault }: ApiOpti
         operationId: "listSubscriptions",
         summary: "List your browsers that take notices",
         querystring: pageQuerySchema,
-        response: answers(pageOf("subscriptions", subscriptionSchema)),
+        response: answers(pageSchema("subscriptions", subscriptionSchema)),
       },
     },
     async (request) => {

@@ -6,7 +6,7 @@ import { consentSchema, grantable, requestedScopes, type Consent } from "../../.
 import { isDocumentAddress, isLoopback, isRegistered, type OAuthClient } from "../../../domain/people/oauth-client.ts";
 import {
   allowRequest,
-  beginRequest,
+  beginGrantRequest,
   findRequest,
   refuseRequest,
   type OAuthRequest,
@@ -90,7 +90,7 @@ async function found({ database }: ApiOptions, token: string): Promise<OAuthRequ
   return request;
 }
 
-/** Checks the request, keeps it, and sends the browser to our page; what is wrong is told where it can be told safely. */
+/** Checks the request, keeps it, and sends the browser to our page; an error is shown where that is safe. */
 async function begin(options: ApiOptions, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const given = parametersOf(request);
   const redirectUri = given["redirect_uri"] ?? "";
@@ -111,7 +111,7 @@ async function begin(options: ApiOptions, request: FastifyRequest, reply: Fastif
   const state = given["state"] ?? null;
   if (problem !== null || resource === null)
     return reply.redirect(answerUrl({ redirectUri, state, issuer }, problem ?? {}));
-  const token = await beginRequest(options.database, {
+  const token = await beginGrantRequest(options.database, {
     clientId: client.id,
     clientName: client.name,
     redirectUri,

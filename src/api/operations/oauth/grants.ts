@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { NotFoundError } from "../../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { grantSchema } from "../../../domain/people/grant.ts";
 import { hasScope } from "../../../domain/people/key.ts";
 import { listGrants, revokeGrant, type GrantOwner } from "../../../store/oauth/grants.ts";
@@ -29,7 +29,7 @@ export function addGrantOperations(app: App, { database }: ApiOptions): void {
         operationId: "listGrants",
         summary: "List programs that were let act for people: for you, as an admin for all",
         querystring: pageQuerySchema,
-        response: answers(pageOf("grants", grantSchema)),
+        response: answers(pageSchema("grants", grantSchema)),
       },
     },
     async (request) => {

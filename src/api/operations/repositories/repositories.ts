@@ -1,5 +1,5 @@
 import { ForbiddenError } from "../../../domain/errors/errors.ts";
-import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { hasScope } from "../../../domain/people/key.ts";
 import {
   createRepositorySchema,
@@ -63,7 +63,7 @@ export function addRepositoryOperations(
         operationId: "listRepositories",
         summary: "List repositories",
         querystring: pageQuerySchema,
-        response: answers(pageOf("codeRepositories", repositorySchema)),
+        response: answers(pageSchema("codeRepositories", repositorySchema)),
       },
     },
     async (request) => {

@@ -6,7 +6,7 @@ import { sessionSchema } from "../../../domain/sessions/session.ts";
 import { findRepositories } from "../../../store/repositories/repositories.ts";
 import { principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { originOf } from "../../http/origin.ts";
+import { requestOrigin } from "../../http/origin.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";
 import { resolveRepositories } from "../resolve.ts";
 
@@ -38,7 +38,7 @@ export function addSetupTrialOperation(app: App, options: ApiOptions): void {
       if (found === undefined) throw new NotFoundError(`repository ${id} was not found`);
       const repositories = await resolveRepositories(options, organizationId, { codeRepoIds: [id] });
       const session = newSession({
-        ...originOf(request),
+        ...requestOrigin(request),
         prompt: `Try the setup of ${found.name}`,
         targetBranch: request.body.branch,
         repositories,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { messageSchema } from "../../../domain/sessions/message.ts";
 import { sessionDetailSchema } from "../../../domain/sessions/session.ts";
 import { listMessages, withdrawMessage } from "../../../store/sessions/messages.ts";
@@ -23,7 +23,7 @@ export function addMessageOperations(app: App, options: ApiOptions): void {
         summary: "List what the session was asked, and what of it no turn has taken yet",
         params: idParameters,
         querystring: pageQuerySchema,
-        response: answers(pageOf("messages", messageSchema)),
+        response: answers(pageSchema("messages", messageSchema)),
       },
     },
     async (request) => {

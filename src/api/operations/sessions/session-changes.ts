@@ -46,7 +46,7 @@ interface Change {
 
 /**
  * Makes the feeds, one for each organization that somebody watches: what changed is read and formatted once, however many watch. They
- * are in memory alone. Whoever comes back to another process, or too late, is told to read the list again (`reset`).
+ * are in memory alone. Whoever comes back to another process, or too late, is asked to read the list again (`reset`).
  */
 export async function createSessionChanges(options: SessionChangesOptions): Promise<SessionChanges> {
   const { database, logger, show, lookAgainMs = usualLookAgainMs } = options;

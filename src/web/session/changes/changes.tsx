@@ -10,10 +10,10 @@ import { useShortcuts } from "../../shell/shortcuts.ts";
 import { readStored, writeStored } from "../../stored.ts";
 import { useSessionTexts } from "../../texts/session.ts";
 import type { SessionView } from "../view/view.ts";
-import { messageOf, useComments, type Comment } from "./comments.ts";
+import { reviewMessage, useComments, type Comment } from "./comments.ts";
 import type { DiffStyle } from "./file-diff.tsx";
 import { FileFold, LineCount } from "./file-fold.tsx";
-import { filesOfEdits, filesOfPatch, hasWords, type ChangedFile } from "./patch-files.ts";
+import { filesOfEdits, filesOfPatch, fileHasWords, type ChangedFile } from "./patch-files.ts";
 import { useViewed } from "./viewed.ts";
 
 /** If more files are changed, they are folded at first. */
@@ -71,7 +71,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
   const [words, setWords] = useState("");
   const sought = useDeferredValue(words);
   const all = parts.flatMap(({ files }) => files ?? []);
-  const found = sought.trim() === "" ? all : all.filter((file) => hasWords(file, sought));
+  const found = sought.trim() === "" ? all : all.filter((file) => fileHasWords(file, sought));
   /** Whether files are open that nobody has opened or closed. */
   const [isOpenAtFirst, setOpenAtFirst] = useState<boolean | null>(null);
   const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
@@ -239,7 +239,7 @@ function SendComments({
 }) {
   const texts = useSessionTexts().comments;
   const send = useMutation({
-    mutationFn: () => client.session.message(sessionId, { message: messageOf(comments, texts) }),
+    mutationFn: () => client.session.message(sessionId, { message: reviewMessage(comments, texts) }),
     onSuccess: () => {
       announce(texts.sent);
       onSent();

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { english } from "../../texts/en/session.ts";
-import { messageOf, type Comment } from "./comments.ts";
+import { reviewMessage, type Comment } from "./comments.ts";
 
 const comment = (file: string, line: number, more: Partial<Comment> = {}): Comment => ({
   id: `${file} ${line}`,
@@ -13,7 +13,7 @@ const comment = (file: string, line: number, more: Partial<Comment> = {}): Comme
 });
 
 it("has all comments in the order of files and lines, with the lines that they are about", () => {
-  const message = messageOf(
+  const message = reviewMessage(
     [
       comment("b.ts", 2),
       comment("a.ts", 30, { text: "Two\nlines." }),

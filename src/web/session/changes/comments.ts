@@ -43,7 +43,7 @@ function isComment(value: unknown): value is Comment {
 }
 
 /** All comments as one message to the agent, in the order of files and lines. */
-export function messageOf(comments: readonly Comment[], texts: SessionTexts["comments"]): string {
+export function reviewMessage(comments: readonly Comment[], texts: SessionTexts["comments"]): string {
   const inOrder = [...comments].sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
   const entries = inOrder.map(({ file, side, line, code, text }, index) => {
     const where = side === "additions" ? texts.place(file, line) : texts.placeBefore(file, line);

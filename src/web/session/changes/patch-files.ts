@@ -11,7 +11,7 @@ export interface ChangedFile {
   readonly kind: FileDiffMetadata["type"];
   readonly added: number;
   readonly removed: number;
-  /** Several while the agent edits: each as the agent told of it. */
+  /** Several while the agent edits: each as the agent reported it. */
   readonly diffs: readonly FileDiffMetadata[];
   /** Differs if the change does: a mark that it was viewed is for this one. */
   readonly version: string;
@@ -60,7 +60,7 @@ function changedFile(repository: string, name: string, diffs: readonly FileDiffM
 }
 
 /** Whether a file's name or one of its changed lines has these words, without regard to capitals. */
-export function hasWords({ name, before, diffs }: ChangedFile, words: string): boolean {
+export function fileHasWords({ name, before, diffs }: ChangedFile, words: string): boolean {
   const sought = words.trim().toLowerCase();
   const has = (text: string): boolean => text.toLowerCase().includes(sought);
   if (sought === "" || has(name) || (before !== null && has(before))) return true;

@@ -1,5 +1,5 @@
 import { Clock } from "../../elements/time.tsx";
-import type { Item, Note } from "../view/view.ts";
+import type { Item, TranscriptNote } from "../view/view.ts";
 import { type SessionTexts, useSessionTexts } from "../../texts/session.ts";
 
 /** A line that says that something happened. */
@@ -32,7 +32,7 @@ export function NoteLine({ item }: { item: Extract<Item, { kind: "note" }> }) {
 }
 
 /** What a note says; of a commit, without its subject. */
-export function noteText(note: Note, texts: SessionTexts["notes"]): string {
+export function noteText(note: TranscriptNote, texts: SessionTexts["notes"]): string {
   switch (note.type) {
     case "started": {
       const started = note.resumed ? texts.resumed(note.provider) : texts.started(note.provider);
@@ -56,7 +56,7 @@ export function noteText(note: Note, texts: SessionTexts["notes"]): string {
 }
 
 function statusText(
-  { to, reason, isRetried }: Extract<Note, { type: "status" }>,
+  { to, reason, isRetried }: Extract<TranscriptNote, { type: "status" }>,
   texts: SessionTexts["notes"],
 ): string {
   switch (to) {
@@ -71,7 +71,7 @@ function statusText(
   }
 }
 
-function colourOf(note: Note): string {
+function colourOf(note: TranscriptNote): string {
   switch (note.type) {
     case "notice":
       return note.level === "warning" ? "text-warn" : "text-muted";

@@ -13,7 +13,7 @@ export type ToolCall = Omit<KnownCall, "status"> & {
 export type Plan = DataOf<"agent.plan">["entries"];
 
 /** Something that happened, of which the transcript has a line. */
-export type Note =
+export type TranscriptNote =
   | ({ readonly type: "started" } & DataOf<"agent.started">)
   | ({ readonly type: "notice" } & DataOf<"notice">)
   | ({ readonly type: "permission" } & DataOf<"agent.permission">)
@@ -41,7 +41,7 @@ export type Item = { readonly key: number; readonly at: string } & (
   | { readonly kind: "message" | "thought"; readonly part: string; readonly text: string }
   | { readonly kind: "tool"; readonly tool: ToolCall }
   | ({ readonly kind: "refused" } & DataOf<"egress.refused">)
-  | { readonly kind: "note"; readonly note: Note }
+  | { readonly kind: "note"; readonly note: TranscriptNote }
 );
 
 /** What the sandbox used at a time. */
@@ -212,7 +212,7 @@ function place(event: SessionEvent): { key: number; at: string } {
   return { key: event.seq, at: event.createdAt };
 }
 
-function note(draft: Draft, event: SessionEvent, what: Note): void {
+function note(draft: Draft, event: SessionEvent, what: TranscriptNote): void {
   add(draft, { kind: "note", note: what, ...place(event) });
 }
 
@@ -229,7 +229,7 @@ function applyStatus(draft: Draft, event: Extract<SessionEvent, { type: "session
   const { from, to, reason, failure, retry } = event.data;
   if (from === "running") stop(draft, event);
   if (to === "running" || to === "draft") return;
-  const status: Note = {
+  const status: TranscriptNote = {
     type: "status",
     to,
     reason: (to === "failed" ? failure?.reason : undefined) ?? reason ?? null,

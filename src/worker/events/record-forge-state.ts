@@ -1,0 +1,34 @@
+import { z } from "zod";
+import type { Database } from "../../database/database.ts";
+import { forgeEventSchema } from "../../domain/automations/forge-event.ts";
+import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { noteCheck, noteMerge, noteReview } from "../../store/repositories/reported-state.ts";
+import type { EventPlace } from "./event-place.ts";
+
+/** What is read here of an event of a forge. */
+const reportedSchema = z.object({
+  name: forgeEventSchema.shape.name,
+  checks: forgeEventSchema.shape.checks,
+  review: forgeEventSchema.shape.review,
+  pullRequest: z.object({ number: z.number().int(), mergeSha: z.string().optional() }).optional(),
+});
+
+/** Keeps what a forge tells of checks and reviews of a session's pull request, for its page, and which commit it was merged as. */
+export async function recordForgeState(
+  database: Database,
+  event: ClaimedEvent,
+  place: EventPlace | null,
+): Promise<void> {
+  const reported = reportedSchema.safeParse(event.payload);
+  if (place === null || place.known === null || !reported.success) return;
+  const { name, checks, review, pullRequest } = reported.data;
+  const at = { organizationId: event.organizationId, repositoryId: place.known.id };
+  if (checks !== undefined && (name === "checks.failed" || name === "checks.passed")) {
+    const outcome = name === "checks.failed" ? "failed" : "passed";
+    await noteCheck(database, at, { sha: checks.sha, check: `${checks.kind} ${checks.name}`, outcome });
+  }
+  if (pullRequest?.mergeSha !== undefined) await noteMerge(database, at, pullRequest.number, pullRequest.mergeSha);
+  if (review === undefined || pullRequest === undefined || name !== "pullRequest.reviewSubmitted") return;
+  if (review.state === "commented") return;
+  await noteReview(database, at, pullRequest.number, review.state === "dismissed" ? null : review.state);
+}

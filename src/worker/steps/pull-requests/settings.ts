@@ -1,0 +1,54 @@
+import type { Database } from "../../../database/database.ts";
+import { pullRequestFields, type PullRequestSettings } from "../../../domain/repositories/pull-request-settings.ts";
+import type { ForgePullRequest } from "../../../forges/forge.ts";
+import { answersChannel, queueAnswer } from "../../../store/answers/answers.ts";
+import type { Attempt } from "../../attempt/attempt.ts";
+import type { Clone } from "../../clones/clone.ts";
+
+/** A session's pull request, its settings, and what the forge said when it was opened. */
+interface Opened {
+  readonly opened: Pick<ForgePullRequest, "number" | "mark" | "draft"> & { readonly created: boolean };
+  readonly repository: Clone["repository"];
+  readonly settings: PullRequestSettings;
+}
+
+/** Sets what a pull request of the session's own gets once it is open; one that somebody else opened stays as it is. */
+export async function applyPullRequestSettings(
+  { session, emit }: Pick<Attempt, "session" | "emit">,
+  database: Database,
+  { opened, repository, settings }: Opened,
+): Promise<void> {
+  const { number, created, mark, draft } = opened;
+  if (!created && mark?.sessionId !== session.sessionId) return;
+  await queueFields(session, database, { repositoryId: repository.id, number, settings });
+  if (!settings.draft || !created || draft !== false) return;
+  const text = `The pull request of ${repository.name} is no draft: its forge has none for this repository.`;
+  await emit({ type: "notice", data: { level: "warning", text } });
+}
+
+/**
+ * Has the outbox give a pull request its labels, reviewers and assignees: each kind once, however often it is called, so that what
+ * people take off again stays off. What the forge does not take is listed among the session's answers, and fails nothing.
+ */
+async function queueFields(
+  { organizationId, sessionId }: Attempt["session"],
+  database: Database,
+  {
+    repositoryId,
+    number,
+    settings,
+  }: { readonly repositoryId: string; readonly number: number; readonly settings: PullRequestSettings },
+): Promise<void> {
+  const wanted = pullRequestFields.filter((field) => settings[field].length > 0);
+  for (const field of wanted) {
+    await queueAnswer(database.pool, {
+      organizationId,
+      sessionId,
+      repositoryId,
+      key: `pull request ${repositoryId} ${number} ${field}`,
+      action: { kind: "settings", subject: { kind: "pullRequest", number }, field, names: settings[field] },
+      text: "",
+    });
+  }
+  if (wanted.length > 0) database.notify(answersChannel, "");
+}

@@ -1,0 +1,62 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isConflictOfTransactions, isConnectionError } from "../../src/database/connection-errors.ts";
+import { isDiskFull } from "../../src/worker/disk/disk-full.ts";
+
+/** What is looked at of a line of a node's log. */
+interface LogLine {
+  readonly level?: number;
+  readonly msg?: string;
+  readonly err?: LoggedError;
+}
+
+interface LoggedError {
+  readonly type: string;
+  readonly message: string;
+  readonly aggregateErrors?: readonly LoggedError[];
+}
+
+/** Attempts that failed as `internal`, or of no failure at all: no error of theirs is foreseen. */
+const ofAttempts = /^an attempt (?:failed|ended) with an unexpected error$/u;
+/** Errors that Offstage raises on purpose, and those of calls that were given up. */
+const foreseen: ReadonlySet<string> = new Set([
+  "SessionError",
+  "ForgeUnavailable",
+  "UnavailableError",
+  "TooManyRequestsError",
+  "LeaseLostError",
+  "AbortError",
+  "TimeoutError",
+  "DOMException",
+]);
+/** What a host that is away makes of `fetch`, and a database of a query that is being written. */
+const ofConnections = /^(?:fetch failed|terminated|write EPIPE|write ECONNRESET)$/u;
+const warn = 40;
+
+/**
+ * What the logs of a fleet say of errors that nobody foresaw: in attempts, in requests, which answered 500, and in what runs beside
+ * them. Each is a bug.
+ */
+export async function unforeseen(folder: string, nodes: readonly { readonly name: string }[]): Promise<string[]> {
+  const told = nodes.map(async ({ name }) => {
+    const log = await readFile(join(folder, `${name}.log`), "utf8").catch(() => "");
+    return log.split("\n").flatMap((line) => (isUnforeseen(line) ? [`${name}: ${line}`] : []));
+  });
+  return (await Promise.all(told)).flat();
+}
+
+function isUnforeseen(line: string): boolean {
+  // How a process ended is no line of the logger's, and a killed one may not have finished its last.
+  if (!line.startsWith("{") || !line.endsWith("}")) return false;
+  const { level = 0, msg = "", err } = JSON.parse(line) as LogLine;
+  if (level < warn || err === undefined) return false;
+  return ofAttempts.test(msg) || !isPassing(err);
+}
+
+/** Whether an error is one of those that the chaos causes. */
+function isPassing(err: LoggedError): boolean {
+  if (foreseen.has(err.type) || ofConnections.test(err.message)) return true;
+  if (err.aggregateErrors !== undefined && err.aggregateErrors.length > 0) return err.aggregateErrors.every(isPassing);
+  const error = Object.assign(new Error(err.message), err);
+  return isConnectionError(error) || isConflictOfTransactions(error) || isDiskFull(error);
+}
