@@ -132,7 +132,7 @@ describe("a database that restarts when a turn is over", () => {
     const attempt = await world.begin();
     const turns = await turnsOf(attempt, "disk");
     turns.checkpointer.start(turns.clones);
-    expect(await takeTurns(attempt, services, turns)).toMatchObject({ answer: "Done as asked." });
+    expect(await takeTurns(attempt, services, turns)).toMatchObject({ finalMessage: "Done as asked." });
     await turns.checkpointer.stop();
     expect(breaks()).toBe(1);
     const { rows } = await world.database.pool.query("select status, answer, kept from message");
