@@ -164,6 +164,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     "steps/joins": [
       "steps/agent",
       "steps/push",
+      "steps/pull-requests",
       "steps/commit",
       "attempt",
       "export",
@@ -174,7 +175,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     ],
     "steps/agent": ["harness", "setup", "tools", "attempt", "clones", "disk", "sandboxed", "git"],
     "steps/push": ["steps/pull-requests", "steps/commit", "attempt", "clones", "git/lfs", "git/mirrors", "git"],
-    "steps/pull-requests": ["attempt", "clones", "git/mirrors"],
+    "steps/pull-requests": ["attempt", "clones", "git/mirrors", "git"],
     "steps/commit": ["attempt", "export", "clones", "lfs", "secret-scan", "git/lfs", "git"],
     checkpoints: ["attempt", "export", "clones", "checkouts", "lfs", "disk", "sandboxed", "git/lfs", "git"],
     harness: ["setup", "attempt", "disk", "sandboxed", "git"],

@@ -108,6 +108,8 @@ export interface RepositoryAccess {
   /** Whether the token may push. */
   readonly mayPush: boolean | null;
   readonly hasPullRequests: boolean | null;
+  /** Whether the token may open pull requests, if the forge tells that apart from pushing; omitted: it does not. */
+  readonly mayOpenPullRequests?: boolean;
   /** Whether the token may change files in `.github/workflows`. */
   readonly mayChangeWorkflows: boolean | null;
   /** Whether the token's user may have a fork of it. */
@@ -183,7 +185,7 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * What the forge tells of the rights on a repository, with two requests, or three if its answer is about the user and not about the token.
+   * What the forge tells of the rights on a repository, with two requests, or four if its answer is about the user and not about the token.
    * @param branch the work branch
    * @param options.isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API

@@ -1,11 +1,16 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createProviders } from "../../../src/agents/providers.ts";
 import { completeMessage, nextMessage } from "../../../src/store/queue/progress.ts";
 import { saveRepository } from "../../../src/store/queue/recorded-work.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createSafePoints } from "../../../src/worker/attempt/safe-points.ts";
 import { WorkerDraining } from "../../../src/worker/attempt/stop-reasons.ts";
 import { takeTurns, type AgentServices, type Turns } from "../../../src/worker/steps/take-turns.ts";
-import { prepareTurns, withoutAgents, type PreparedTurns } from "./step-actions.ts";
+import { startModelServer, type ModelServer } from "../../model/server.ts";
+import { breakingAt, prepareTurns, withoutAgents, type PreparedTurns } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;
@@ -93,5 +98,47 @@ test("fails before a turn if the sandbox does not work", async () => {
   const sandbox = { ...services.sandbox, check: () => Promise.resolve("bwrap is not installed") };
   await expect(takeTurns(attempt, { ...services, sandbox }, await turnsOf(attempt, "disk"))).rejects.toMatchObject({
     code: "sandbox_unavailable",
+  });
+});
+
+describe("a database that restarts when a turn is over", () => {
+  let sockets: string;
+  let model: ModelServer;
+
+  beforeEach(async () => {
+    sockets = await mkdtemp(join(tmpdir(), "offstage-s-"));
+    model = await startModelServer({ script: [{ say: "Done as asked." }, { say: "Done again." }] });
+  });
+
+  afterEach(async () => {
+    await model.close();
+    await rm(sockets, { recursive: true, force: true });
+  });
+
+  test.each([
+    { what: "the answer", words: "update message set status = 'done'", isKept: true },
+    { what: "the checkpoint", words: "insert into checkpoint ", isKept: false },
+  ])("while $what is stored costs no second turn", async ({ words, isKept }) => {
+    const { database, breaks } = breakingAt(world.database, words);
+    const models = { compatible: { baseUrl: `${model.url}/v1`, model: "scripted" } };
+    services = {
+      ...services,
+      database,
+      models,
+      providers: createProviders({ models, custom: [] }),
+      defaultAgent: () => Promise.resolve("basic:scripted"),
+      socketDirectory: sockets,
+      stallMs: 60_000,
+      turnLimitMs: 60_000,
+    };
+    const attempt = await world.begin();
+    const turns = await turnsOf(attempt, "disk");
+    turns.checkpointer.start(turns.clones);
+    expect(await takeTurns(attempt, services, turns)).toMatchObject({ finalMessage: "Done as asked." });
+    await turns.checkpointer.stop();
+    expect(breaks()).toBe(1);
+    const { rows } = await world.database.pool.query("select status, answer, kept from message");
+    expect(rows).toEqual([{ status: "done", answer: "Done as asked.", kept: isKept }]);
+    expect(model.requests).toHaveLength(1);
   });
 });
