@@ -5,7 +5,7 @@ import type { Logger } from "../../observability.ts";
 import { countMarkedDays } from "../../store/insight/count.ts";
 
 const everyMs = 10_000;
-/** A round that took long is followed by a pause so many times as long: counting takes at most a tenth of the database's time. */
+/** A pass that took long is followed by a pause so many times as long: counting takes at most a tenth of the database's time. */
 const pauses = 9;
 
 /** Makes the task that counts figures again of which something has changed. Any number of workers may have it; one at a time counts. */
