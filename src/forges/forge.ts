@@ -108,6 +108,8 @@ export interface RepositoryAccess {
   /** Whether the token may push. */
   readonly mayPush: boolean | null;
   readonly hasPullRequests: boolean | null;
+  /** Whether the token may open pull requests, if the forge tells that apart from pushing; omitted: it does not. */
+  readonly mayOpenPullRequests?: boolean;
   /** Whether the token may change files in `.github/workflows`. */
   readonly mayChangeWorkflows: boolean | null;
   /** Whether the token's user may have a fork of it. */
@@ -141,6 +143,8 @@ export interface Forge {
   readonly pullRequestRef: ((number: number) => string) | null;
   /** What is between a repository's address and the commit in the address of a file's page. Null: its addresses have another form. */
   readonly filePages: string | null;
+  /** The address of a commit's page, however the repository's own is written. Null: the forge has no pages. */
+  readonly commitPage: ((address: RepositoryAddress, sha: string) => string) | null;
   /** Sends one request about a repository with the forge's own credential. Null: it has no API. */
   readonly call: RepositoryCall | null;
   /**
@@ -181,7 +185,7 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * What the forge tells of the rights on a repository, with two requests, or three if its answer is about the user and not about the token.
+   * What the forge tells of the rights on a repository, with two requests, or four if its answer is about the user and not about the token.
    * @param branch the work branch
    * @param options.isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API

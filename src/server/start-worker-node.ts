@@ -21,6 +21,7 @@ import { createErasures } from "../worker/background/erasures.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHeldJobs } from "../worker/background/held-jobs.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
+import { createInsightCount } from "../worker/background/insight.ts";
 import { createNotices } from "../worker/background/notices.ts";
 import { createPullRequestPolling } from "../worker/background/pull-request-polling.ts";
 import { createScheduleTicks } from "../worker/background/schedule-ticks.ts";
@@ -85,6 +86,20 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
       config.sessionDisks === "image" ? "each session has a disk of its own (OFFSTAGE_SANDBOX_DISK=image)" : null,
     hasPlace: () => worker.hasPlace(),
   });
+  const hasRoom = () => hasFreeSpace(config.data, config.minimumFreeBytes);
+  const { folders, mirrors, checkouts, objects } = services;
+  const house = {
+    database,
+    logger,
+    objects,
+    folders,
+    mirrors,
+    checkouts,
+    recordingsDirectory: recordingsDirectory(config),
+    retention: config.retention,
+    hasRoom,
+  };
+  const housekeeping = createHousekeeping(house);
   const worker = createWorker({
     database,
     logger,
@@ -94,7 +109,8 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     leaseMs: config.leaseMs,
     maxRunningPerOrganization: config.maxRunningPerOrganization,
     maxRunningPerRepository: config.maxRunningPerRepository,
-    hasRoom: () => hasFreeSpace(config.data, config.minimumFreeBytes),
+    hasRoom,
+    onFull: () => housekeeping.now(),
     hasMemory: hasMemoryFor,
     drainMs: config.drainMs,
     runSession: (session, signals) => runAttempt(services, session, signals, pool),
@@ -109,19 +125,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     concurrency: config.concurrency,
   });
   await shutdown.start(createHeartbeat({ database, logger, id, describe }));
-  const { retention } = config;
-  const { folders, mirrors, checkouts, objects } = services;
-  const house = {
-    database,
-    logger,
-    objects,
-    folders,
-    mirrors,
-    checkouts,
-    recordingsDirectory: recordingsDirectory(config),
-    retention,
-  };
-  await shutdown.start(createHousekeeping(house));
+  await shutdown.start(housekeeping);
   const { untilOver } = worker;
   await shutdown.start(createRemovalOfDeleted({ ...house, untilOver }));
   const erased = { environmentsDirectory: environmentsDirectory(config), markFile: join(config.data, "erased") };
@@ -189,6 +193,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     checkConnection(connection, connection.credential, { reach, configured: config.forges, signal });
   await shutdown.start(createConnectionChecks({ database, vault, logger, check }));
   await shutdown.start(createAccountChecks({ database, vault, logger, accounts: forgeAccounts(dependencies) }));
+  await shutdown.start(createInsightCount({ database, logger }));
   await shutdown.start(createScheduleTicks({ database, logger, templates }));
   await shutdown.start(createSilenceWatch({ database, logger }));
   const { allowLocalRepositories } = config;

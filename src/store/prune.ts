@@ -65,6 +65,9 @@ export function removeRows(
     | "conversation"
     | "conversation_item"
     | "idempotency"
+    | "insight_day"
+    | "insight_kept_day"
+    | "insight_mark"
     | "job"
     | "login_link"
     | "model_spend"
@@ -211,6 +214,24 @@ export async function pruneArrivals(database: Database, days: number, signal: Ab
   if (days === 0) return 0;
   const condition = "outcome is not null and created_at < now() - $1 * interval '1 day'";
   return removeRows(database, "arrival", { condition, values: [days] }, signal);
+}
+
+/**
+ * Forgets conversations in which nothing happened for `days` days, with what was taken up in them: not while their pull request or their
+ * session's is open, their session is under way, or something of theirs is still to be started or answered. Whoever says something
+ * later begins anew.
+ * @param days 0: none are forgotten
+ * @returns how many
+ */
+export async function pruneConversations(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  if (days === 0) return 0;
+  const condition = `updated_at < now() - $1 * interval '1 day' and due_at is null
+    and not exists (select from conversation_run where conversation_id = conversation.id)
+    and not exists (select from session where session.id = conversation.session_id and not (${isOver}))
+    and not exists (select from pull_request where state = 'open' and pull_request.session_id = conversation.session_id)
+    and not exists (select from pull_request where state = 'open' and kind = 'pullRequest'
+      and pull_request.repository_id = conversation.repository_id and pull_request.number = conversation.number)`;
+  return removeRows(database, "conversation", { condition, values: [days] }, signal);
 }
 
 /** Days for which a second delivery is known as such: longer than any sender tries. */

@@ -37,6 +37,8 @@ export interface WorkerOptions {
   readonly maxRunningPerRepository?: number | null;
   /** Whether this machine's disk has room for another session; if not, no session is claimed. */
   readonly hasRoom?: () => Promise<boolean>;
+  /** Called when it has no room any more: what can be made again may make way. */
+  readonly onFull?: () => void;
   /**
    * Whether there is memory for another session in addition to those that run; if not, none is claimed until one has ended, or memory is free.
    * @param young how many of them began a moment ago, and do not hold yet what they will
@@ -131,6 +133,7 @@ export function createWorker(options: WorkerOptions): WorkerService {
       const isFull = (await options.hasRoom?.()) === false;
       if (isFull && !full) {
         logger.warn("the disk is nearly full: no session is claimed until space is free (OFFSTAGE_MIN_FREE_MB)");
+        options.onFull?.();
       }
       full = isFull;
       if (full) return;

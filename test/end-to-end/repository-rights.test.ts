@@ -64,9 +64,14 @@ test("a repository whose forge says nothing against it is worked on, with reques
   expect([approval, rights]).toEqual([expect.objectContaining({ length: 2 }), expect.objectContaining({ length: 2 })]);
 });
 
-test.each([404, 403, 502])("a forge that answers %i when it is asked for rights stops nothing", async (status) => {
-  await world.forge.failNext({ kind: "status", status, at: "repository" });
+test("a forge that answers 502 when it is asked for rights stops nothing", async () => {
+  await world.forge.failNext({ kind: "status", status: 502, at: "repository" });
   expect((await runOn({ archived: true })).done.status).toBe("completed");
+});
+
+test.each([404, 403])("a forge that answers %i when it is asked for rights is asked once more", async (status) => {
+  await world.forge.failNext({ kind: "status", status, at: "repository" });
+  expect((await runOn({ archived: true })).done.failure?.reason).toContain("is archived");
 });
 
 test("rules for pushes to the work branch are told before the work", async () => {

@@ -64,10 +64,11 @@ function answerOfGitHub(state: ForgeState, { path, method, token, body, place }:
   // A fine-grained token: its permission comes before the fields.
   const places = { "/git/refs": "contents", "/pulls": "pull_requests", "/labels": "issues", "/statuses": "statuses" };
   const needed = (places as Readonly<Record<string, string>>)[path.replace(/^(\/statuses)\/0{40}$/u, "$1")];
-  if (method !== "POST" || needed === undefined || Object.keys(body).length > 0) return null;
+  if (method !== "POST" || needed === undefined) return null;
   if (state.granted !== null && !state.granted.includes(needed)) {
     return refusedByGitHub(403, "Resource not accessible by personal access token");
   }
+  if (Object.keys(body).length > 0) return null;
   if (!state.pulls.has(`${place.owner}/${place.name}`)) return refusedByGitHub(404, "Not Found");
   return refusedByGitHub(422, 'Invalid request.\n\n"name" wasn\'t supplied.');
 }

@@ -183,6 +183,18 @@ describe("what GitLab says of a token", () => {
   });
 });
 
+it("a GitHub App may open pull requests if it was granted that", () => {
+  const of = (pullRequests: string | undefined) =>
+    gitHubAccess(
+      { body: {}, headers: new Headers() },
+      { status: 404, body: null },
+      { granted: { contents: "write", pull_requests: pullRequests }, token: null },
+    );
+  expect(of("write")).toMatchObject({ mayPush: true, mayOpenPullRequests: true });
+  expect(of("read")).toMatchObject({ mayPush: true, mayOpenPullRequests: false });
+  expect(of(undefined)).toMatchObject({ mayOpenPullRequests: false });
+});
+
 it("a GitHub App's rights are those of its token, not those that the repository shows", async () => {
   const forge = createGitHub({
     kind: "github",

@@ -40,7 +40,13 @@ const registries = [
   },
 ] as const;
 
-const nuget = nugetPackage("https://packages.company.test/nuget/", "Members.Only", "1.0.0", "what only members know");
+/** Its index names addresses elsewhere at its host, as Azure Artifacts does. */
+const nuget = nugetPackage(
+  "https://packages.company.test/a1b2/nuget/",
+  "Members.Only",
+  "1.0.0",
+  "what only members know",
+);
 
 /** A wheel of one module. */
 const wheel = zip([
@@ -99,7 +105,7 @@ beforeAll(async () => {
         .writeHead(200, { "content-type": "text/html" })
         .end('<a href="../../files/members_only-1.0-py3-none-any.whl">x</a>');
     if (/^\/(?:cargo|artifacts)\//u.test(url)) return serveCrates(url, response);
-    const ofNuGet = url.startsWith("/nuget/") ? nuget.get(url.slice("/nuget".length)) : undefined;
+    const ofNuGet = nuget.get(url === "/nuget/index.json" ? "/index.json" : url.replace(/^\/a1b2\/nuget/u, ""));
     if (ofNuGet !== undefined) return response.end(ofNuGet);
     if (url === parentPath) return response.end(parentPom);
     if (url === `${parentPath}.sha1`) return response.end(createHash("sha1").update(parentPom).digest("hex"));
@@ -125,7 +131,7 @@ beforeAll(async () => {
         id,
         url: registryFolder(at),
         also: fileAddressesOf(kind, at),
-        namesFiles: kind === "cargo",
+        namesFiles: kind === "cargo" || kind === "nuget",
         authorization,
         scope: null,
         mayBePrivate: false,
@@ -245,6 +251,15 @@ it("adds it where Cargo's index says that crates are, at its own host, once it h
   crates = "https://packages.company.test/artifacts/crates/{crate}/{version}/download";
   await config();
   expect((await ask(path)).status).toBe(200);
+});
+
+it("adds it where NuGet's index says that packages are, once it has said so", async () => {
+  const versions = "/a1b2/nuget/flat/members.only/index.json";
+  expect((await ask(versions)).status).toBe(403);
+  expect((await ask("/nuget/index.json")).status).toBe(200);
+  expect(await ask(versions)).toMatchObject({ status: 200, body: '{"versions":["1.0.0"]}' });
+  expect((await ask("/a1b2/nuget/registration/members.only/index.json")).status).toBe(200);
+  expect((await ask("/a1b2/nuget/other")).status).toBe(403);
 });
 
 it.each([

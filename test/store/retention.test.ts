@@ -4,7 +4,8 @@ import type { NewEvent } from "../../src/domain/sessions/event.ts";
 import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
 import { boundArrivals, boundEvents, boundJobs, eventBytes, jobBytes } from "../../src/store/prune-by-size.ts";
 import { pruneDiffs, pruneSessions } from "../../src/store/prune-sessions.ts";
-import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/prune.ts";
+import { pruneArrivals, pruneConversations, pruneEvents, pruneJobs } from "../../src/store/prune.ts";
+import { createRepository } from "../../src/store/repositories/repositories.ts";
 import { pruneAudit } from "../../src/store/requests/audit.ts";
 import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
 import { addMessage, cancelSession, getDiff, getSession } from "../../src/store/sessions/sessions.ts";
@@ -243,6 +244,58 @@ test("what came in and started no job is forgotten some days later, and with 0 d
   expect(await pruneArrivals(database, 0, signal)).toBe(0);
   expect(await pruneArrivals(database, 30, signal)).toBe(2);
   expect((await database.pool.query("select 1 from arrival")).rowCount).toBe(1);
+});
+
+test("conversations go in which nothing happened for so many days, with their items, unless something of them is open", async () => {
+  const input = {
+    url: "https://git.example/a/b",
+    key: "git.example/a/b",
+    name: "a/b",
+    branch: null,
+    description: null,
+  };
+  const { id: repositoryId } = await createRepository(database, organizationId, input);
+  const begun = await addSession(database, organizationId);
+  const over = await overFor(400, 0);
+  /** One that changed so many days ago. */
+  async function talk(number: number, days: number, more: { kind?: string; sessionId?: string; isDue?: boolean } = {}) {
+    const { kind = "pullRequest", sessionId = null, isDue = false } = more;
+    const { rows } = await database.pool.query<{ id: string }>(
+      `with talked as (
+         insert into conversation (organization_id, repository_id, kind, number, session_id, state, updated_at, due_at)
+         values ($1, $2, $3, $4, $5, '{}', now() - $6 * interval '1 day', case when $7 then now() end) returning id),
+       item as (insert into conversation_item (organization_id, conversation_id, key) select $1, id, 'k' from talked)
+       select id from talked`,
+      [organizationId, repositoryId, kind, number, sessionId, days, isDue],
+    );
+    return rows[0]?.id ?? "";
+  }
+  const pull = (number: number, state: string) =>
+    database.pool.query(
+      `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state)
+       values (gen_random_uuid(), $1, $2, $3, $4, 'main', $5, 'https://git.example/a/b/1', $6)`,
+      [organizationId, over, repositoryId, `work-${number}`, number, state],
+    );
+  await pull(1, "merged");
+  await pull(2, "open");
+  await talk(1, 31);
+  await talk(7, 31, { kind: "issue" });
+  const kept = [
+    await talk(2, 31),
+    await talk(3, 29),
+    await talk(4, 31, { isDue: true }),
+    await talk(5, 31, { kind: "issue", sessionId: begun.id }),
+    await talk(6, 31, { kind: "issue", sessionId: over }),
+  ];
+  const answered = await talk(8, 31);
+  await database.pool.query(
+    "insert into conversation_run (id, conversation_id, due_at) values (gen_random_uuid(), $1, now())",
+    [answered],
+  );
+  expect(await pruneConversations(database, 0, signal)).toBe(0);
+  expect(await pruneConversations(database, 30, signal)).toBe(2);
+  const { rows } = await database.pool.query<{ id: string }>("select conversation_id as id from conversation_item");
+  expect(rows.map(({ id }) => id).toSorted()).toEqual([...kept, answered].toSorted());
 });
 
 /** Bytes of a session's events, as they are counted. */

@@ -38,6 +38,7 @@ function house(objects: ObjectStore | null = null) {
     checkouts: createSharedCheckouts({ dataDirectory: data, asked: "auto", sandbox: { kind: "none" } }),
     recordingsDirectory: join(data, "recordings"),
     retention: readConfig({ OFFSTAGE_DATA: data }).retention,
+    hasRoom: () => Promise.resolve(true),
   };
 }
 

@@ -102,6 +102,34 @@ test("what is beyond the size goes, the least recently used first, and what is p
   expect(there()).toEqual([false, false, true, false]);
 });
 
+test("if the disk has no room, the least recently used go until it has, and what is pinned stays", async () => {
+  const urls = await Promise.all(["a", "b", "c", "d"].map(createRemote));
+  for (const [index, url] of urls.entries()) {
+    const { id } = await begin(url);
+    if (index > 0) await removeSession(services, id);
+    await age(url, 10 - index);
+  }
+  const there = (): boolean[] => urls.map((url) => existsSync(mirrorOf(url)));
+  const hasRoom = () => Promise.resolve(!existsSync(mirrorOf(urls[2] ?? "")));
+  const limits = { days: 0, maximumBytes: 0, hasRoom };
+  expect(await maintainMirrors({ ...services, logger }, limits, signal)).toMatchObject({ removed: 2 });
+  expect(there()).toEqual([true, false, false, true]);
+  expect(await maintainMirrors({ ...services, logger }, limits, signal)).toMatchObject({ removed: 0 });
+});
+
+test("what an erasure could not remove, since a session borrows from it, goes when none does, once", async () => {
+  const url = await createRemote("shared");
+  const { id } = await begin(url);
+  const everything = { days: 0, maximumBytes: 1, alsoLater: true };
+  expect(await maintainMirrors({ ...services, logger }, everything, signal)).toEqual({ removed: 0, failed: 0 });
+  expect(await keep(30)).toBe(0);
+  await removeSession(services, id);
+  expect(await keep(30)).toBe(1);
+  const again = await begin(url);
+  await removeSession(services, again.id);
+  expect(await keep(30)).toBe(0);
+});
+
 test("sessions that start while mirrors are removed all get whole clones", async () => {
   const url = await createRemote("contended");
   let removed = 0;

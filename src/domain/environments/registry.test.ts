@@ -47,6 +47,30 @@ it.each([
     ["https://gitlab.example.com/api/v4/projects/7/packages/pypi/"],
   ],
   ["pypi", "https://devpi.example.com/acme/main/+simple/", ["https://devpi.example.com/acme/main/"]],
+  [
+    "pypi",
+    "https://pkgs.dev.azure.com/acme/_packaging/feed/pypi/simple/",
+    [
+      "https://pkgs.dev.azure.com/acme/_packaging/feed/pypi/",
+      "https://pkgs.dev.azure.com/acme/_packaging/*/pypi/download/",
+    ],
+  ],
+  [
+    "pypi",
+    "https://pkgs.dev.azure.com/acme/shop/_packaging/feed/pypi/simple/",
+    [
+      "https://pkgs.dev.azure.com/acme/shop/_packaging/feed/pypi/",
+      "https://pkgs.dev.azure.com/acme/*/_packaging/*/pypi/download/",
+    ],
+  ],
+  [
+    "pypi",
+    "https://acme.pkgs.visualstudio.com/shop/_packaging/feed/pypi/simple/",
+    [
+      "https://acme.pkgs.visualstudio.com/shop/_packaging/feed/pypi/",
+      "https://acme.pkgs.visualstudio.com/*/_packaging/*/pypi/download/",
+    ],
+  ],
   ["pypi", "https://pypi.example.com/all/", []],
   [
     "npm",

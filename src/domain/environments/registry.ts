@@ -42,17 +42,29 @@ export function registryFolder(url: string): string {
  * Where else at a registry's host its files are, which get its credential too. Each address ends with `/`, and a part `*` of its path
  * stands for any one.
  * - pypi: the address is that of the index, which ends in `/simple/` (PEP 503); Nexus, Artifactory, GitLab and devpi (`/+simple/`) have
- *   the files beside it
+ *   the files beside it. Azure Artifacts names project and feed by their ids in the addresses of files
  * - npm: GitLab's address for all of an instance or a group names the files of each project
  *   (https://docs.gitlab.com/user/packages/npm_registry/)
  */
 export function fileAddressesOf(kind: RegistryKind, url: string): string[] {
   if (kind === "pypi") {
     const index = /\/\+?simple\/?$/u.exec(url);
-    return index === null ? [] : [url.slice(0, index.index + 1)];
+    return index === null ? [] : [url.slice(0, index.index + 1), ...azureFiles(url)];
   }
   const gitLab = kind === "npm" ? /\/api\/v4\/(?:groups\/[^/]+\/-\/)?packages\/npm\/?$/u.exec(url) : null;
   return gitLab === null ? [] : [`${url.slice(0, gitLab.index)}/api/v4/projects/*/packages/npm/`];
+}
+
+/** Below the feeds of the same project, or of the organization: https://learn.microsoft.com/azure/devops/artifacts/python/. */
+function azureFiles(url: string): string[] {
+  const feed = /^(https:\/\/[^/]+)((?:\/[^/]+){0,3})\/_packaging\/[^/]+\/pypi\/simple\/?$/u.exec(url);
+  if (feed === null) return [];
+  const [, host = "", place = ""] = feed;
+  const parts = place.split("/").slice(1);
+  // There the host names the organization.
+  const organizationParts = host.endsWith(".visualstudio.com") ? 0 : 1;
+  const ofProject = parts.length > organizationParts ? [...parts.slice(0, -1), "*"] : parts;
+  return [`${[host, ...ofProject].join("/")}/_packaging/*/pypi/download/`];
 }
 
 function urlProblem(value: string): string | null {
@@ -71,7 +83,7 @@ export const createRegistrySchema = z
     kind: z.enum(registryKinds),
     url: urlSchema.meta({
       description:
-        "Address that its tool is configured with; everything below it gets the credential. nuget: its index.json, and everything beside that. pypi: everything beside its `/simple/` too. npm: for GitLab's address of an instance or group, the packages of its projects too. cargo: also where its config.json says that its crates are, at the same host.",
+        "Address that its tool is configured with; everything below it gets the credential. nuget: its index.json, everything beside that, and where it says that packages are, at the same host. pypi: everything beside its `/simple/` too, and on Azure Artifacts the downloads of the project's or organization's feeds. npm: for GitLab's address of an instance or group, the packages of its projects too. cargo: also where its config.json says that its crates are, at the same host.",
     }),
     scope: scopeSchema.nullish().meta({
       description:

@@ -17,8 +17,11 @@ export const pullRequestTemplatePaths = [
   "docs/PULL_REQUEST_TEMPLATE.md",
 ] as const;
 
-/** Most characters of a pull request's body; forges accept 65,536. */
+/** Most characters of a pull request's body; forges accept 65,536, of which the end is for the first words of further turns. */
 export const longestBody = 60_000;
+const mostAccepted = 65_000;
+/** Characters that a further turn has in any case. */
+const leastOfTurn = 300;
 const descriptionHeading = /^#{1,6}\s.*\b(?:description|summary|what|changes?)\b.*$/imu;
 
 /** Ends what Offstage says in a body; further turns go before it. Whoever removes it has the body to themselves. */
@@ -30,7 +33,8 @@ const commitMark = (sha: string): string => `<!-- offstage ${sha} -->`;
  * A pull request's body with what a further turn did.
  * @param body as it is now, perhaps edited by people
  * @param work.headSha the commit that was pushed
- * @returns null if it stays as it is: it tells of the commit already, people removed our end mark, or it would be too long
+ * @returns null if it stays as it is: it tells of the commit already, people removed our end mark, or forges would not take it. What
+ *   does not fit is cut
  */
 export function withFurtherTurn(
   body: string,
@@ -39,8 +43,11 @@ export function withFurtherTurn(
   const end = body.lastIndexOf(endMark);
   const mark = commitMark(headSha);
   if (end === -1 || body.includes(mark)) return null;
-  const further = `${body.slice(0, end)}\n\n---\n\n${descriptionOf(finalMessage, commits)}\n${mark}${body.slice(end)}`;
-  return further.length > longestBody ? null : further;
+  const before = `${body.slice(0, end)}\n\n---\n\n`;
+  const after = `\n${mark}${body.slice(end)}`;
+  const room = Math.max(longestBody - before.length - after.length, leastOfTurn);
+  const further = `${before}${cutTo(room, descriptionOf(finalMessage, commits))}${after}`;
+  return further.length > mostAccepted ? null : further;
 }
 
 interface PullRequestWork {
@@ -60,6 +67,10 @@ function descriptionOf(finalMessage: string, commits: PullRequestWork["commits"]
   return answer === "" ? commits.map((commit) => `- ${commit.subject}`).join("\n") : answer;
 }
 
+function cutTo(room: number, text: string): string {
+  return text.length <= room ? text : `${text.slice(0, room - 20).toWellFormed()}\n\n(cut)`;
+}
+
 /**
  * Title and body of a session's pull request. The repository's template stays as it is: the agent's final message (or,
  * if it is empty, the commits' subjects) goes under the template's first heading that asks for a description, or else
@@ -71,8 +82,7 @@ export function pullRequestText(work: PullRequestWork): { title: string; body: s
   const footer = `\n\n${markedSection(work.section)}`;
   const template = work.template?.trim() ?? "";
   const room = longestBody - footer.length - marks.length - template.length - 4;
-  const cut = description.length <= room ? description : `${description.slice(0, room - 20).toWellFormed()}\n\n(cut)`;
-  const told = `${cut}${marks}`;
+  const told = `${cutTo(room, description)}${marks}`;
   const body = work.template === null ? told : intoTemplate(template, told);
   return { title: work.title, body: `${body}${footer}` };
 }

@@ -52,6 +52,7 @@ export function gitHubAccess(
     readOnly: repository.archived === true ? "archived" : repository.disabled === true ? "disabled" : null,
     mayPush: granted === null ? mayPush(repository, scopes, token) : granted["contents"] === "write",
     hasPullRequests: repository.has_pull_requests ?? null,
+    ...(granted !== null && { mayOpenPullRequests: granted["pull_requests"] === "write" }),
     mayChangeWorkflows: granted === null ? (scopes?.has("workflow") ?? null) : granted["workflows"] === "write",
     // An App has no account that could have a fork.
     mayFork: granted === null && token !== null ? (repository.allow_forking ?? null) : false,

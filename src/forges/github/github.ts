@@ -27,7 +27,7 @@ import type { LogReader } from "../feedback.ts";
 import { readLogEnd } from "../logs.ts";
 import { notForked, readyFork } from "../forks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
-import { pathOn, servesAddress } from "../serves.ts";
+import { pageOn, pathOn, servesAddress } from "../serves.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
 type PullRequest = Pick<
@@ -162,6 +162,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull/${number}/head`,
     filePages: "blob",
+    commitPage: (address, sha) => `${pageOn(settings.webUrl, address)}/commit/${sha}`,
     feedback: createGitHubFeedback({
       host,
       call,
@@ -201,10 +202,16 @@ export function createGitHub(settings: GitHubSettings): Forge {
       if (repository.status !== 200) throw refusedBy(host, repository);
       const granted = (await installations?.tokenFor(address, signal))?.permissions ?? null;
       const access = gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
-      // What a fine-grained token may GitHub tells of its user. This request lacks its fields: 422 says that it might have done it.
+      // What a fine-grained token may GitHub tells of its user. These requests lack their fields: 422 says that it might have done it.
       const isUncertain = granted === null && access.mayPush === true && !repository.headers.has("x-oauth-scopes");
-      const trial = isUncertain ? await call(address, "POST", "/git/refs", signal, { ...once, body: {} }) : null;
-      return trial?.status === 403 ? { ...access, mayPush: false } : access;
+      if (!isUncertain) return access;
+      const trials = ["/git/refs", "/pulls"].map((path) => call(address, "POST", path, signal, { ...once, body: {} }));
+      const [push, open] = await Promise.all(trials);
+      return {
+        ...access,
+        ...(push?.status === 403 && { mayPush: false }),
+        ...(open?.status === 403 && { mayOpenPullRequests: false }),
+      };
     },
     async readApprovalRules(address, target, signal) {
       const branch = encodeURIComponent(target);

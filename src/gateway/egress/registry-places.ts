@@ -7,7 +7,10 @@ export interface RegistryRoute {
   readonly url: string;
   /** Further addresses at its host that get it; a part `*` of their paths stands for any one. */
   readonly also?: readonly string[];
-  /** Whether its `config.json` says where its files are (Cargo's `dl`): at its own host, these get the credential too. */
+  /**
+   * Whether its index says where its files are, which then get the credential too, at its own host: Cargo's `config.json`, or
+   * NuGet's `index.json`.
+   */
   readonly namesFiles?: boolean;
   /** The scope of npm that comes from it, such as `@acme`: several of a host may have the same address; null for all else. */
   readonly scope: string | null;
@@ -41,22 +44,37 @@ export function below({ path }: RegistryPlace, { pathname }: URL): string | null
   return fits ? parts.slice(wanted.length).join("/") : null;
 }
 
+/** The files that are such an index: no crate and no package has these names right below a registry's address. */
+const indexes: ReadonlySet<string | null> = new Set(["config.json", "index.json"]);
+/** Most addresses that are taken from one: NuGet's own names some 40, most of them more than once. */
+const mostFiles = 100;
+
 /**
- * Where an index of Cargo says that crates are: the part of `dl` that is before what stands for a crate, to its last `/`
- * (https://doc.rust-lang.org/cargo/reference/registry-index.html#index-configuration). Null if it says nothing that can be used.
+ * Where an index says that files are. None of what can't be used.
+ * - Cargo: the part of `dl` that is before what stands for a crate, to its last `/`
+ *   (https://doc.rust-lang.org/cargo/reference/registry-index.html#index-configuration)
+ * - NuGet: the address of each resource (https://learn.microsoft.com/nuget/api/service-index)
  */
-function filesIn(index: string): URL | null {
-  let dl: unknown;
+function filesIn(index: string): URL[] {
+  let said: { dl?: unknown; resources?: unknown } | null;
   try {
-    ({ dl } = JSON.parse(index) as { dl?: unknown });
+    said = JSON.parse(index) as typeof said;
   } catch {
-    return null;
+    return [];
   }
-  if (typeof dl !== "string") return null;
-  const [fixed = ""] = dl.split("{");
-  // Without a mark the tool appends the crate's name and version.
-  const url = URL.parse(fixed === dl ? `${dl.replace(/\/$/u, "")}/` : fixed.replace(/[^/]*$/u, ""));
-  return url?.protocol === "https:" ? url : null;
+  const { dl, resources } = said ?? {};
+  const named = Array.isArray(resources)
+    ? (resources as ({ "@id"?: unknown } | null)[]).map((resource) => resource?.["@id"])
+    : [dl];
+  const addresses = new Set(named.filter((each) => typeof each === "string").map(folderOf));
+  const urls = [...addresses].slice(0, mostFiles).map((address) => URL.parse(address));
+  return urls.filter((url) => url?.protocol === "https:") as URL[];
+}
+
+function folderOf(address: string): string {
+  const [fixed = ""] = address.split("{");
+  // Without a mark the tool appends the name and version.
+  return fixed === address ? `${address.replace(/\/$/u, "")}/` : fixed.replace(/[^/]*$/u, "");
 }
 
 /** The places of private registries: which of their credentials a request gets. */
@@ -68,7 +86,7 @@ export interface RegistryPlaces {
   byId(id: string): RegistryPlace | undefined;
   /** Whether a request is for what a registry says of its files. */
   isIndex(place: RegistryPlace, url: URL): boolean;
-  /** Takes from what a registry says of its files where they are, if that is at its own host. What it said last counts. */
+  /** Takes from what a registry says of its files where they are, as far as that is at its own host. What it said last counts. */
   note(place: RegistryPlace, index: string): void;
 }
 
@@ -95,13 +113,15 @@ export function createRegistryPlaces(routes: readonly RegistryRoute[]): Registry
       return same.find(({ route }) => route.scope === scope) ?? same.find(({ route }) => route.scope === null) ?? first;
     },
     byId: (id) => places.find((place) => place.route.id === id && isOwn(place)),
-    isIndex: (place, url) => place.route.namesFiles === true && isOwn(place) && below(place, url) === "config.json",
+    isIndex: (place, url) => place.route.namesFiles === true && isOwn(place) && indexes.has(below(place, url)),
     note({ route, url }, index) {
-      const files = filesIn(index);
-      if (files === null || comparableHost(files) !== comparableHost(url) || portOf(files) !== portOf(url)) return;
-      const old = places.findIndex((place) => place.route === route && place.isNoted);
-      if (old !== -1) places.splice(old, 1);
-      places.push({ ...placeAt(route, files.href), isNoted: true });
+      const files = filesIn(index).filter(
+        (each) => comparableHost(each) === comparableHost(url) && portOf(each) === portOf(url),
+      );
+      if (files.length === 0) return;
+      const others = places.filter((place) => place.route !== route || !place.isNoted);
+      places.splice(0, places.length, ...others);
+      places.push(...files.map(({ href }) => ({ ...placeAt(route, href), isNoted: true })));
     },
   };
 }

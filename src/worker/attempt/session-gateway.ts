@@ -149,7 +149,7 @@ function routeOf(
     id,
     url: registryFolder(url),
     also: fileAddressesOf(kind, url),
-    namesFiles: kind === "cargo",
+    namesFiles: kind === "cargo" || kind === "nuget",
     scope: kind === "npm" ? scope : null,
     authorization,
     mayBePrivate,

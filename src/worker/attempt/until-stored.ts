@@ -8,8 +8,9 @@ const retrying = { fromMs: 250, toMs: 2_000, jitter: 0.5 };
 const limitMs = 10_000;
 
 /**
- * Writes how an attempt ended, again and again if the database can't be reached, or rolled it back because of others' transactions:
- * else the session would wait for its lease to expire, and count as one whose worker died, or fail although its work is pushed.
+ * Writes how a turn or an attempt ended, again and again if the database can't be reached, or rolled it back because of others'
+ * transactions: else a finished turn would be taken once more, and the session would wait for its lease to expire, and count as one
+ * whose worker died, or fail although its work is pushed.
  * @param write is atomic and can be repeated
  * @throws that error after ten seconds; any other error at once
  */
@@ -21,7 +22,7 @@ export async function untilStored<T>({ logger }: Pick<Attempt, "logger">, write:
     } catch (error) {
       const mayPass = isConnectionError(error) || isConflictOfTransactions(error);
       if (!mayPass || performance.now() - begunAt > limitMs) throw error;
-      logger.warn({ err: error }, "could not store how an attempt ended; will retry for ten seconds");
+      logger.warn({ err: error }, "could not store how a turn or an attempt ended; will retry for ten seconds");
       await pause(backoffMs(failures, retrying));
     }
   }

@@ -63,11 +63,12 @@ async function eraseOrganizations({ database, logger, objects }: Place, stopping
 
 /**
  * Removes folders and recordings of sessions that are gone, and what is only kept to save time: checkouts and mirrors that no session
- * uses, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed.
+ * uses, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed. A mirror that a
+ * session uses goes when none does.
  */
 async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   const { database, logger, folders, mirrors, recordingsDirectory, environmentsDirectory, markFile, untilOver } = place;
-  const everything = { days: 0, maximumBytes: 1 };
+  const everything = { days: 0, maximumBytes: 1, alsoLater: true };
   const last = await lastErasure(database);
   if (last === null || (await contentOf(markFile)) === last) return;
   const ids = (await folders.list()).filter((name) => isUuid(name));

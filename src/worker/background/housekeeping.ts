@@ -1,12 +1,12 @@
 import type { Config } from "../../config/config.ts";
 import type { Database } from "../../database/database.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
-import type { Service } from "../../lifecycle/service.ts";
+import { createPeriodic, type Periodic } from "../../lifecycle/periodic.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import type { Logger } from "../../observability.ts";
 import { pruneAnswers } from "../../store/answers/sending.ts";
 import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
+import { countMarkedDays } from "../../store/insight/count.ts";
 import { pruneClients } from "../../store/oauth/clients.ts";
 import { pruneGrants } from "../../store/oauth/grants.ts";
 import { pruneGrantRequests } from "../../store/oauth/requests.ts";
@@ -16,7 +16,7 @@ import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
 import { pruneDiffs, pruneSessions } from "../../store/prune-sessions.ts";
-import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
+import { pruneArrivals, pruneConversations, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
 import { pruneWarmSandboxes } from "../../store/queue/warm-sandboxes.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
@@ -45,6 +45,8 @@ export interface Housekeeping {
   readonly checkouts: SharedCheckouts;
   readonly recordingsDirectory: string;
   readonly retention: Config["retention"];
+  /** Whether this machine's disk has room for sessions. */
+  readonly hasRoom: () => Promise<boolean>;
 }
 
 /**
@@ -54,7 +56,7 @@ export interface Housekeeping {
  * @returns the number of removed things by kind; a kind that failed is logged and left out
  */
 export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
-  const { database, logger, objects, folders, mirrors, checkouts, recordingsDirectory, retention } = house;
+  const { database, logger, objects, folders, mirrors, checkouts, recordingsDirectory, retention, hasRoom } = house;
   const { mirrorDays: days, mirrorsBytes: maximumBytes, checkoutsBytes } = retention;
   const tasks: Record<string, () => Promise<number>> = {
     requests: () => pruneRequests(database, signal),
@@ -70,11 +72,14 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
     diffs: () => pruneDiffs(database, retention.diffDays, signal),
+    figures: () => countMarkedDays(database, signal),
+    // After the figures, which keep what they have of these.
     sessions: () => pruneSessions(database, retention.sessionDays, signal),
     jobs: () => pruneJobs(database, retention.jobDays, signal),
     largestJobs: () => boundJobs(database, retention.jobsBytes, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     largestArrivals: () => boundArrivals(database, retention.jobsBytes, signal),
+    conversations: () => pruneConversations(database, retention.jobDays, signal),
     receivedKeys: () => pruneReceivedKeys(database, signal),
     repositoryOrder: () => fillRepositoryOrder(database, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
@@ -89,7 +94,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     recordingsOfDeleted: () => pruneRecordingsOfDeleted(database, recordingsDirectory, signal),
     checkouts: () => removeUnusedCheckouts({ checkouts, logger }, { days, maximumBytes: checkoutsBytes }, signal),
     // After the workspaces, whose clones borrow from mirrors.
-    mirrors: async () => (await maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal)).removed,
+    mirrors: async () =>
+      (await maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes, hasRoom }, signal)).removed,
     // Last, because the first time in an existing database it counts all events.
     mostEvents: () => boundEvents(database, { all: retention.eventsBytes, each: retention.sessionEventsBytes }, signal),
   };
@@ -106,8 +112,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
   return counts;
 }
 
-/** Makes hourly housekeeping. */
-export function createHousekeeping(house: Housekeeping): Service {
+/** Makes hourly housekeeping; `now` begins it at once. */
+export function createHousekeeping(house: Housekeeping): Periodic {
   return createPeriodic({
     pass: async (stopping) => house.logger.debug(await keepHouse(house, stopping), "removed expired data"),
     firstAfterMs,

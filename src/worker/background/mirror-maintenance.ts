@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readdir, rename, rm, stat } from "node:fs/promises";
+import { readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
@@ -21,12 +21,18 @@ const latestKept = 50;
 const longestMs = 60 * 60 * 1_000;
 /** Prefix of the name of a mirror that is being removed, which no session looks for. */
 const removedPrefix = "removed-";
+/** File in a mirror that is to be removed as soon as no session borrows from it. */
+const outdatedMark = "offstage-outdated";
 
 interface MirrorLimits {
   /** Days after which an unused mirror is removed; 0: never. */
   readonly days: number;
   /** Most bytes of all mirrors; beyond it the least recently used are removed. 0: no limit. */
   readonly maximumBytes: number;
+  /** Whether the disk has room for sessions; if not, the least recently used go until it has. Omitted: it is not asked. */
+  readonly hasRoom?: () => Promise<boolean>;
+  /** Whether what can't be removed now, since a session borrows from it, is to go later, whatever the limits are then; false if omitted. */
+  readonly alsoLater?: boolean;
 }
 
 interface KnownMirror {
@@ -35,6 +41,7 @@ interface KnownMirror {
   readonly packs: number;
   readonly loose: number;
   readonly usedAtMs: number;
+  readonly isOutdated: boolean;
 }
 
 /** The mirrors, and the session folders whose clones borrow from them. */
@@ -44,13 +51,13 @@ interface Kept {
 }
 
 /**
- * Removes mirrors that were unused for too long or exceed the size limit, except those that a session's clone borrows from, and
+ * Removes mirrors that were unused for too long, exceed the size limit or leave the disk no room, except those that a session's clone borrows from, and
  * repacks the others. Errors about one mirror are logged. A removal that a crash interrupts is completed the next time.
  * @returns how many mirrors were removed, and of how many it is unknown or true that they should be, and are not
  */
 export async function maintainMirrors(
   { logger, ...kept }: Kept & { readonly logger: Logger },
-  { days, maximumBytes }: MirrorLimits,
+  { days, maximumBytes, hasRoom = () => Promise.resolve(true), alsoLater = false }: MirrorLimits,
   signal: AbortSignal,
 ): Promise<{ readonly removed: number; readonly failed: number }> {
   const { mirrors } = kept;
@@ -71,13 +78,16 @@ export async function maintainMirrors(
   let total = known.reduce((sum, { bytes }) => sum + bytes, 0);
   for (const mirror of known.toSorted((one, other) => one.usedAtMs - other.usedAtMs)) {
     if (signal.aborted) break;
-    const isOld = days > 0 && Date.now() - mirror.usedAtMs > days * dayMs;
-    const isTooMuch = maximumBytes > 0 && total > maximumBytes;
+    const isOld = mirror.isOutdated || (days > 0 && Date.now() - mirror.usedAtMs > days * dayMs);
+    const isTooMuch = (maximumBytes > 0 && total > maximumBytes) || !(await hasRoom());
     try {
       if ((isOld || isTooMuch) && (await removeUnpinned(kept, mirror.path, signal))) {
         total -= mirror.bytes;
         removed += 1;
-      } else await pack(kept, mirror, signal);
+      } else {
+        if (alsoLater) await writeFile(join(mirror.path, outdatedMark), "");
+        await pack(kept, mirror, signal);
+      }
     } catch (error) {
       if (isOld || isTooMuch) failed += 1;
       if (!signal.aborted) logger.warn({ err: error, mirror: mirror.path }, "could not maintain a mirror; will retry");
@@ -120,6 +130,7 @@ async function inspect(path: string, signal: AbortSignal): Promise<KnownMirror> 
     packs: numberOf("packs"),
     loose: numberOf("count"),
     usedAtMs: mtimeMs,
+    isOutdated: existsSync(join(path, outdatedMark)),
   };
 }
 

@@ -83,6 +83,8 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
   }
 
   async function takeOne(started: readonly Clone[]): Promise<boolean> {
+    // Also if the try throws.
+    isStored = false;
     isStored = await tryOne(started);
     return isStored;
   }

@@ -29,7 +29,8 @@ export interface Clone extends CloneStart {
   /** Path of the clone. */
   readonly folder: string;
   /**
-   * The commit of the work branch on the remote, if this attempt looked before a turn; null if the branch was not there.
+   * The commit of the work branch on the remote, if this attempt looked before a turn; null if the branch was not there. The target
+   * branch's, if that has all of the work branch by a merged pull request.
    */
   readonly remoteSha?: string | null;
 }

@@ -15,6 +15,8 @@ export interface JoinRequest {
   readonly pushed: string | null;
   /** Commits that the session made. */
   readonly own: ReadonlySet<string>;
+  /** The commit of the target branch that the session's work is on; omitted: one that the branch has. */
+  readonly base?: string;
   readonly author: Identity;
   /** The author, if omitted. */
   readonly committer?: Identity;
@@ -53,15 +55,16 @@ const listLimit = 1024 ** 2;
  * - A branch that lacks the commit which the session pushed was rewritten. Then theirs is the base, and only what the session did
  *   since its push goes on top of it, as one commit: what they took out does not come back.
  * - If all that the branch has beyond the session's work are commits of the session itself (the agent rewrote or took back what
- *   was pushed, or a worker that had lost the session pushed late), the work goes on top, as one commit. A late push that has all
- *   of the work stays as it is.
+ *   was pushed, or a worker that had lost the session pushed late), the work goes on top, as one commit; as a merge with the work's
+ *   files if that is on a commit of the target which the branch lacks, so that nothing of the target counts as the session's. A late
+ *   push that has all of the work stays as it is.
  * - Otherwise it is a merge with two parents.
  * Nothing is checked out: git merges trees in memory (git-merge-tree(1)).
  * @param options of the repository; no remote is contacted
  * @throws SessionError branch_diverged if the two have no commit in common, resources_exhausted
  */
 export async function joinCommits(request: JoinRequest, options: GitOptions): Promise<Join> {
-  const { ours, theirs, pushed, message } = request;
+  const { ours, theirs, pushed, message, base } = request;
   const hasPushed = pushed === null || (await isWithin(pushed, ours, options));
   if (pushed !== null && hasPushed && !(await isWithin(pushed, theirs, options)))
     return joinRewritten(request, pushed, options);
@@ -71,7 +74,10 @@ export async function joinCommits(request: JoinRequest, options: GitOptions): Pr
   if (!tookBack && (await isWithin(ours, theirs, options))) return { kind: "joined", sha: theirs };
   if (isOwn) {
     const tree = await mustGit(["rev-parse", `${ours}^{tree}`], options);
-    return { kind: "joined", sha: await commitOnto(request, tree, options) };
+    if (base === undefined || (await isWithin(base, theirs, options)))
+      return { kind: "joined", sha: await commitOnto(request, tree, options) };
+    const words = `Merge what ${request.branch} had\n\n${message.split("\n", 1)[0] ?? ""}`;
+    return { kind: "joined", sha: await signedCommit(request, tree, [theirs, ours], words, options) };
   }
   const { code } = await git(["merge-base", ours, theirs], options);
   if (code !== 0) throw unrelated(request);

@@ -198,7 +198,10 @@ async function ownCommits(
   return listed.map(({ sha, line }) => ({ subject: line.slice(sha.length + 1).trimEnd() }));
 }
 
-/** Adds what the agent says of a further turn to the text of a pull request that was open before. */
+/**
+ * Adds what the agent says of a further turn to the text of a pull request that was open before.
+ * @throws SessionError if the forge can't be reached, or does not take it now
+ */
 async function addTurnToText(
   { session: { organizationId }, mask, signal, emit }: Attempt,
   { database }: Services,
@@ -219,7 +222,8 @@ async function addTurnToText(
   try {
     await forge.editPullRequest(address, number, edit, signal);
   } catch (error) {
-    if (!(error instanceof SessionError)) throw error;
+    // The next attempt finds the pull request, and whether its text tells of this turn.
+    if (!(error instanceof SessionError) || error.passing) throw error;
     // The work is there, and the pull request is open: that its text is older is no reason to fail.
     const text = `The text of the pull request of ${repository.name} does not tell of this turn: ${error.message}`;
     await emit({ type: "notice", data: { level: "warning", text: mask.text(text) } });

@@ -1,4 +1,5 @@
 import type { TurnResult } from "../../agents/harness.ts";
+import { isConnectionError } from "../../database/connection-errors.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
@@ -16,6 +17,7 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { isFailure } from "../attempt/end.ts";
 import type { SafePoints } from "../attempt/safe-points.ts";
 import { openSessionGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
+import { untilStored } from "../attempt/until-stored.ts";
 import type { Checkpointer } from "../checkpoints/checkpointer.ts";
 import type { RestoredFrom } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
@@ -111,17 +113,13 @@ export async function takeTurns(
     taken = { ...taken, harness: turn.harness, hasEnded: true };
     finalMessage = turn.result.finalMessage;
     // Store the harness's memory first: a completed turn is never repeated.
-    const isKept = await checkpointer.take();
+    const isKept = await takeAfterTurn(attempt, checkpointer);
     const after = isKept ? checkpointer.work() : null;
     const hasChanged = before === null || after === null ? null : before !== after;
     const isRepeated = repeated > 0;
     repeated -= 1;
-    await completeMessage(database, session, message.id, {
-      answer: mask.text(finalMessage),
-      isKept,
-      isRepeated,
-      hasChanged,
-    });
+    const end = { answer: mask.text(finalMessage), isKept, isRepeated, hasChanged };
+    await untilStored(attempt, () => completeMessage(database, session, message.id, end));
   }
   // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
@@ -175,8 +173,27 @@ export async function resolveTurn(
   attempt.signal.throwIfAborted();
   const text = resolvePrompt(conflicts, left);
   const turn = await takeTurn(attempt, services, turns, { isFirst: false, text, harness });
-  await turns.checkpointer.take();
+  await takeAfterTurn(attempt, turns.checkpointer);
   return turn;
+}
+
+/**
+ * Takes a checkpoint after a turn. If the database can't be reached, the attempt goes on without it: ended here, it would take the
+ * turn, which is paid, once more.
+ * @returns whether everything is stored
+ * @throws as `take`, but for a connection error
+ */
+async function takeAfterTurn(
+  { logger }: Pick<Attempt, "logger">,
+  checkpointer: Turns["checkpointer"],
+): Promise<boolean> {
+  try {
+    return await checkpointer.take();
+  } catch (error) {
+    if (!isConnectionError(error)) throw error;
+    logger.warn({ err: error }, "could not take a checkpoint after a turn: the database could not be reached");
+    return false;
+  }
 }
 
 /** Most files that a notice names. */

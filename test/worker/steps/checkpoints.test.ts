@@ -10,7 +10,7 @@ import { fetchCheckpoint, restoreCheckpoint } from "../../../src/worker/checkpoi
 import { exportWork } from "../../../src/worker/steps/commit/export-work.ts";
 import { prepareWorkspace, type Workspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push/push.ts";
-import { takeCheckpoint } from "./step-actions.ts";
+import { breakingAt, takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;
@@ -37,6 +37,24 @@ async function begin(): Promise<{ attempt: Attempt; workspace: Workspace }> {
 async function take(attempt: Attempt, { clones }: Workspace): Promise<boolean> {
   return takeCheckpoint(attempt, one, clones);
 }
+
+test("what a checkpoint has is not known after one that the database did not take", async () => {
+  const { attempt, workspace } = await begin();
+  const { database, breaks } = breakingAt(world.database, "insert into checkpoint ");
+  await writeFile(join(folderOf(workspace), "first.txt"), "first\n");
+  let isAway = false;
+  const transaction: typeof database.transaction = (work) =>
+    isAway ? database.transaction(work) : world.database.transaction(work);
+  const checkpointer = createCheckpointer(attempt, { ...one, database: { ...database, transaction } });
+  checkpointer.start(workspace.clones);
+  expect([await checkpointer.take(), checkpointer.work()]).toEqual([true, expect.any(String)]);
+  isAway = true;
+  await writeFile(join(folderOf(workspace), "second.txt"), "second\n");
+  await expect(checkpointer.take()).rejects.toThrow(/connection/u);
+  expect([breaks(), checkpointer.work()]).toEqual([1, null]);
+  expect([await checkpointer.take(), checkpointer.work()]).toEqual([true, expect.any(String)]);
+  await checkpointer.stop();
+});
 
 test("another worker continues with the files as the agent left them, on its own HEAD", async () => {
   const { attempt, workspace } = await begin();

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { recordedWork } from "../../../src/store/queue/recorded-work.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
@@ -13,7 +13,7 @@ import { joinBranches } from "../../../src/worker/steps/joins/join-branches.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push/push.ts";
-import { folderOf, gitIn, publish } from "./step-actions.ts";
+import { folderOf, gitIn, publish, takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;
@@ -219,4 +219,89 @@ test.each([
   expect(await world.forge.pullRequests("acme", "app")).toHaveLength(1);
   const { rows } = await world.database.pool.query("select number, state from pull_request");
   expect(rows).toEqual([{ number: 1, state: "merged" }]);
+});
+
+describe("after a merge that squashed the branch", () => {
+  /** The pull request of `work.txt` is one commit of the target, which has changed on. */
+  async function squashed(isDeleted: boolean): Promise<{ attempt: Attempt; clones: readonly Clone[] }> {
+    const first = await world.begin();
+    const { clones } = await prepareWorkspace(first, one);
+    await work(clones, "work.txt", "first\n");
+    await publish(first, one, clones);
+    await world.database.pool.query("update session set workspace_worker = 'one'");
+    await world.forge.commit("acme", "app", "main", { "work.txt": "first\n" });
+    await world.forge.commit("acme", "app", "main", { "work.txt": "first, and changed\n", "their.txt": "theirs\n" });
+    world.forge.endPullRequest("acme", "app", 1, "merged");
+    if (isDeleted) world.git("update-ref", "-d", `refs/heads/${first.session.branchName}`);
+    const attempt = await world.again(first, "one");
+    return { attempt, clones: (await prepareWorkspace(attempt, one)).clones };
+  }
+
+  const branches = [
+    ["deleted", true],
+    ["left", false],
+  ] as const;
+
+  test.each(branches)(
+    "new work begins at the target, and its pull request has nothing else: branch %s",
+    async (_, gone) => {
+      const { attempt, clones } = await squashed(gone);
+      const joined = await joinBranches(attempt, one, clones);
+      expect(joined).toMatchObject({ takenIn: [{ branch: "main", isTarget: true }], conflicts: [] });
+      expect(await readFile(join(folderOf(clones), "work.txt"), "utf8")).toBe("first, and changed\n");
+      await work(joined.clones, "more.txt", "more\n");
+      expect((await publish(attempt, one, joined.clones)).pushed).toHaveLength(1);
+      const { branchName } = attempt.session;
+      expect(world.git("diff", "--name-only", `main...${branchName}`)).toBe("more.txt");
+      expect(world.git("merge-base", "main", branchName)).toBe(world.git("rev-parse", "main"));
+      expect(await world.forge.pullRequests("acme", "app")).toHaveLength(2);
+    },
+  );
+
+  test.each(branches)("a turn without a change publishes nothing: branch %s", async (_, gone) => {
+    const { attempt, clones } = await squashed(gone);
+    const refs = world.git("for-each-ref", "refs/heads");
+    const joined = await joinBranches(attempt, one, clones);
+    expect((await publish(attempt, one, joined.clones)).pushed).toEqual([]);
+    const again = await world.again(attempt, "one");
+    const kept = await prepareWorkspace(again, one);
+    const rejoined = await joinBranches(again, one, kept.clones);
+    expect(rejoined.takenIn).toEqual([]);
+    expect((await publish(again, one, rejoined.clones)).pushed).toEqual([]);
+    expect(world.git("for-each-ref", "refs/heads")).toBe(refs);
+    expect(await world.forge.pullRequests("acme", "app")).toHaveLength(1);
+  });
+
+  test("nor does one that another worker takes over, which knows the branch by the checkpoint alone", async () => {
+    const { attempt, clones } = await squashed(true);
+    const joined = await joinBranches(attempt, one, clones);
+    expect(await takeCheckpoint(attempt, one, joined.clones)).toBe(true);
+    const next = await world.again(attempt, "two");
+    const moved = await prepareWorkspace(next, two);
+    if (moved.checkpoint === null) throw new Error("no checkpoint was fetched");
+    expect(await restoreCheckpoint(next, two, moved.clones, moved.checkpoint)).toBe("checkpoint");
+    expect(gitIn(moved.clones, "rev-parse", "HEAD")).toBe(world.git("rev-parse", "main"));
+    expect((await publish(next, two, moved.clones)).pushed).toEqual([]);
+    expect(await world.forge.pullRequests("acme", "app")).toHaveLength(1);
+  });
+
+  test("work that was not pushed before the merge is put on top of the target", async () => {
+    const { attempt, clones } = await squashed(true);
+    await work(clones, "more.txt", "more\n");
+    const joined = await joinBranches(attempt, one, clones);
+    expect((await publish(attempt, one, joined.clones)).pushed).toHaveLength(1);
+    expect(world.git("diff", "--name-only", `main...${attempt.session.branchName}`)).toBe("more.txt");
+  });
+
+  test("work that was pushed after the merge, and has no pull request yet, is not given up", async () => {
+    const { attempt, clones } = await squashed(false);
+    await work(clones, "more.txt", "more\n");
+    // It was killed before it opened the second pull request.
+    await push(attempt, one, await exportWork(attempt, one, clones));
+    const again = await world.again(attempt, "one");
+    const kept = await prepareWorkspace(again, one);
+    const joined = await joinBranches(again, one, kept.clones);
+    expect(joined.takenIn).toEqual([]);
+    expect(gitIn(joined.clones, "log", "--format=%s", "-1")).toBe("change more.txt");
+  });
 });

@@ -98,6 +98,30 @@ test("a follow-up's commits after a merge get a pull request of their own", asyn
   expect(await rows()).toEqual([{ number: 2, state: "open" }]);
 });
 
+test("a turn that the forge does not take into the text now is told when it does", async () => {
+  const attempt = await world.begin();
+  await publish(attempt, "one.txt");
+  const { forgeOf } = services;
+  services = {
+    ...services,
+    forgeOf: (address) => ({
+      ...forgeOf(address),
+      editPullRequest: async (...edit) => {
+        await world.forge.failNext({ kind: "primaryLimit", resetInSeconds: 3_600 });
+        return forgeOf(address).editPullRequest(...edit);
+      },
+    }),
+  };
+  const next = await world.again(attempt, "one");
+  await expect(publish(next, "two.txt")).rejects.toMatchObject({ code: "forge_unavailable", passing: true });
+  services = { ...services, forgeOf };
+  expect(await publish(await world.again(next, "one"), null)).toBe(true);
+  const marks = (await pulls())[0]?.body.split(
+    `<!-- offstage ${world.git("rev-parse", attempt.session.branchName)} -->`,
+  );
+  expect(marks).toHaveLength(2);
+});
+
 test("a body has the session's mark at its end", async () => {
   const attempt = await world.begin();
   await publish(attempt, "one.txt");

@@ -75,6 +75,15 @@ test("the person who asked for the session opens its pull request, and does noth
   expect(await openedBy()).toEqual([{ by: userId }]);
 });
 
+test("so the forge's own token need not be able to", async () => {
+  world.forge.setGranted(["contents"]);
+  const attempt = await beginAsAda();
+  expect((await prepareWorkspace(attempt, services)).clones).toHaveLength(1);
+  await world.database.pool.query("update session set requested_by = null");
+  const again = await world.again(attempt, "one");
+  await expect(prepareWorkspace(again, services)).rejects.toMatchObject({ code: "repository_access_denied" });
+});
+
 test("of a session that nobody in particular asked for, Offstage's own account opens it", async () => {
   await beginAsAda();
   await world.database.pool.query("update session set requested_by = null, status = 'completed'");

@@ -51,6 +51,16 @@ test("so is a fine-grained token of GitHub's that may not write contents", async
   });
 });
 
+test("and one that may push, and open no pull requests", async () => {
+  world.forge.setGranted(["contents"]);
+  facts({ push: true });
+  await expect(prepareWorkspace(await world.begin(), services)).rejects.toMatchObject({
+    code: "repository_access_denied",
+    passing: false,
+    message: expect.stringContaining("may not open pull requests in acme/app") as string,
+  });
+});
+
 test("and one that may is taken", async () => {
   world.forge.setGranted(["contents", "pull_requests"]);
   facts({ push: true });
@@ -83,6 +93,21 @@ test("rules of the work branch are said once, and stop nothing", async () => {
   const notices = (await world.events(next)).filter((line) => line.startsWith("notice"));
   expect(notices).toEqual([expect.stringContaining("has rules for pushes to the branch")]);
 });
+
+test.each([404, 403])(
+  "a forge whose API answers %i is asked again, and stops the session if it says so again",
+  async (status) => {
+    const attempt = await world.begin();
+    const fail = () => world.forge.failNext({ kind: "status", status, at: "repository" });
+    // Twice for each look: at the repository, and at its rules.
+    await Promise.all([fail(), fail(), fail(), fail()]);
+    const code = status === 404 ? "repository_not_found" : "repository_access_denied";
+    await expect(requireWritable(attempt, services)).rejects.toMatchObject({ code, passing: false });
+    expect(world.forge.pendingFailures()).toBe(0);
+    await Promise.all([fail(), fail()]);
+    expect((await requireWritable(attempt, services)).size).toBe(1);
+  },
+);
 
 test("a forge that can't be asked stops nothing", async () => {
   const attempt = await world.begin();

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import type { Database, Queryable } from "../../../src/database/database.ts";
 import { createGatewayProcesses } from "../../../src/gateway/process/process.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createSafePoints } from "../../../src/worker/attempt/safe-points.ts";
@@ -77,4 +78,22 @@ export async function takeCheckpoint(
   const isStored = await checkpointer.take();
   await checkpointer.stop();
   return isStored;
+}
+
+/** A database whose connection ends, once, at the first statement of a transaction that has these words. */
+export function breakingAt(database: Database, words: string): { readonly database: Database; breaks(): number } {
+  let breaks = 0;
+  const breaking = (transaction: Queryable): Queryable => {
+    const query = async (statement: string, values?: unknown[]) => {
+      if (breaks === 0 && statement.includes(words)) {
+        breaks += 1;
+        await transaction.query("select pg_terminate_backend(pg_backend_pid())");
+      }
+      return transaction.query(statement, values);
+    };
+    return { query: query as Queryable["query"] };
+  };
+  const transaction = <T>(work: (transaction: Queryable) => Promise<T>): Promise<T> =>
+    database.transaction((each) => work(breaking(each)));
+  return { database: { ...database, transaction }, breaks: () => breaks };
 }

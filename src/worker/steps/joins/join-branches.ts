@@ -13,6 +13,7 @@ import type { Conflict, TakenIn } from "../agent/conflict-prompt.ts";
 import { bringIn, fetchTheirFiles, noticeLeftOut, type JoinServices } from "./bring-in.ts";
 import { exportClones, recordCommits, recordedOf } from "../commit/export-work.ts";
 import { beginJoin, recordJoin } from "./by-hand.ts";
+import { isPushMerged } from "../pull-requests/known.ts";
 import { whereBranchIs } from "../push/where-to-push.ts";
 
 /** The clones with what others committed in them. */
@@ -35,13 +36,17 @@ interface JoinOptions {
 interface BranchTips {
   /** With the remote that has the work branch: the repository, or a fork. */
   readonly mirror: Mirror;
+  /** Null: it is not there, or has only what was merged. */
   readonly branch: string | null;
   readonly target: string | null;
+  /** The commit of the last push, if the target has all of that by a merged pull request: the work then begins at the target. */
+  readonly merged: string | null;
 }
 
 /**
  * Brings what others committed to the work branches that the session pushed into its clones: as it is, merged with work that is
- * not pushed yet, or as a conflict that the agent is to resolve. Can be repeated after a crash at any point.
+ * not pushed yet, or as a conflict that the agent is to resolve. If all that was pushed is merged into the target branch, the clone
+ * begins there, and what was not pushed yet is put on top. Can be repeated after a crash at any point.
  * @param options.withTarget whether to merge the target branches too; false if omitted
  * @param options.unfinished conflicts of which clones are in the middle: nothing is joined in those
  * @param options.published exported commits, each with the commit that the branch was pushed at for it
@@ -66,17 +71,23 @@ export async function joinBranches(
     if (unfinished.some(({ directory }) => directory === clone.remote.directory)) continue;
     const { mirrors } = services;
     joined = await mirrors.use.whileUsed(clone.mirror.path, async () => {
-      const tips = await lookAt(attempt, services, clone);
-      const seen = { ...clone, remoteSha: tips.branch };
+      const tips = await lookAt(attempt, services, clone, recorded);
+      const seen = { ...clone, remoteSha: tips.merged === null ? tips.branch : tips.target };
       const looked = { ...joined, clones: withClone(joined.clones, seen) };
-      if (await hasAll(attempt, clone, recorded, tips, withTarget)) return looked;
-      return joinClone(attempt, services, looked, { seen, recorded, tips, withTarget, published });
+      const takesTarget = withTarget || tips.merged !== null;
+      if (await hasAll(attempt, clone, recorded, tips, takesTarget)) return looked;
+      return joinClone(attempt, services, looked, { seen, recorded, tips, withTarget: takesTarget, published });
     });
   }
   return joined;
 }
 
-async function lookAt(attempt: Attempt, services: JoinServices, clone: Clone): Promise<BranchTips> {
+async function lookAt(
+  attempt: Attempt,
+  services: JoinServices,
+  clone: Clone,
+  recorded: RecordedWork,
+): Promise<BranchTips> {
   const { signal } = attempt;
   const { remote, targetBranch } = clone;
   const { mirror, fork } = await whereBranchIs(attempt, services, clone);
@@ -84,7 +95,11 @@ async function lookAt(attempt: Attempt, services: JoinServices, clone: Clone): P
   const tipsIn = async (place: Mirror, refs: string[]) => askRemote(place, refs, await remoteOptions(place, signal));
   const asked = await tipsIn(mirror, fork === undefined ? [branch, target] : [branch]);
   const upstream = fork === undefined ? asked : await tipsIn(clone.mirror, [target]);
-  return { mirror, branch: asked.shaOf(branch), target: upstream.shaOf(target) };
+  const tips = { mirror, branch: asked.shaOf(branch), target: upstream.shaOf(target), merged: null };
+  // Others may have committed to the branch after the merge.
+  const isLeft = tips.target !== null && [null, recorded.pushedSha].includes(tips.branch);
+  if (!isLeft || !(await isPushMerged(attempt, services, clone, recorded))) return tips;
+  return { ...tips, branch: null, merged: recorded.pushedSha };
 }
 
 /** Whether the clone needs nothing: what was last exported has all, and nobody rewrote the branch. */
@@ -132,7 +147,7 @@ async function joinClone(
   let isUnfinished = false;
   const sides = [
     { name: branch, sha: tips.branch, pushed: recorded.pushedSha, isTarget: false },
-    ...(withTarget ? [{ name: clone.targetBranch, sha: tips.target, pushed: null, isTarget: true }] : []),
+    ...(withTarget ? [{ name: clone.targetBranch, sha: tips.target, pushed: tips.merged, isTarget: true }] : []),
   ];
   for (const side of sides) {
     if (side.sha === null) continue;

@@ -1,8 +1,10 @@
 import { SessionError } from "../../../domain/errors/errors.ts";
 import type { Forge, ForgePullRequest } from "../../../forges/forge.ts";
+import type { RecordedWork } from "../../../store/queue/recorded-work.ts";
 import { moveToTarget, recordedPullRequest } from "../../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
-import type { CloneSource } from "../../clones/clone.ts";
+import type { Clone, CloneSource } from "../../clones/clone.ts";
+import { isWithin } from "../../git/join.ts";
 
 /**
  * The pull request that is recorded for the session's work branch, as its forge has it now. Its number stays what it is whatever
@@ -32,4 +34,23 @@ export async function knownPullRequest(
     if (error instanceof SessionError && !error.passing) return null;
     throw error;
   }
+}
+
+/**
+ * Whether the clone's target has all that the session pushed, by a pull request that was merged: also if its commits are others there,
+ * as after a merge that squashed or rebased them.
+ * @throws SessionError if the forge can't be asked
+ */
+export async function isPushMerged(
+  attempt: Pick<Attempt, "session" | "signal">,
+  services: Pick<AttemptServices, "database" | "forgeOf">,
+  clone: Clone,
+  { pushedSha, hasPullRequest }: Pick<RecordedWork, "pushedSha" | "hasPullRequest">,
+): Promise<boolean> {
+  if (pushedSha === null || !hasPullRequest) return false;
+  const { address, targetBranch, mirror } = clone;
+  const known = await knownPullRequest(attempt, services, services.forgeOf(address), clone, targetBranch);
+  if (known?.state !== "merged" || known.target !== targetBranch) return false;
+  // What came to the branch after the merge is not in the target.
+  return isWithin(pushedSha, known.headSha, { cwd: mirror.path, signal: attempt.signal });
 }

@@ -80,7 +80,8 @@ function joinTip(
 ): Promise<string | Collision> {
   const { branch, directory } = clone.remote;
   const pin = theirsRef(session.sessionId, directory);
-  const sides = { branch, ours: headSha, theirs: tip, pushed: recorded.pushedSha, own: recorded.commits };
+  const { pushedSha: pushed, commits: own } = recorded;
+  const sides = { branch, ours: headSha, theirs: tip, pushed, own, base: clone.baseSha };
   const message = mask.text(session.title);
   return joinWithTip(mirror, { ...sides, pin, author, committer, signer, message }, signal);
 }
@@ -107,8 +108,11 @@ async function isLeftGone(
   fork: RepositoryAddress | undefined,
 ): Promise<boolean> {
   const { pushedSha } = work.recorded;
-  const options = { cwd: work.clone.mirror.path, signal: attempt.signal };
-  if (pushedSha === null || !(await isWithin(work.headSha, pushedSha, options))) return false;
+  const { mirror, baseSha } = work.clone;
+  const options = { cwd: mirror.path, signal: attempt.signal };
+  if (pushedSha === null) return false;
+  const isOld = (await isWithin(work.headSha, pushedSha, options)) || (await isWithin(work.headSha, baseSha, options));
+  if (!isOld) return false;
   return !(await mayRecreate(attempt, services, work, fork));
 }
 

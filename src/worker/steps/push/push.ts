@@ -144,7 +144,7 @@ async function recordPush(
   if (work.recorded.pushedSha !== sha)
     await emit({ type: "branch.pushed", data: { repositoryId: repository.id, branch: session.branchName, sha } });
   if (sha !== work.headSha) {
-    const text = `Others had committed to ${session.branchName} of ${repository.name} meanwhile: the branch has their commits and the session's work.`;
+    const text = `The branch ${session.branchName} of ${repository.name} had commits that this work is not on: it has them and the work now.`;
     await emit({ type: "notice", data: { level: "info", text } });
   }
   return { ...work, pushedSha: sha, fork };

@@ -7,6 +7,7 @@ import { git } from "../../git/git.ts";
 import { pushAccessRefusal } from "../../git/mirrors/push.ts";
 import { knownOf } from "../../git/remote-repository.ts";
 import type { ClonedWork } from "../commit/export-work.ts";
+import { requesterFor } from "../pull-requests/requester-opener.ts";
 
 type Services = Pick<AttemptServices, "forgeOf" | "forks">;
 type Looking = Pick<Attempt, "session" | "signal" | "emit" | "logger">;
@@ -22,16 +23,20 @@ const workflows = ".github/workflows";
 
 /**
  * Asks the forges before the first paid request what would refuse the work after the last one: a repository that nobody can push
- * to, a token that may not, pull requests that are turned off. A forge that does not say, or can't be asked now, stops nothing:
- * the steps that need it report that. Rules for pushes to the work branch come as a notice, since people may be exempt.
- * @throws SessionError repository_access_denied, pull_request_refused
+ * to, a token that may not, or may not open pull requests, pull requests that are turned off, an API that does not know the
+ * repository. A forge that does not say, or can't be asked now, stops nothing: the steps that need it report that. Rules for pushes to
+ * the work branch come as a notice, since people may be exempt.
+ * @throws SessionError repository_access_denied, repository_not_found, pull_request_refused
  */
-export async function requireWritable(attempt: Looking, services: Services): Promise<KnownAccess> {
+export async function requireWritable(
+  attempt: Attempt,
+  services: Services & Pick<AttemptServices, "database" | "vault">,
+): Promise<KnownAccess> {
   const { session, emit } = attempt;
   const found = await Promise.all(
     session.repositories.map(async (repository) => ({
       repository,
-      ...(await accessOf(attempt, services, repository)),
+      ...(await accessOrRefusal(attempt, services, repository)),
     })),
   );
   const known = new Map<string, RepositoryAccess>();
@@ -39,6 +44,8 @@ export async function requireWritable(attempt: Looking, services: Services): Pro
     if (access === null) continue;
     const refusal = worksFromFork(services, access) ? null : refusalOf(repository, forge, access);
     if (refusal !== null) throw refusal;
+    if (access.mayOpenPullRequests === false && !(await hasOpener(attempt, services, forge, repository)))
+      throw mayOpenNone(repository, forge);
     known.set(repository.id, access);
     if (access.rules.length === 0 || session.attempt > 1) continue;
     const text = `${forge.name} has rules for pushes to the branch ${session.branchName} of ${repository.name}, and may refuse the work: ${access.rules.join(", ")}.`;
@@ -54,21 +61,47 @@ export function worksFromFork({ forks }: Pick<Services, "forks">, access: Reposi
   return mayPush === false && mayFork !== false && readOnly === null && hasPullRequests !== false;
 }
 
-/** A repository's forge, and what it tells of the rights on it; null if it does not say, or not now. */
+/**
+ * As `accessOf`, for a look before anything is paid.
+ * @throws SessionError repository_* if the forge refuses the question twice: it would refuse the pull request too
+ */
+async function accessOrRefusal(attempt: Looking, services: Pick<Services, "forgeOf">, repository: SessionRepository) {
+  const first = await accessOf(attempt, services, repository);
+  // Asked once, a forge may be behind: of a repository or an installation that is new.
+  const { access, forge, refusal } = first.refusal === null ? first : await accessOf(attempt, services, repository);
+  if (refusal !== null) throw refusal;
+  return { access, forge };
+}
+
+/** Whether somebody's own account opens the pull request, who may do what the forge's token may not. */
+async function hasOpener(
+  attempt: Attempt,
+  services: Pick<AttemptServices, "database" | "vault">,
+  forge: Forge,
+  repository: SessionRepository,
+): Promise<boolean> {
+  const clone = { address: addressOf(repository), repository };
+  return (await requesterFor(attempt, services, forge, clone)).requester !== null;
+}
+
+/** A repository's forge, and what it tells of the rights on it; null if it does not say, or not now. `refusal`: it is final. */
 export async function accessOf(
   { session, signal, logger }: Looking,
   { forgeOf }: Pick<Services, "forgeOf">,
   repository: SessionRepository,
-): Promise<{ readonly forge: Forge; readonly access: RepositoryAccess | null }> {
+): Promise<{
+  readonly forge: Forge;
+  readonly access: RepositoryAccess | null;
+  readonly refusal: SessionError | null;
+}> {
   const address = addressOf(repository);
   const forge = forgeOf(address);
   try {
-    return { forge, access: await forge.readAccess(address, session.branchName, signal) };
+    return { forge, access: await forge.readAccess(address, session.branchName, signal), refusal: null };
   } catch (error) {
     signal.throwIfAborted();
-    // Whatever is wrong, a later step meets it too, and says so.
     logger.info({ err: error, repository: repository.name }, "could not ask for the rights on a repository");
-    return { forge, access: null };
+    return { forge, access: null, refusal: error instanceof SessionError && !error.passing ? error : null };
   }
 }
 
@@ -142,6 +175,15 @@ function refusalOf({ name }: SessionRepository, forge: Forge, access: Repository
     });
   }
   return null;
+}
+
+function mayOpenNone({ name }: SessionRepository, forge: Forge): SessionError {
+  return new SessionError({
+    code: "repository_access_denied",
+    reason: `The configured token of ${forge.name} may not open pull requests in ${name}.`,
+    retryable: false,
+    remedy: "Give it the permission Pull requests, read and write (docs/forges.md), then retry.",
+  });
 }
 
 /** Says once, before the agent begins, that its changes of workflows would be refused, if the repository has any. */
