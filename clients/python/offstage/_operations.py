@@ -21,13 +21,13 @@ class _Session:
         """Create a session."""
         return self._send("POST", "/session/create", body=body, idempotency_key=idempotency_key, creates=True)
 
-    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, requested_by: Optional[str] = None) -> Dict[str, Any]:
+    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[str] = None, archived: Optional[str] = None, attention: Optional[str] = None) -> Dict[str, Any]:
         """List sessions, newest first."""
-        return self._send("GET", "/session/list", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "requestedBy": requested_by})
+        return self._send("GET", "/session/list", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "repositoryId": repository_id, "requestedBy": requested_by, "label": label, "archived": archived, "attention": attention})
 
-    def search(self, *, q: str, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, requested_by: Optional[str] = None) -> Dict[str, Any]:
+    def search(self, *, q: str, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[str] = None, archived: Optional[str] = None, attention: Optional[str] = None) -> Dict[str, Any]:
         """Search sessions by words."""
-        return self._send("GET", "/session/search", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "requestedBy": requested_by, "q": q})
+        return self._send("GET", "/session/search", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "repositoryId": repository_id, "requestedBy": requested_by, "label": label, "archived": archived, "attention": attention, "q": q})
 
     def get(self, id: str) -> Dict[str, Any]:
         """Show a session."""
@@ -73,9 +73,62 @@ class _Session:
         """Show what a session changed."""
         return self._send("GET", f"/session/{_part(id)}/diff")
 
+    def changes(self) -> bytes:
+        """Sessions of the organization as they change, as Server-Sent Events."""
+        return self._send("GET", "/session/changes", is_json=False)
+
+    def labels(self, id: str, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Set a session's labels, or add some and remove others."""
+        return self._send("POST", f"/session/{_part(id)}/labels", body=body)
+
+    def archive(self, id: str) -> Dict[str, Any]:
+        """Take a session that has ended out of the usual list; new work brings it back."""
+        return self._send("POST", f"/session/{_part(id)}/archive")
+
+    def unarchive(self, id: str) -> Dict[str, Any]:
+        """Bring an archived session back to the usual list."""
+        return self._send("POST", f"/session/{_part(id)}/unarchive")
+
+    def message_list(self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
+        """List what the session was asked, and what of it no turn has taken yet."""
+        return self._send("GET", f"/session/{_part(id)}/message/list", query={"limit": limit, "cursor": cursor})
+
+    def message_withdraw(self, id: str, message_id: str) -> Dict[str, Any]:
+        """Take back a message that no turn has taken; a session that was queued for nothing else is cancelled."""
+        return self._send("POST", f"/session/{_part(id)}/message/{_part(message_id)}/withdraw")
+
+    def patch(self, id: str, *, repository_id: Optional[str] = None) -> bytes:
+        """Download what a session changed, for `git apply`: paths of several repositories begin with their folders."""
+        return self._send("GET", f"/session/{_part(id)}/patch", query={"repositoryId": repository_id}, is_json=False)
+
+    def transcript(self, id: str, *, format: Optional[str] = None) -> Dict[str, Any]:
+        """Download what was said and done in a session."""
+        return self._send("GET", f"/session/{_part(id)}/transcript", query={"format": format})
+
     def answer_list(self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """What was written on forges, in Slack and in Linear because of a session, or is to be."""
         return self._send("GET", f"/session/{_part(id)}/answer/list", query={"limit": limit, "cursor": cursor})
+
+    def unread(self) -> Dict[str, Any]:
+        """Count your sessions that are over and that you have not looked at, up to a hundred."""
+        return self._send("GET", "/session/unread")
+
+    def read(self, id: str) -> Dict[str, Any]:
+        """Mark a session as looked at by you."""
+        return self._send("POST", f"/session/{_part(id)}/read")
+
+    def read_all(self) -> Dict[str, Any]:
+        """Mark everything that is over as looked at by you."""
+        return self._send("POST", "/session/read-all")
+
+
+class _Label:
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, prefix: Optional[str] = None) -> Dict[str, Any]:
+        """List the labels that sessions have, in the order of their letters."""
+        return self._send("GET", "/label/list", query={"limit": limit, "cursor": cursor, "prefix": prefix})
 
 
 class _Automation:
@@ -215,6 +268,22 @@ class _Repository:
         """Disconnect a repository: its secrets and the automations of its files are deleted, its other settings are there when it is connected again."""
         return self._send("POST", f"/repository/{_part(id)}/delete")
 
+    def search(self, *, q: Optional[str] = None) -> Dict[str, Any]:
+        """Search the repositories that the organization's forges show, connected or not."""
+        return self._send("GET", "/repository/search", query={"q": q})
+
+    def branches(self, *, url: str, q: Optional[str] = None) -> Dict[str, Any]:
+        """Search the branches of a repository, connected or not."""
+        return self._send("GET", "/repository/branches", query={"url": url, "q": q})
+
+    def files(self, *, url: str, branch: str, q: Optional[str] = None) -> Dict[str, Any]:
+        """Search the files of a repository at a branch, connected or not."""
+        return self._send("GET", "/repository/files", query={"url": url, "branch": branch, "q": q})
+
+    def try_setup(self, id: str, body: Mapping[str, Any], *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
+        """Run a repository's setup in a sandbox, as a session without an agent that costs nothing."""
+        return self._send("POST", f"/repository/{_part(id)}/try-setup", body=body, idempotency_key=idempotency_key, creates=True)
+
     def automation_files(self, id: str) -> Dict[str, Any]:
         """Show whether a repository's automations are read from its files, and what came of each."""
         return self._send("GET", f"/repository/{_part(id)}/automation-files")
@@ -351,9 +420,9 @@ class _Connection:
         """Check a connection's credential now."""
         return self._send("POST", f"/connection/{_part(id)}/check")
 
-    def rotate_secret(self, id: str) -> Dict[str, Any]:
-        """Make a new webhook secret, shown only in this response; the one before is accepted for another day."""
-        return self._send("POST", f"/connection/{_part(id)}/rotate-secret")
+    def rotate_secret(self, id: str, body: Mapping[str, Any] = {}) -> Dict[str, Any]:
+        """Replace the webhook's secret, by one of the forge's or a new one, shown only in this response; the one before is accepted for another day."""
+        return self._send("POST", f"/connection/{_part(id)}/rotate-secret", body=body)
 
     def delete(self, id: str) -> Dict[str, Any]:
         """Delete a connection with its credential: repositories at its address are used with the operator's configuration, if there is one."""
@@ -391,6 +460,57 @@ class _Account:
     def delete(self, id: str) -> Dict[str, Any]:
         """Delete an account of yours with its token."""
         return self._send("POST", f"/account/{_part(id)}/delete")
+
+
+class _Insight:
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def figures(self, *, from: Optional[str] = None, to: Optional[str] = None, by: Optional[str] = None, group_by: Optional[str] = None, key: Optional[str] = None, repository_id: Optional[str] = None) -> Dict[str, Any]:
+        """Figures of a time: outcomes, pull requests and their merges, waits, tokens and cost."""
+        return self._send("GET", "/insight/figures", query={"from": from, "to": to, "by": by, "groupBy": group_by, "key": key, "repositoryId": repository_id})
+
+    def csv(self, *, from: Optional[str] = None, to: Optional[str] = None, by: Optional[str] = None, group_by: Optional[str] = None, key: Optional[str] = None, repository_id: Optional[str] = None) -> bytes:
+        """The same figures as CSV (RFC 4180): a row for each period, or for each period and group."""
+        return self._send("GET", "/insight/csv", query={"from": from, "to": to, "by": by, "groupBy": group_by, "key": key, "repositoryId": repository_id}, is_json=False)
+
+
+class _Notice:
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def settings(self) -> Dict[str, Any]:
+        """Show what you are told of, and by which channel."""
+        return self._send("GET", "/notice/settings")
+
+    def settings_update(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Choose what you are told of, and by which channel."""
+        return self._send("POST", "/notice/settings/update", body=body)
+
+    def test(self) -> Dict[str, Any]:
+        """Have a notice sent to yourself by each channel."""
+        return self._send("POST", "/notice/test")
+
+    def unsubscribe(self, *, token: str) -> Dict[str, Any]:
+        """End mails of one kind, by the link that such a mail has (RFC 8058)."""
+        return self._send("POST", "/notice/unsubscribe", query={"token": token})
+
+
+class _Subscription:
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def create(self, body: Mapping[str, Any], *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
+        """Have notices pushed to this browser."""
+        return self._send("POST", "/subscription/create", body=body, idempotency_key=idempotency_key, creates=True)
+
+    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
+        """List your browsers that take notices."""
+        return self._send("GET", "/subscription/list", query={"limit": limit, "cursor": cursor})
+
+    def delete(self, id: str) -> Dict[str, Any]:
+        """Have nothing more pushed to a browser of yours."""
+        return self._send("POST", f"/subscription/{_part(id)}/delete")
 
 
 class _Key:
@@ -568,6 +688,7 @@ class Operations:
 
     def __init__(self, send: Send) -> None:
         self.session = _Session(send)
+        self.label = _Label(send)
         self.automation = _Automation(send)
         self.agent = _Agent(send)
         self.hook = _Hook(send)
@@ -579,6 +700,9 @@ class Operations:
         self.registry = _Registry(send)
         self.connection = _Connection(send)
         self.account = _Account(send)
+        self.insight = _Insight(send)
+        self.notice = _Notice(send)
+        self.subscription = _Subscription(send)
         self.key = _Key(send)
         self.login = _Login(send)
         self.oauth = _Oauth(send)

@@ -45,6 +45,7 @@ import type {
   ConnectionListAnswer,
   ConnectionListQuery,
   ConnectionRotateSecretAnswer,
+  ConnectionRotateSecretBody,
   ConnectionUpdateAnswer,
   ConnectionUpdateBody,
   DeliveryGetAnswer,
@@ -57,6 +58,9 @@ import type {
   HookDeliverAnswer,
   HookDeliverQuery,
   HookForgeAnswer,
+  InsightCsvQuery,
+  InsightFiguresAnswer,
+  InsightFiguresQuery,
   JobCancelAnswer,
   JobGetAnswer,
   JobListAnswer,
@@ -66,6 +70,8 @@ import type {
   KeyListAnswer,
   KeyListQuery,
   KeyRevokeAnswer,
+  LabelListAnswer,
+  LabelListQuery,
   LedgerGetAnswer,
   LedgerListAnswer,
   LedgerListQuery,
@@ -78,6 +84,12 @@ import type {
   LoginMethodsAnswer,
   LoginRevokeAnswer,
   MeGetAnswer,
+  NoticeSettingsAnswer,
+  NoticeSettingsUpdateAnswer,
+  NoticeSettingsUpdateBody,
+  NoticeTestAnswer,
+  NoticeUnsubscribeAnswer,
+  NoticeUnsubscribeQuery,
   OauthRequestAnswer,
   OauthRequestDecideAnswer,
   OauthRequestDecideBody,
@@ -98,15 +110,21 @@ import type {
   RepositoryAllowFindingAnswer,
   RepositoryAllowFindingBody,
   RepositoryAutomationFilesAnswer,
+  RepositoryBranchesAnswer,
+  RepositoryBranchesQuery,
   RepositoryCreateAnswer,
   RepositoryCreateBody,
   RepositoryDeleteAnswer,
   RepositoryEgressAnswer,
   RepositoryEnvironmentAnswer,
+  RepositoryFilesAnswer,
+  RepositoryFilesQuery,
   RepositoryFindingsAnswer,
   RepositoryLimitsAnswer,
   RepositoryListAnswer,
   RepositoryListQuery,
+  RepositorySearchAnswer,
+  RepositorySearchQuery,
   RepositorySetAllowedFindingsAnswer,
   RepositorySetAllowedFindingsBody,
   RepositorySetAutomationFilesAnswer,
@@ -115,6 +133,8 @@ import type {
   RepositorySetEgressBody,
   RepositorySetLimitsAnswer,
   RepositorySetLimitsBody,
+  RepositoryTrySetupAnswer,
+  RepositoryTrySetupBody,
   RepositoryUpdateAnswer,
   RepositoryUpdateBody,
   RepositoryUpdateEnvironmentAnswer,
@@ -128,6 +148,7 @@ import type {
   SecretUpdateBody,
   SessionAnswerListAnswer,
   SessionAnswerListQuery,
+  SessionArchiveAnswer,
   SessionBudgetAnswer,
   SessionBudgetBody,
   SessionCancelAnswer,
@@ -138,17 +159,34 @@ import type {
   SessionEventsAnswer,
   SessionEventsQuery,
   SessionGetAnswer,
+  SessionLabelsAnswer,
+  SessionLabelsBody,
   SessionListAnswer,
   SessionListQuery,
   SessionMessageAnswer,
   SessionMessageBody,
+  SessionMessageListAnswer,
+  SessionMessageListQuery,
+  SessionMessageWithdrawAnswer,
   SessionMessagesAnswer,
   SessionMessagesBody,
+  SessionPatchQuery,
   SessionQueueAnswer,
+  SessionReadAllAnswer,
+  SessionReadAnswer,
   SessionResolveConflictsAnswer,
   SessionSearchAnswer,
   SessionSearchQuery,
   SessionStopAnswer,
+  SessionTranscriptAnswer,
+  SessionTranscriptQuery,
+  SessionUnarchiveAnswer,
+  SessionUnreadAnswer,
+  SubscriptionCreateAnswer,
+  SubscriptionCreateBody,
+  SubscriptionDeleteAnswer,
+  SubscriptionListAnswer,
+  SubscriptionListQuery,
   TaskCreateAnswer,
   TaskCreateBody,
   TaskListAnswer,
@@ -204,8 +242,34 @@ export interface Operations {
     events(id: string, query?: SessionEventsQuery, options?: CallOptions): Promise<SessionEventsAnswer>;
     /** Show what a session changed */
     diff(id: string, options?: CallOptions): Promise<SessionDiffAnswer>;
+    /** Sessions of the organization as they change, as Server-Sent Events */
+    changes(options?: CallOptions): Promise<Response>;
+    /** Set a session's labels, or add some and remove others */
+    labels(id: string, body: SessionLabelsBody, options?: CallOptions): Promise<SessionLabelsAnswer>;
+    /** Take a session that has ended out of the usual list; new work brings it back */
+    archive(id: string, options?: CallOptions): Promise<SessionArchiveAnswer>;
+    /** Bring an archived session back to the usual list */
+    unarchive(id: string, options?: CallOptions): Promise<SessionUnarchiveAnswer>;
+    /** List what the session was asked, and what of it no turn has taken yet */
+    messageList(id: string, query?: SessionMessageListQuery, options?: CallOptions): Promise<SessionMessageListAnswer>;
+    /** Take back a message that no turn has taken; a session that was queued for nothing else is cancelled */
+    messageWithdraw(id: string, messageId: string, options?: CallOptions): Promise<SessionMessageWithdrawAnswer>;
+    /** Download what a session changed, for `git apply`: paths of several repositories begin with their folders */
+    patch(id: string, query?: SessionPatchQuery, options?: CallOptions): Promise<Response>;
+    /** Download what was said and done in a session */
+    transcript(id: string, query?: SessionTranscriptQuery, options?: CallOptions): Promise<SessionTranscriptAnswer>;
     /** What was written on forges, in Slack and in Linear because of a session, or is to be */
     answerList(id: string, query?: SessionAnswerListQuery, options?: CallOptions): Promise<SessionAnswerListAnswer>;
+    /** Count your sessions that are over and that you have not looked at, up to a hundred */
+    unread(options?: CallOptions): Promise<SessionUnreadAnswer>;
+    /** Mark a session as looked at by you */
+    read(id: string, options?: CallOptions): Promise<SessionReadAnswer>;
+    /** Mark everything that is over as looked at by you */
+    readAll(options?: CallOptions): Promise<SessionReadAllAnswer>;
+  };
+  readonly label: {
+    /** List the labels that sessions have, in the order of their letters */
+    list(query?: LabelListQuery, options?: CallOptions): Promise<LabelListAnswer>;
   };
   readonly automation: {
     /** Create an automation */
@@ -272,6 +336,14 @@ export interface Operations {
     update(id: string, body: RepositoryUpdateBody, options?: CallOptions): Promise<RepositoryUpdateAnswer>;
     /** Disconnect a repository: its secrets and the automations of its files are deleted, its other settings are there when it is connected again */
     delete(id: string, options?: CallOptions): Promise<RepositoryDeleteAnswer>;
+    /** Search the repositories that the organization's forges show, connected or not */
+    search(query?: RepositorySearchQuery, options?: CallOptions): Promise<RepositorySearchAnswer>;
+    /** Search the branches of a repository, connected or not */
+    branches(query: RepositoryBranchesQuery, options?: CallOptions): Promise<RepositoryBranchesAnswer>;
+    /** Search the files of a repository at a branch, connected or not */
+    files(query: RepositoryFilesQuery, options?: CallOptions): Promise<RepositoryFilesAnswer>;
+    /** Run a repository's setup in a sandbox, as a session without an agent that costs nothing */
+    trySetup(id: string, body: RepositoryTrySetupBody, options?: CallOptions): Promise<RepositoryTrySetupAnswer>;
     /** Show whether a repository's automations are read from its files, and what came of each */
     automationFiles(id: string, options?: CallOptions): Promise<RepositoryAutomationFilesAnswer>;
     /** Read a repository's automations from its files, or no longer, which deletes them */
@@ -338,8 +410,8 @@ export interface Operations {
     update(id: string, body: ConnectionUpdateBody, options?: CallOptions): Promise<ConnectionUpdateAnswer>;
     /** Check a connection's credential now */
     check(id: string, options?: CallOptions): Promise<ConnectionCheckAnswer>;
-    /** Make a new webhook secret, shown only in this response; the one before is accepted for another day */
-    rotateSecret(id: string, options?: CallOptions): Promise<ConnectionRotateSecretAnswer>;
+    /** Replace the webhook's secret, by one of the forge's or a new one, shown only in this response; the one before is accepted for another day */
+    rotateSecret(id: string, body?: ConnectionRotateSecretBody, options?: CallOptions): Promise<ConnectionRotateSecretAnswer>;
     /** Delete a connection with its credential: repositories at its address are used with the operator's configuration, if there is one */
     delete(id: string, options?: CallOptions): Promise<ConnectionDeleteAnswer>;
     /** Begin to register a GitHub App, which a person confirms in the same browser */
@@ -358,6 +430,30 @@ export interface Operations {
     check(id: string, options?: CallOptions): Promise<AccountCheckAnswer>;
     /** Delete an account of yours with its token */
     delete(id: string, options?: CallOptions): Promise<AccountDeleteAnswer>;
+  };
+  readonly insight: {
+    /** Figures of a time: outcomes, pull requests and their merges, waits, tokens and cost */
+    figures(query?: InsightFiguresQuery, options?: CallOptions): Promise<InsightFiguresAnswer>;
+    /** The same figures as CSV (RFC 4180): a row for each period, or for each period and group */
+    csv(query?: InsightCsvQuery, options?: CallOptions): Promise<Response>;
+  };
+  readonly notice: {
+    /** Show what you are told of, and by which channel */
+    settings(options?: CallOptions): Promise<NoticeSettingsAnswer>;
+    /** Choose what you are told of, and by which channel */
+    settingsUpdate(body: NoticeSettingsUpdateBody, options?: CallOptions): Promise<NoticeSettingsUpdateAnswer>;
+    /** Have a notice sent to yourself by each channel */
+    test(options?: CallOptions): Promise<NoticeTestAnswer>;
+    /** End mails of one kind, by the link that such a mail has (RFC 8058) */
+    unsubscribe(query: NoticeUnsubscribeQuery, options?: CallOptions): Promise<NoticeUnsubscribeAnswer>;
+  };
+  readonly subscription: {
+    /** Have notices pushed to this browser */
+    create(body: SubscriptionCreateBody, options?: CallOptions): Promise<SubscriptionCreateAnswer>;
+    /** List your browsers that take notices */
+    list(query?: SubscriptionListQuery, options?: CallOptions): Promise<SubscriptionListAnswer>;
+    /** Have nothing more pushed to a browser of yours */
+    delete(id: string, options?: CallOptions): Promise<SubscriptionDeleteAnswer>;
   };
   readonly key: {
     /** Create an API key, shown only in this response */
@@ -461,7 +557,21 @@ export function createOperations(send: Send): Operations {
       budget: (id, body, options) => call({ method: "POST", path: `/session/${part(id)}/budget`, body, isIdempotent: false, ...options }),
       events: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/events`, query, isIdempotent: true, ...options }),
       diff: (id, options) => call({ method: "GET", path: `/session/${part(id)}/diff`, isIdempotent: true, ...options }),
+      changes: (options) => send({ method: "GET", path: "/session/changes", isIdempotent: true, ...options }),
+      labels: (id, body, options) => call({ method: "POST", path: `/session/${part(id)}/labels`, body, isIdempotent: false, ...options }),
+      archive: (id, options) => call({ method: "POST", path: `/session/${part(id)}/archive`, isIdempotent: false, ...options }),
+      unarchive: (id, options) => call({ method: "POST", path: `/session/${part(id)}/unarchive`, isIdempotent: false, ...options }),
+      messageList: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/message/list`, query, isIdempotent: true, ...options }),
+      messageWithdraw: (id, messageId, options) => call({ method: "POST", path: `/session/${part(id)}/message/${part(messageId)}/withdraw`, isIdempotent: false, ...options }),
+      patch: (id, query, options) => send({ method: "GET", path: `/session/${part(id)}/patch`, query, isIdempotent: true, ...options }),
+      transcript: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/transcript`, query, isIdempotent: true, ...options }),
       answerList: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/answer/list`, query, isIdempotent: true, ...options }),
+      unread: (options) => call({ method: "GET", path: "/session/unread", isIdempotent: true, ...options }),
+      read: (id, options) => call({ method: "POST", path: `/session/${part(id)}/read`, isIdempotent: false, ...options }),
+      readAll: (options) => call({ method: "POST", path: "/session/read-all", isIdempotent: false, ...options }),
+    },
+    label: {
+      list: (query, options) => call({ method: "GET", path: "/label/list", query, isIdempotent: true, ...options }),
     },
     automation: {
       create: (body, options) => call({ method: "POST", path: "/automation/create", body, isIdempotent: true, ...options }),
@@ -501,6 +611,10 @@ export function createOperations(send: Send): Operations {
       list: (query, options) => call({ method: "GET", path: "/repository/list", query, isIdempotent: true, ...options }),
       update: (id, body, options) => call({ method: "POST", path: `/repository/${part(id)}/update`, body, isIdempotent: false, ...options }),
       delete: (id, options) => call({ method: "POST", path: `/repository/${part(id)}/delete`, isIdempotent: false, ...options }),
+      search: (query, options) => call({ method: "GET", path: "/repository/search", query, isIdempotent: true, ...options }),
+      branches: (query, options) => call({ method: "GET", path: "/repository/branches", query, isIdempotent: true, ...options }),
+      files: (query, options) => call({ method: "GET", path: "/repository/files", query, isIdempotent: true, ...options }),
+      trySetup: (id, body, options) => call({ method: "POST", path: `/repository/${part(id)}/try-setup`, body, isIdempotent: true, ...options }),
       automationFiles: (id, options) => call({ method: "GET", path: `/repository/${part(id)}/automation-files`, isIdempotent: true, ...options }),
       setAutomationFiles: (id, body, options) => call({ method: "POST", path: `/repository/${part(id)}/automation-files`, body, isIdempotent: false, ...options }),
       egress: (id, options) => call({ method: "GET", path: `/repository/${part(id)}/egress`, isIdempotent: true, ...options }),
@@ -538,7 +652,7 @@ export function createOperations(send: Send): Operations {
       get: (id, options) => call({ method: "GET", path: `/connection/${part(id)}`, isIdempotent: true, ...options }),
       update: (id, body, options) => call({ method: "POST", path: `/connection/${part(id)}/update`, body, isIdempotent: false, ...options }),
       check: (id, options) => call({ method: "POST", path: `/connection/${part(id)}/check`, isIdempotent: false, ...options }),
-      rotateSecret: (id, options) => call({ method: "POST", path: `/connection/${part(id)}/rotate-secret`, isIdempotent: false, ...options }),
+      rotateSecret: (id, body, options) => call({ method: "POST", path: `/connection/${part(id)}/rotate-secret`, body, isIdempotent: false, ...options }),
       delete: (id, options) => call({ method: "POST", path: `/connection/${part(id)}/delete`, isIdempotent: false, ...options }),
       githubAppStart: (body, options) => call({ method: "POST", path: "/connection/github-app/start", body, isIdempotent: false, ...options }),
     },
@@ -549,6 +663,21 @@ export function createOperations(send: Send): Operations {
       update: (id, body, options) => call({ method: "POST", path: `/account/${part(id)}/update`, body, isIdempotent: false, ...options }),
       check: (id, options) => call({ method: "POST", path: `/account/${part(id)}/check`, isIdempotent: false, ...options }),
       delete: (id, options) => call({ method: "POST", path: `/account/${part(id)}/delete`, isIdempotent: false, ...options }),
+    },
+    insight: {
+      figures: (query, options) => call({ method: "GET", path: "/insight/figures", query, isIdempotent: true, ...options }),
+      csv: (query, options) => send({ method: "GET", path: "/insight/csv", query, isIdempotent: true, ...options }),
+    },
+    notice: {
+      settings: (options) => call({ method: "GET", path: "/notice/settings", isIdempotent: true, ...options }),
+      settingsUpdate: (body, options) => call({ method: "POST", path: "/notice/settings/update", body, isIdempotent: false, ...options }),
+      test: (options) => call({ method: "POST", path: "/notice/test", isIdempotent: false, ...options }),
+      unsubscribe: (query, options) => call({ method: "POST", path: "/notice/unsubscribe", query, isIdempotent: false, ...options }),
+    },
+    subscription: {
+      create: (body, options) => call({ method: "POST", path: "/subscription/create", body, isIdempotent: true, ...options }),
+      list: (query, options) => call({ method: "GET", path: "/subscription/list", query, isIdempotent: true, ...options }),
+      delete: (id, options) => call({ method: "POST", path: `/subscription/${part(id)}/delete`, isIdempotent: false, ...options }),
     },
     key: {
       create: (body, options) => call({ method: "POST", path: "/key/create", body, isIdempotent: false, ...options }),

@@ -37,6 +37,7 @@ export type SessionEvent =
             | "token_in_work"
             | "setup_failed"
             | "gate_failed"
+            | "signing_failed"
             | "workspace_broken"
             | "repository_not_allowed"
             | "repository_not_found"
@@ -48,7 +49,6 @@ export type SessionEvent =
             | "push_rejected"
             | "pull_request_refused"
             | "forge_unavailable"
-            | "invalid_template"
             | "object_store_unavailable"
             | "worker_lost"
             | "too_many_attempts"
@@ -76,6 +76,7 @@ export type SessionEvent =
             | "token_in_work"
             | "setup_failed"
             | "gate_failed"
+            | "signing_failed"
             | "workspace_broken"
             | "repository_not_allowed"
             | "repository_not_found"
@@ -87,7 +88,6 @@ export type SessionEvent =
             | "push_rejected"
             | "pull_request_refused"
             | "forge_unavailable"
-            | "invalid_template"
             | "object_store_unavailable"
             | "worker_lost"
             | "too_many_attempts"
@@ -113,6 +113,14 @@ export type SessionEvent =
         messageId: string;
         text: string;
         from: string | null;
+      };
+    }
+  | {
+      seq: number;
+      createdAt: string;
+      type: "message.withdrawn";
+      data: {
+        messageId: string;
       };
     }
   | {
@@ -167,6 +175,7 @@ export type SessionEvent =
             | "token_in_work"
             | "setup_failed"
             | "gate_failed"
+            | "signing_failed"
             | "workspace_broken"
             | "repository_not_allowed"
             | "repository_not_found"
@@ -178,7 +187,6 @@ export type SessionEvent =
             | "push_rejected"
             | "pull_request_refused"
             | "forge_unavailable"
-            | "invalid_template"
             | "object_store_unavailable"
             | "worker_lost"
             | "too_many_attempts"
@@ -319,6 +327,16 @@ export type SessionEvent =
   | {
       seq: number;
       createdAt: string;
+      type: "sandbox.usage";
+      data: {
+        memoryBytes: number;
+        memoryLimitBytes: number | null;
+        cores: number;
+      };
+    }
+  | {
+      seq: number;
+      createdAt: string;
       type: "egress.refused";
       data: {
         host: string;
@@ -389,6 +407,7 @@ export type SessionEvent =
         url: string;
       };
     };
+export type SessionTranscriptAnswer = string;
 export type AutomationTriggerRotateAnswer =
   | {
       type: "api";
@@ -494,6 +513,10 @@ export type AutomationTriggerRotateAnswer =
         | {
             type: "standardWebhooks";
           };
+      /**
+       * idAndContent: the sender's id of the delivery, and the same body within a minute. id: the id alone, for senders that repeat bodies on purpose. Default idAndContent.
+       */
+      deduplicateBy: "idAndContent" | "id";
       /**
        * The address that its sender posts to.
        */
@@ -1062,6 +1085,148 @@ export interface SessionCreateBody2 {
         ];
   } | null;
   /**
+   * Limit of what it spends on models, in US dollars; above the organization's, it is an admin's to set.
+   */
+  budgetUsd?: number | null;
+  /**
+   * What it is found by, beside its words.
+   *
+   * @maxItems 20
+   */
+  labels?:
+    | []
+    | [string]
+    | [string, string]
+    | [string, string, string]
+    | [string, string, string, string]
+    | [string, string, string, string, string]
+    | [string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ];
+  /**
    * Default true: queue the session at once.
    */
   queueRightAway?: boolean | null;
@@ -1090,12 +1255,218 @@ export interface SessionListQuery {
    * nextCursor of the previous page
    */
   cursor?: string;
-  status?: "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+  /**
+   * May be given several times: any of them.
+   */
+  status?:
+    | ("draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled")
+    | []
+    | ["draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ];
   automationId?: string;
+  repositoryId?: string;
   /**
    * Id of the user or key that asked; me: the caller.
    */
   requestedBy?: string | "me";
+  /**
+   * May be given several times: all of them.
+   */
+  label?:
+    | string
+    | []
+    | [string]
+    | [string, string]
+    | [string, string, string]
+    | [string, string, string, string]
+    | [string, string, string, string, string]
+    | [string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ];
+  /**
+   * Default false in a list, and all in a search.
+   */
+  archived?: "true" | "false" | "all";
+  /**
+   * Why they need a person, any of these; any: for whatever reason.
+   */
+  attention?:
+    | ("budget" | "failure" | "conflict" | "review" | "any")
+    | []
+    | ["budget" | "failure" | "conflict" | "review" | "any"]
+    | ["budget" | "failure" | "conflict" | "review" | "any", "budget" | "failure" | "conflict" | "review" | "any"]
+    | [
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any"
+      ]
+    | [
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any"
+      ];
 }
 export interface SessionListAnswer {
   sessions: SessionGetAnswer[];
@@ -1136,6 +1507,7 @@ export interface SessionGetAnswer {
       | "token_in_work"
       | "setup_failed"
       | "gate_failed"
+      | "signing_failed"
       | "workspace_broken"
       | "repository_not_allowed"
       | "repository_not_found"
@@ -1147,7 +1519,6 @@ export interface SessionGetAnswer {
       | "push_rejected"
       | "pull_request_refused"
       | "forge_unavailable"
-      | "invalid_template"
       | "object_store_unavailable"
       | "worker_lost"
       | "too_many_attempts"
@@ -1168,6 +1539,7 @@ export interface SessionGetAnswer {
   sandboxed: boolean;
   budgetUsd: number | null;
   spentUsd: number;
+  activity: string | null;
   waiting: {
     reason: "budget";
     text: string;
@@ -1190,6 +1562,7 @@ export interface SessionGetAnswer {
       | "token_in_work"
       | "setup_failed"
       | "gate_failed"
+      | "signing_failed"
       | "workspace_broken"
       | "repository_not_allowed"
       | "repository_not_found"
@@ -1201,7 +1574,6 @@ export interface SessionGetAnswer {
       | "push_rejected"
       | "pull_request_refused"
       | "forge_unavailable"
-      | "invalid_template"
       | "object_store_unavailable"
       | "worker_lost"
       | "too_many_attempts"
@@ -1631,6 +2003,26 @@ export interface SessionGetAnswer {
           string
         ];
   } | null;
+  /**
+   * Whether it only runs the setups of its repositories: no agent, no pull request.
+   */
+  setupTrial: boolean;
+  /**
+   * Whether it is over, you asked for it, and you have not looked at it since.
+   */
+  unread: boolean;
+  /**
+   * In the order of their letters.
+   */
+  labels: string[];
+  /**
+   * null: it is in the usual list.
+   */
+  archivedAt: string | null;
+  /**
+   * Why it needs a person; empty: it does not.
+   */
+  attention: ("budget" | "failure" | "conflict" | "review")[];
   eventsRemovedThrough: number;
   repositories: {
     id: string;
@@ -1649,6 +2041,14 @@ export interface SessionGetAnswer {
      * Whether it goes together with its target branch by itself, as the forge last said; null: not known yet.
      */
     mergeable: boolean | null;
+    /**
+     * How the checks of its newest commit ended, as the forge told; null: it told of none yet.
+     */
+    checks: ("passed" | "failed") | null;
+    /**
+     * What a review last said, as the forge told; null: none said either.
+     */
+    review: ("approved" | "changesRequested") | null;
   }[];
 }
 export interface SessionSearchQuery {
@@ -1660,12 +2060,218 @@ export interface SessionSearchQuery {
    * nextCursor of the previous page
    */
   cursor?: string;
-  status?: "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+  /**
+   * May be given several times: any of them.
+   */
+  status?:
+    | ("draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled")
+    | []
+    | ["draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ]
+    | [
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled",
+        "draft" | "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+      ];
   automationId?: string;
+  repositoryId?: string;
   /**
    * Id of the user or key that asked; me: the caller.
    */
   requestedBy?: string | "me";
+  /**
+   * May be given several times: all of them.
+   */
+  label?:
+    | string
+    | []
+    | [string]
+    | [string, string]
+    | [string, string, string]
+    | [string, string, string, string]
+    | [string, string, string, string, string]
+    | [string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ];
+  /**
+   * Default false in a list, and all in a search.
+   */
+  archived?: "true" | "false" | "all";
+  /**
+   * Why they need a person, any of these; any: for whatever reason.
+   */
+  attention?:
+    | ("budget" | "failure" | "conflict" | "review" | "any")
+    | []
+    | ["budget" | "failure" | "conflict" | "review" | "any"]
+    | ["budget" | "failure" | "conflict" | "review" | "any", "budget" | "failure" | "conflict" | "review" | "any"]
+    | [
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any"
+      ]
+    | [
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any",
+        "budget" | "failure" | "conflict" | "review" | "any"
+      ];
   q: string;
 }
 export interface SessionDeleteAnswer {}
@@ -1705,7 +2311,7 @@ export interface SessionDiffAnswer {
     truncated: boolean;
   }[];
 }
-export interface SessionAnswerListQuery {
+export interface LabelListQuery {
   /**
    * 1 to 100, default 20
    */
@@ -1714,6 +2320,461 @@ export interface SessionAnswerListQuery {
    * nextCursor of the previous page
    */
   cursor?: string;
+  /**
+   * What they begin with.
+   */
+  prefix?: string;
+}
+export interface LabelListAnswer {
+  labels: string[];
+  nextCursor: string | null;
+}
+export interface SessionLabelsBody {
+  /**
+   * All that it has from then on.
+   *
+   * @maxItems 20
+   */
+  labels?:
+    | []
+    | [string]
+    | [string, string]
+    | [string, string, string]
+    | [string, string, string, string]
+    | [string, string, string, string, string]
+    | [string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ];
+  /**
+   * Instead: those that it gets.
+   *
+   * @maxItems 20
+   */
+  add?:
+    | []
+    | [string]
+    | [string, string]
+    | [string, string, string]
+    | [string, string, string, string]
+    | [string, string, string, string, string]
+    | [string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ];
+  /**
+   * And those that it loses.
+   *
+   * @maxItems 20
+   */
+  remove?:
+    | []
+    | [string]
+    | [string, string]
+    | [string, string, string]
+    | [string, string, string, string]
+    | [string, string, string, string, string]
+    | [string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string, string, string]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ]
+    | [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string
+      ];
+}
+export interface SessionMessageListQuery {
+  /**
+   * 1 to 100, default 20
+   */
+  limit?: number;
+  /**
+   * nextCursor of the previous page
+   */
+  cursor?: string;
+}
+export interface SessionMessageListAnswer {
+  messages: {
+    id: string;
+    text: string;
+    status: "pending" | "running" | "done" | "withdrawn";
+    createdAt: string;
+  }[];
+  nextCursor: string | null;
+}
+export interface SessionPatchQuery {
+  /**
+   * Only the changes of this one, from its own root.
+   */
+  repositoryId?: string;
+}
+export interface SessionTranscriptQuery {
+  /**
+   * json: the session and the entries of its transcript, with nothing cut.
+   */
+  format?: "markdown" | "json";
 }
 export interface SessionAnswerListAnswer {
   answers: {
@@ -2328,6 +3389,10 @@ export interface AutomationCreateBody {
           | {
               type: "standardWebhooks";
             };
+        /**
+         * idAndContent: the sender's id of the delivery, and the same body within a minute. id: the id alone, for senders that repeat bodies on purpose. Default idAndContent.
+         */
+        deduplicateBy?: "idAndContent" | "id";
         /**
          * The sender's own; omitted: one is made, and shown once.
          */
@@ -3536,6 +4601,10 @@ export interface AutomationUpdateBody {
               type: "standardWebhooks";
             };
         /**
+         * idAndContent: the sender's id of the delivery, and the same body within a minute. id: the id alone, for senders that repeat bodies on purpose. Default idAndContent.
+         */
+        deduplicateBy?: "idAndContent" | "id";
+        /**
          * The sender's own; omitted: one is made, and shown once.
          */
         secret?: string;
@@ -3835,6 +4904,10 @@ export interface AutomationPreviewDraftBody {
           | {
               type: "standardWebhooks";
             };
+        /**
+         * idAndContent: the sender's id of the delivery, and the same body within a minute. id: the id alone, for senders that repeat bodies on purpose. Default idAndContent.
+         */
+        deduplicateBy?: "idAndContent" | "id";
         /**
          * The sender's own; omitted: one is made, and shown once.
          */
@@ -4644,6 +5717,10 @@ export interface AutomationTemplateListAnswer {
               | {
                   type: "standardWebhooks";
                 };
+            /**
+             * idAndContent: the sender's id of the delivery, and the same body within a minute. id: the id alone, for senders that repeat bodies on purpose. Default idAndContent.
+             */
+            deduplicateBy: "idAndContent" | "id";
           }
         | {
             type: "forge";
@@ -4971,6 +6048,79 @@ export interface RepositoryUpdateBody {
   branch?: string | null;
   description?: string | null;
 }
+export interface RepositorySearchQuery {
+  /**
+   * What the names have; omitted: anything.
+   */
+  q?: string;
+}
+export interface RepositorySearchAnswer {
+  repositories: {
+    name: string;
+    /**
+     * What `repositories` of a session takes.
+     */
+    url: string;
+    /**
+     * The forge's name.
+     */
+    forge: string;
+    defaultBranch: string | null;
+    description: string | null;
+  }[];
+  /**
+   * Whether the forge has no more that fit.
+   */
+  complete: boolean;
+  /**
+   * Forges that could not be looked through, and why.
+   */
+  problems: {
+    forge: string;
+    text: string;
+  }[];
+}
+export interface RepositoryBranchesQuery {
+  /**
+   * The repository's address.
+   */
+  url: string;
+  /**
+   * What the names have; omitted: anything.
+   */
+  q?: string;
+}
+export interface RepositoryBranchesAnswer {
+  branches: string[];
+  /**
+   * Whether the forge has no more that fit.
+   */
+  complete: boolean;
+}
+export interface RepositoryFilesQuery {
+  /**
+   * The repository's address.
+   */
+  url: string;
+  branch: string;
+  /**
+   * What the names have; omitted: anything.
+   */
+  q?: string;
+}
+export interface RepositoryFilesAnswer {
+  paths: string[];
+  /**
+   * Whether the forge has no more that fit.
+   */
+  complete: boolean;
+}
+export interface RepositoryTrySetupBody {
+  /**
+   * Whose files it works on; omitted: the branch that a session would begin with.
+   */
+  branch?: string;
+}
 export interface RepositoryAutomationFilesAnswer {
   enabled: boolean;
   /**
@@ -5229,7 +6379,7 @@ export interface SecretUpdateBody {
 export interface RegistryCreateBody {
   kind: "npm" | "pypi" | "maven" | "cargo" | "go" | "nuget" | "rubygems";
   /**
-   * Address that its tool is configured with; everything below it gets the credential. nuget: its index.json, and everything beside that.
+   * Address that its tool is configured with; everything below it gets the credential. nuget: its index.json, everything beside that, and where it says that packages are, at the same host. pypi: everything beside its `/simple/` too, and on Azure Artifacts the downloads of the project's or organization's feeds. npm: for GitLab's address of an instance or group, the packages of its projects too. cargo: also where its config.json says that its crates are, at the same host.
    */
   url: string;
   /**
@@ -5299,6 +6449,10 @@ export interface ConnectionCreateBody {
         type: "configured";
       };
   /**
+   * The secret that the forge signs its deliveries with; omitted: one is made.
+   */
+  webhookSecret?: string;
+  /**
    * The word that calls Offstage in its comments, such as `offstage`; null: OFFSTAGE_MENTION.
    */
   mention?: string | null;
@@ -5306,6 +6460,12 @@ export interface ConnectionCreateBody {
    * Logins of the bots that may steer sessions there; null: OFFSTAGE_ALLOWED_BOTS; an empty list: none.
    */
   allowedBots?: string[] | null;
+  /**
+   * Of azure: the repository that work items are about, by their project, such as `{ "Shop": "backend" }`. Default: that of the project's name.
+   */
+  workItemRepositories?: {
+    [k: string]: string;
+  } | null;
 }
 export interface ConnectionCreateAnswer {
   id: string;
@@ -5330,6 +6490,12 @@ export interface ConnectionCreateAnswer {
    * Bots that may steer sessions; null: OFFSTAGE_ALLOWED_BOTS.
    */
   allowedBots: string[] | null;
+  /**
+   * Repositories that work items are about, by their projects; null: those of their names.
+   */
+  workItemRepositories: {
+    [k: string]: string;
+  } | null;
   /**
    * The address that the forge's webhook must have.
    */
@@ -5392,6 +6558,12 @@ export interface ConnectionGetAnswer {
    */
   allowedBots: string[] | null;
   /**
+   * Repositories that work items are about, by their projects; null: those of their names.
+   */
+  workItemRepositories: {
+    [k: string]: string;
+  } | null;
+  /**
    * The address that the forge's webhook must have.
    */
   hookUrl: string;
@@ -5451,6 +6623,18 @@ export interface ConnectionUpdateBody {
    * Logins of the bots that may steer sessions there; null: OFFSTAGE_ALLOWED_BOTS; an empty list: none.
    */
   allowedBots?: string[] | null;
+  /**
+   * Of azure: the repository that work items are about, by their project, such as `{ "Shop": "backend" }`. Default: that of the project's name.
+   */
+  workItemRepositories?: {
+    [k: string]: string;
+  } | null;
+}
+export interface ConnectionRotateSecretBody {
+  /**
+   * The secret that the forge signs its deliveries with; omitted: one is made.
+   */
+  webhookSecret?: string;
 }
 export interface ConnectionDeleteAnswer {
   id: string;
@@ -5475,6 +6659,12 @@ export interface ConnectionDeleteAnswer {
    * Bots that may steer sessions; null: OFFSTAGE_ALLOWED_BOTS.
    */
   allowedBots: string[] | null;
+  /**
+   * Repositories that work items are about, by their projects; null: those of their names.
+   */
+  workItemRepositories: {
+    [k: string]: string;
+  } | null;
   /**
    * The address that the forge's webhook must have.
    */
@@ -5574,6 +6764,847 @@ export interface AccountUpdateBody {
    */
   username?: string;
 }
+export interface InsightFiguresQuery {
+  /**
+   * The first day, in UTC. Default: 29 days before the last.
+   */
+  from?: string;
+  /**
+   * The last day, in UTC. Default: today.
+   */
+  to?: string;
+  /**
+   * Length of the periods. A week begins on Monday.
+   */
+  by?: "day" | "week";
+  /**
+   * Figures of each of these too.
+   */
+  groupBy?: "repository" | "automation" | "agent" | "model" | "person";
+  /**
+   * Only what belongs to this one of `groupBy`: the key of one of its groups.
+   */
+  key?: string;
+  /**
+   * Only work on this repository.
+   */
+  repositoryId?: string;
+}
+export interface InsightFiguresAnswer {
+  /**
+   * The first day.
+   */
+  from: string;
+  /**
+   * The last day.
+   */
+  to: string;
+  by: "day" | "week";
+  timeZone: "UTC";
+  groupBy: ("repository" | "automation" | "agent" | "model" | "person") | null;
+  total: {
+    /**
+     * Created in the period.
+     */
+    sessions: number;
+    completed: number;
+    failed: number;
+    cancelled: number;
+    /**
+     * Not over yet.
+     */
+    underWay: number;
+    /**
+     * Opened in the period.
+     */
+    pullRequests: number;
+    /**
+     * Of these, merged within 30 days of their opening.
+     */
+    merged: number;
+    /**
+     * Of these, closed without being merged.
+     */
+    closed: number;
+    /**
+     * `merged` of `pullRequests`, from 0 to 1; null: none was opened.
+     */
+    shareMerged: number | null;
+    /**
+     * Time from a session's creation to a pull request of it: half took at most this long.
+     */
+    openingP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    openingP90Ms: number | null;
+    /**
+     * Time from a pull request's opening to its merge, of those in `merged`: half took at most this long.
+     */
+    mergingP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    mergingP90Ms: number | null;
+    /**
+     * Time in the queue before a session first began, of those that are over: half waited at most this long.
+     */
+    waitP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    waitP90Ms: number | null;
+    /**
+     * Messages to the session while its pull request was open, for each pull request; null: none was opened.
+     */
+    reviewRounds: number | null;
+    /**
+     * Sent to models in the period, without what they had cached.
+     */
+    inputTokens: number;
+    outputTokens: number;
+    cacheReadTokens: number;
+    cacheWriteTokens: number;
+    /**
+     * Part of `outputTokens`.
+     */
+    reasoningTokens: number;
+    /**
+     * What models cost in the period, as far as they have a price.
+     */
+    costUsd: number;
+    /**
+     * `costUsd` for each of `merged`; null: none was merged.
+     */
+    costPerMergedUsd: number | null;
+  };
+  periods: {
+    /**
+     * Created in the period.
+     */
+    sessions: number;
+    completed: number;
+    failed: number;
+    cancelled: number;
+    /**
+     * Not over yet.
+     */
+    underWay: number;
+    /**
+     * Opened in the period.
+     */
+    pullRequests: number;
+    /**
+     * Of these, merged within 30 days of their opening.
+     */
+    merged: number;
+    /**
+     * Of these, closed without being merged.
+     */
+    closed: number;
+    /**
+     * `merged` of `pullRequests`, from 0 to 1; null: none was opened.
+     */
+    shareMerged: number | null;
+    /**
+     * Time from a session's creation to a pull request of it: half took at most this long.
+     */
+    openingP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    openingP90Ms: number | null;
+    /**
+     * Time from a pull request's opening to its merge, of those in `merged`: half took at most this long.
+     */
+    mergingP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    mergingP90Ms: number | null;
+    /**
+     * Time in the queue before a session first began, of those that are over: half waited at most this long.
+     */
+    waitP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    waitP90Ms: number | null;
+    /**
+     * Messages to the session while its pull request was open, for each pull request; null: none was opened.
+     */
+    reviewRounds: number | null;
+    /**
+     * Sent to models in the period, without what they had cached.
+     */
+    inputTokens: number;
+    outputTokens: number;
+    cacheReadTokens: number;
+    cacheWriteTokens: number;
+    /**
+     * Part of `outputTokens`.
+     */
+    reasoningTokens: number;
+    /**
+     * What models cost in the period, as far as they have a price.
+     */
+    costUsd: number;
+    /**
+     * `costUsd` for each of `merged`; null: none was merged.
+     */
+    costPerMergedUsd: number | null;
+    /**
+     * The period's first day.
+     */
+    from: string;
+  }[];
+  /**
+   * Those with the most sessions first.
+   */
+  groups: {
+    /**
+     * Created in the period.
+     */
+    sessions: number;
+    completed: number;
+    failed: number;
+    cancelled: number;
+    /**
+     * Not over yet.
+     */
+    underWay: number;
+    /**
+     * Opened in the period.
+     */
+    pullRequests: number;
+    /**
+     * Of these, merged within 30 days of their opening.
+     */
+    merged: number;
+    /**
+     * Of these, closed without being merged.
+     */
+    closed: number;
+    /**
+     * `merged` of `pullRequests`, from 0 to 1; null: none was opened.
+     */
+    shareMerged: number | null;
+    /**
+     * Time from a session's creation to a pull request of it: half took at most this long.
+     */
+    openingP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    openingP90Ms: number | null;
+    /**
+     * Time from a pull request's opening to its merge, of those in `merged`: half took at most this long.
+     */
+    mergingP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    mergingP90Ms: number | null;
+    /**
+     * Time in the queue before a session first began, of those that are over: half waited at most this long.
+     */
+    waitP50Ms: number | null;
+    /**
+     * The same, of nine in ten.
+     */
+    waitP90Ms: number | null;
+    /**
+     * Messages to the session while its pull request was open, for each pull request; null: none was opened.
+     */
+    reviewRounds: number | null;
+    /**
+     * Sent to models in the period, without what they had cached.
+     */
+    inputTokens: number;
+    outputTokens: number;
+    cacheReadTokens: number;
+    cacheWriteTokens: number;
+    /**
+     * Part of `outputTokens`.
+     */
+    reasoningTokens: number;
+    /**
+     * What models cost in the period, as far as they have a price.
+     */
+    costUsd: number;
+    /**
+     * `costUsd` for each of `merged`; null: none was merged.
+     */
+    costPerMergedUsd: number | null;
+    /**
+     * An id, or a name; empty: what belongs to none.
+     */
+    key: string;
+    /**
+     * Null: what belongs to none, or the key is an id that is not known any more.
+     */
+    name: string | null;
+  }[];
+  /**
+   * There are more than 100 groups.
+   */
+  groupsLeftOut: boolean;
+}
+export interface NoticeSettingsAnswer {
+  settings: {
+    kind:
+      | "session.completed"
+      | "session.failed"
+      | "session.waiting"
+      | "pullRequest.opened"
+      | "pullRequest.conflicted"
+      | "pullRequest.merged"
+      | "automation.paused"
+      | "automation.silent";
+    email: "off" | "mine" | "all";
+    push: "off" | "mine" | "all";
+  }[];
+  email: {
+    /**
+     * As the identity provider verified it; null: none is known.
+     */
+    address: string | null;
+    /**
+     * Whether the server can send mail.
+     */
+    available: boolean;
+  };
+  push: {
+    /**
+     * What a browser subscribes with (`applicationServerKey`), in base64url.
+     */
+    publicKey: string;
+  };
+}
+export interface NoticeSettingsUpdateBody {
+  /**
+   * @maxItems 8
+   */
+  settings:
+    | []
+    | [
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        }
+      ]
+    | [
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        }
+      ]
+    | [
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        }
+      ]
+    | [
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        }
+      ]
+    | [
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        }
+      ]
+    | [
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        }
+      ]
+    | [
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        }
+      ]
+    | [
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        },
+        {
+          kind:
+            | "session.completed"
+            | "session.failed"
+            | "session.waiting"
+            | "pullRequest.opened"
+            | "pullRequest.conflicted"
+            | "pullRequest.merged"
+            | "automation.paused"
+            | "automation.silent";
+          email?: "off" | "mine" | "all";
+          push?: "off" | "mine" | "all";
+        }
+      ];
+}
+export interface NoticeTestAnswer {
+  deliveries: number;
+}
+export interface SubscriptionCreateBody {
+  endpoint: string;
+  keys: {
+    p256dh: string;
+    auth: string;
+  };
+}
+export interface SubscriptionCreateAnswer {
+  id: string;
+  /**
+   * Of the browser's push service.
+   */
+  host: string;
+  userAgent: string | null;
+  createdAt: string;
+  /**
+   * When it last took a notice.
+   */
+  sentAt: string | null;
+}
+export interface SubscriptionListAnswer {
+  subscriptions: SubscriptionCreateAnswer[];
+  nextCursor: string | null;
+}
+export interface SessionUnreadAnswer {
+  count: number;
+  more: boolean;
+}
+export interface SessionReadAnswer {}
+export interface SessionReadAllAnswer {}
 export interface ConnectionGithubAppStartBody {
   /**
    * Default: the address's host.
@@ -5699,6 +7730,20 @@ export interface OauthRequestDecideBody {
 }
 export interface OauthRequestDecideAnswer {
   redirectUrl: string;
+}
+export interface NoticeUnsubscribeQuery {
+  token: string;
+}
+export interface NoticeUnsubscribeAnswer {
+  kind:
+    | "session.completed"
+    | "session.failed"
+    | "session.waiting"
+    | "pullRequest.opened"
+    | "pullRequest.conflicted"
+    | "pullRequest.merged"
+    | "automation.paused"
+    | "automation.silent";
 }
 export interface GrantListAnswer {
   grants: GrantRevokeAnswer[];
@@ -5988,18 +8033,24 @@ export type SessionMessageAnswer = SessionGetAnswer;
 export type SessionMessagesAnswer = SessionGetAnswer;
 export type SessionResolveConflictsAnswer = SessionGetAnswer;
 export type SessionBudgetAnswer = SessionGetAnswer;
+export type SessionLabelsAnswer = SessionGetAnswer;
+export type SessionArchiveAnswer = SessionGetAnswer;
+export type SessionUnarchiveAnswer = SessionGetAnswer;
+export type SessionMessageWithdrawAnswer = SessionGetAnswer;
+export type SessionAnswerListQuery = SessionMessageListQuery;
 export type AutomationCreateAnswer = AutomationGetAnswer;
-export type AutomationListQuery = SessionAnswerListQuery;
+export type AutomationListQuery = SessionMessageListQuery;
 export type AutomationUpdateAnswer = AutomationGetAnswer;
 export type AutomationDeleteAnswer = AutomationGetAnswer;
-export type AutomationRunsQuery = SessionAnswerListQuery;
+export type AutomationRunsQuery = SessionMessageListQuery;
 export type AutomationStateUpdateAnswer = AutomationStateAnswer;
 export type AgentTriggerAnswer = AutomationTriggerAnswer;
-export type JobListQuery = SessionAnswerListQuery;
+export type JobListQuery = SessionMessageListQuery;
 export type JobCancelAnswer = JobGetAnswer;
-export type RepositoryListQuery = SessionAnswerListQuery;
+export type RepositoryListQuery = SessionMessageListQuery;
 export type RepositoryUpdateAnswer = RepositoryCreateAnswer;
 export type RepositoryDeleteAnswer = RepositoryCreateAnswer;
+export type RepositoryTrySetupAnswer = SessionCreateAnswer;
 export type RepositorySetAutomationFilesAnswer = RepositoryAutomationFilesAnswer;
 export type RepositoryUpdateEnvironmentAnswer = RepositoryEnvironmentAnswer;
 export type RepositorySetLimitsAnswer = RepositoryLimitsAnswer;
@@ -6008,24 +8059,28 @@ export type RepositoryAllowFindingAnswer = RepositoryFindingsAnswer;
 export type OrganizationUpdateAnswer = OrganizationGetAnswer;
 export type SecretUpdateAnswer = SecretCreateAnswer;
 export type SecretDeleteAnswer = SecretCreateAnswer;
-export type RegistryListQuery = SessionAnswerListQuery;
+export type RegistryListQuery = SessionMessageListQuery;
 export type RegistryUpdateAnswer = RegistryCreateAnswer;
 export type RegistryDeleteAnswer = RegistryCreateAnswer;
-export type ConnectionListQuery = SessionAnswerListQuery;
+export type ConnectionListQuery = SessionMessageListQuery;
 export type ConnectionUpdateAnswer = ConnectionGetAnswer;
 export type ConnectionCheckAnswer = ConnectionGetAnswer;
 export type ConnectionRotateSecretAnswer = ConnectionCreateAnswer;
 export type AccountCreateAnswer = AccountGetAnswer;
-export type AccountListQuery = SessionAnswerListQuery;
+export type AccountListQuery = SessionMessageListQuery;
 export type AccountUpdateAnswer = AccountGetAnswer;
 export type AccountCheckAnswer = AccountGetAnswer;
 export type AccountDeleteAnswer = AccountGetAnswer;
-export type KeyListQuery = SessionAnswerListQuery;
-export type LoginListQuery = SessionAnswerListQuery;
-export type GrantListQuery = SessionAnswerListQuery;
-export type UserListQuery = SessionAnswerListQuery;
+export type InsightCsvQuery = InsightFiguresQuery;
+export type NoticeSettingsUpdateAnswer = NoticeSettingsAnswer;
+export type SubscriptionListQuery = SessionMessageListQuery;
+export type SubscriptionDeleteAnswer = SubscriptionCreateAnswer;
+export type KeyListQuery = SessionMessageListQuery;
+export type LoginListQuery = SessionMessageListQuery;
+export type GrantListQuery = SessionMessageListQuery;
+export type UserListQuery = SessionMessageListQuery;
 export type UserEraseAnswer = UserUpdateAnswer;
-export type WebhookListQuery = SessionAnswerListQuery;
+export type WebhookListQuery = SessionMessageListQuery;
 export type WebhookUpdateAnswer = WebhookGetAnswer;
 export type WebhookRotateAnswer = WebhookCreateAnswer;
 export type WebhookDeleteAnswer = WebhookGetAnswer;
