@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createApp } from "../src/api/app.ts";
 import { openDatabase } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
+import { createMask } from "../src/domain/masking/mask.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { createLogger } from "../src/observability.ts";
 import { bootstrap } from "../src/store/people/organizations.ts";
@@ -63,6 +64,7 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
+    maskOf: () => Promise.resolve(createMask([])),
     pushPublicKey: () => Promise.resolve(""),
     sendsMail: false,
     choices: {

@@ -343,6 +343,13 @@ export const functionCases: readonly FunctionCase[] = [
     call: `select spend_budget(id, organization_id, 0.01) from ${one("session", withBudgets)}`,
   },
   {
+    definition: "mark_insight",
+    usual: "a session ends",
+    before: running,
+    call: `update session set status = 'completed', finished_at = now() where worker = 'mover' and status = 'running'`,
+    trigger: "mark_insight_of_end",
+  },
+  {
     definition: "forget_head_sha",
     usual: "a pull request is saved with its number",
     call: `update pull_request set number = number where id = (select id from bench_row where relation = 'pull_request' limit 1)`,

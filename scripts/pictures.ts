@@ -48,6 +48,7 @@ function scenesOf(filled: Filled): Scene[] {
     session("session-500-files", filled.large, { path: `/sessions/${filled.large}?tab=changes` }),
     { name: "automations", path: "/automations" },
     { name: "ledger", path: "/ledger" },
+    { name: "insight", path: "/insight?group=agent" },
     { name: "settings", path: "/settings" },
     { name: "sign-in", path: "/sign-in" },
     { name: "missing", path: "/sessions/00000000-0000-4000-8000-000000000000" },

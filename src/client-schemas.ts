@@ -30,6 +30,7 @@ export { previewSchema } from "./domain/automations/preview.ts";
 export { ledgerEntrySchema } from "./domain/automations/ledger.ts";
 export { registrySchema } from "./domain/environments/registry.ts";
 export { secretSchema } from "./domain/environments/secret.ts";
+export { insightSchema } from "./domain/insight/insight.ts";
 export { noticeSettingsSchema, subscriptionSchema } from "./domain/notices/notice.ts";
 export { accountSchema } from "./domain/people/account.ts";
 export { createdKeySchema, keySchema } from "./domain/people/key.ts";

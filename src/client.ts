@@ -9,6 +9,7 @@ import type { LedgerOutcome } from "./domain/automations/ledger-outcome.ts";
 import type { createRegistrySchema } from "./domain/environments/registry.ts";
 import type { createSecretSchema } from "./domain/environments/secret.ts";
 import type { createAccountSchema, updateAccountSchema } from "./domain/people/account.ts";
+import type { insightQuerySchema } from "./domain/insight/insight.ts";
 import type { createSubscriptionSchema, updateNoticeSettingsSchema } from "./domain/notices/notice.ts";
 import type { createKeySchema } from "./domain/people/key.ts";
 import type { UpdateOrganization } from "./domain/people/organization.ts";
@@ -139,7 +140,7 @@ export function createClient({
 
   /** An answer that is a file. */
   async function text(path: string): Promise<string> {
-    const response = await fetch(`${baseUrl}${path}`, { headers });
+    const response = await send(`${baseUrl}${path}`, { headers });
     if (!response.ok) throw await refusal(response);
     return response.text();
   }
@@ -266,6 +267,14 @@ export function createClient({
     audit: {
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>
         call("auditPage", `/audit/list${query({ ...page })}`),
+    },
+    /** What came of the organization's sessions. */
+    insight: {
+      figures: (asked: z.input<typeof insightQuerySchema> = {}) =>
+        call("insightSchema", `/insight/figures${query({ ...asked })}`),
+      csv: (asked: z.input<typeof insightQuerySchema> = {}) => text(`/insight/csv${query({ ...asked })}`),
+      /** Where a signed-in browser gets that as a file. */
+      csvAddress: (asked: z.input<typeof insightQuerySchema> = {}) => `${baseUrl}/insight/csv${query({ ...asked })}`,
     },
     job: {
       get: (id: string) => call("jobSchema", `/job/${id}`),

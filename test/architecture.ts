@@ -209,6 +209,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     queue: ["sessions", "one-row.ts"],
     sessions: ["answers", "automations", "conversations", "cursor.ts", "one-row.ts"],
     automations: ["secrets", "cursor.ts", "one-row.ts"],
+    insight: [],
     conversations: [],
     answers: ["cursor.ts", "prune.ts"],
     secrets: ["cursor.ts", "one-row.ts"],
@@ -255,6 +256,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     environments: ["fields"],
     agents: ["fields"],
     notices: ["fields"],
+    insight: ["errors", "fields"],
     webhooks: ["time"],
     errors: [],
     time: [],
@@ -264,6 +266,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     pages: [
       "automations",
       "home",
+      "insight",
       "ledger",
       "session",
       "session/changes",
@@ -278,6 +281,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     ],
     automations: ["elements", "query.ts"],
     home: ["elements", "texts", "query.ts", "stored.ts"],
+    insight: ["shell", "elements", "texts", "query.ts"],
     ledger: ["elements", "query.ts"],
     session: ["session/transcript", "session/view", "shell", "elements", "texts", "query.ts", "stored.ts"],
     "session/transcript": ["session/changes", "session/view", "elements", "texts", "query.ts"],
@@ -320,7 +324,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^prom-client$/u, parts: ["metrics"] },
   { packages: /^@opentelemetry\//u, parts: ["traces"] },
   { packages: /^@octokit\//u, parts: ["forges", "inbound"] },
-  { packages: /^(?:react|@tanstack\/|radix-ui|@pierre\/diffs|ansi_up|remark-)/u, parts: ["web"] },
+  { packages: /^(?:react|@tanstack\/|radix-ui|@pierre\/diffs|ansi_up|remark-|uplot$)/u, parts: ["web"] },
 ];
 
 /** Parts that the browser runs too. */

@@ -41,6 +41,7 @@ import { addAuthorizeOperations } from "./operations/oauth/authorize.ts";
 import { addGrantOperations } from "./operations/oauth/grants.ts";
 import { addOAuthMetadata } from "./operations/oauth/metadata.ts";
 import { addTokenEndpoints } from "./operations/oauth/token.ts";
+import { addInsightOperations } from "./operations/insight.ts";
 import { addNoticeOperations } from "./operations/notices/notices.ts";
 import { addReadMarkOperations } from "./operations/notices/read-marks.ts";
 import { addSubscriptionOperations } from "./operations/notices/subscriptions.ts";
@@ -154,6 +155,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addRegistryOperations(app, options);
   addConnectionOperations(app, options);
   addAccountOperations(app, options);
+  addInsightOperations(app, options);
   addNoticeOperations(app, options);
   addSubscriptionOperations(app, options);
   addReadMarkOperations(app, options);

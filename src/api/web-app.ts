@@ -16,6 +16,7 @@ const pages = [
   "/settings",
   "/audit",
   "/ledger",
+  "/insight",
   "/webhooks",
   "/webhooks/:id",
 ];

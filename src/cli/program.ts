@@ -19,6 +19,7 @@ import { addRepositoriesCommand } from "./repositories/repositories.ts";
 import { addSecretsCommands } from "./repositories/secrets.ts";
 import { addChangeCommands } from "./sessions/change.ts";
 import { addFollowCommand } from "./sessions/follow.ts";
+import { addInsightCommand } from "./sessions/insight.ts";
 import { addLabelCommands } from "./sessions/labels.ts";
 import { addListCommand } from "./sessions/list.ts";
 import { addOpenCommand } from "./sessions/open.ts";
@@ -86,6 +87,7 @@ function createProgram(context: CommandContext, version: string): Command {
   addTranscriptCommand(program, context);
   addLabelCommands(program, context);
   addOpenCommand(program, context);
+  addInsightCommand(program, context);
   program.commandsGroup("Automations, repositories, secrets:");
   addAutomationCommands(program, context);
   addLedgerCommand(program, context);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type pg from "pg";
+import { inYieldingTransaction } from "./yielding-transaction.ts";
 
 /** The current definition of one SQL function: the file `<name>.sql`, in whichever folder of its set. */
 export interface Definition {
@@ -61,7 +62,7 @@ function neededBy(sql: string): string[] {
 }
 
 /**
- * Brings the database's functions to the definitions of `directory`, in one transaction: applies each file whose content
+ * Brings the database's functions to the definitions of `directory`, all in one transaction, and then their triggers: applies each file whose content
  * differs from what the database records. If a newer Offstage has applied its own, nothing is changed, so that an old
  * node that restarts during an upgrade does not put its functions back. Programs with the same revision and different
  * files exist only between two commits of a developer: there the last one to start wins.
@@ -70,7 +71,9 @@ function neededBy(sql: string): string[] {
  * that runs ends with the body that it began with, and the next transaction of each connection has the new one. Between
  * them a new body may call an old one, and an old body a new one. So a definition keeps the signature that nodes of the
  * version before call; another signature is another function, an overload with a file of its own if it must change, and a
- * migration of a later version drops the old one.
+ * migration of a later version drops the old one. A trigger does lock its table, for a moment and after those who write it: each is
+ * made in a transaction of its own, which lets them pass like a migration's, so that no two tables are locked at once. What a crash
+ * leaves out is done by the next start.
  * @param client a connection that holds the migration lock
  * @throws Error with the file's name if PostgreSQL refuses it; then no function is changed
  */
@@ -83,22 +86,33 @@ export async function applyDefinitions(client: pg.ClientBase, directory: string)
   const applied = new Map(rows.map(({ name, sha256 }) => [name, sha256]));
   const changed = definitions.filter(({ name, sha256 }) => applied.get(name) !== sha256);
   if (changed.length === 0) return;
-  await client.query("begin");
-  try {
-    for (const definition of changed) await applyOne(client, definition, revision);
-    await client.query("commit");
-  } catch (error) {
-    await client.query("rollback");
-    throw error;
+  const withTriggers = changed.filter(({ sql }) => beforeTrigger.test(sql));
+  await inYieldingTransaction(client, async () => {
+    for (const definition of changed) {
+      await run(client, definition, definition.sql.split(beforeTrigger, 1)[0] ?? "");
+      if (!withTriggers.includes(definition)) await record(client, definition, revision);
+    }
+  });
+  for (const definition of withTriggers) {
+    for (const trigger of definition.sql.split(beforeTrigger).slice(1)) {
+      await inYieldingTransaction(client, () => run(client, definition, trigger));
+    }
+    await record(client, definition, revision);
   }
 }
 
-async function applyOne(client: pg.ClientBase, { name, sql, sha256 }: Definition, revision: number): Promise<void> {
+/** The beginning of each trigger of a file, behind its function. */
+const beforeTrigger = /^(?=create or replace trigger )/mu;
+
+async function run(client: pg.ClientBase, { name }: Definition, sql: string): Promise<void> {
   try {
     await client.query(sql);
   } catch (cause) {
     throw new Error(`the SQL definition ${name}.sql failed`, { cause });
   }
+}
+
+async function record(client: pg.ClientBase, { name, sha256 }: Definition, revision: number): Promise<void> {
   await client.query(
     `insert into sql_definition (name, sha256, revision) values ($1, $2, $3)
      on conflict (name) do update set sha256 = excluded.sha256, revision = excluded.revision, applied_at = now()`,

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { ConflictError } from "../domain/errors/errors.ts";
-import { isConflictOfTransactions } from "./connection-errors.ts";
 import { applyDefinitions } from "./definitions.ts";
+import { inYieldingTransaction } from "./yielding-transaction.ts";
 
 /** Advisory lock: only one node migrates at a time, and none during a restore. */
 export const migrationLock = 4_747_002;
@@ -139,35 +139,7 @@ function withinTransaction(sql: string): string {
 async function applyAlone(client: pg.PoolClient, directory: string, migration: Migration): Promise<void> {
   const sql = await textOf(directory, migration);
   if (outsideLine.test(sql)) return record(client, migration, sql, statementsOf(sql));
-  for (;;) {
-    await client.query("begin");
-    try {
-      await client.query(`set local lock_timeout = '${lockTimeoutMs}ms'`);
-      await applyText(client, migration, sql);
-      await client.query("commit");
-      return;
-    } catch (error) {
-      await client.query("rollback");
-      if (!isLockTimeout(error)) throw error;
-      await pause(lockPauseMs);
-    }
-  }
-}
-
-/**
- * How long, in ms, a change of a table waits for those that use it, such as a backup: everything that comes after it waits for it,
- * renewals of leases too. Then it lets them pass, and tries again.
- */
-const lockTimeoutMs = 2_000;
-const lockPauseMs = 1_000;
-
-/**
- * `lock_not_available` of PostgreSQL's error codes, or a deadlock with those who use several tables in another order, as `record`
- * wraps it.
- */
-function isLockTimeout(error: unknown): boolean {
-  const { cause } = error as { readonly cause?: { readonly code?: unknown } };
-  return cause?.code === "55P03" || isConflictOfTransactions(cause);
+  return inYieldingTransaction(client, () => applyText(client, migration, sql));
 }
 
 /** Runs a file's statements, and records it as done. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { CommentPlace } from "../domain/conversations/facts.ts";
+import type { CommentPlace, Earlier } from "../domain/conversations/facts.ts";
 import type { CommitStatus, IdScope, Reaction, ReactionTarget, Subject, Thread } from "../domain/answers/answer.ts";
 import { withCommentMark } from "../domain/repositories/comment-mark.ts";
 import { SessionError } from "../domain/errors/errors.ts";
@@ -96,6 +96,11 @@ export interface Feedback {
    */
   readPlace?(address: RepositoryAddress, comment: DeliveredComment, signal: AbortSignal): Promise<CommentPlace | null>;
   /**
+   * What was said before a comment, the oldest first: in its thread, or in the conversation if it is in none, as far as the forge lists
+   * that. At most 30, each cut to 4,000 characters; none if it is the first, or gone.
+   */
+  readThread(address: RepositoryAddress, comment: AnsweringComment, signal: AbortSignal): Promise<readonly Earlier[]>;
+  /**
    * The parents of a commit; none if there is no such commit. Omitted: whatever this forge tells of checks names commits of branches, and
    * none that it made of them.
    */
@@ -105,6 +110,33 @@ export interface Feedback {
    * @returns null if the forge does not tell this token
    */
   mayWrite(address: RepositoryAddress, person: Person, signal: AbortSignal): Promise<boolean | null>;
+}
+
+/** A comment that may answer others. */
+export interface AnsweringComment {
+  readonly subject: Subject;
+  readonly commentId: string;
+  readonly threadId: string | null;
+  readonly isOnLines: boolean;
+}
+
+/** A comment of a thread, as a forge lists it. */
+export interface ListedComment extends Omit<Earlier, "text"> {
+  readonly id: string;
+  readonly text: string | null | undefined;
+}
+
+/** Most comments that are told of what was said before, and most characters of each. */
+const mostEarlier = { comments: 30, characters: 4_000 };
+
+/** What of a thread was said before one of its comments. @param thread the oldest first */
+export function earlierIn(thread: readonly ListedComment[], commentId: string): Earlier[] {
+  const at = thread.findIndex(({ id }) => id === commentId);
+  return thread
+    .slice(0, at === -1 ? undefined : at)
+    .flatMap(({ author, text }) => (text == null || text.trim() === "" ? [] : [{ author, text }]))
+    .slice(-mostEarlier.comments)
+    .map(({ author, text }) => ({ author, text: text.slice(0, mostEarlier.characters).toWellFormed() }));
 }
 
 /** A comment on a pull request, as far as its delivery says where it is. */

@@ -143,6 +143,8 @@ export interface Forge {
   readonly pullRequestRef: ((number: number) => string) | null;
   /** What is between a repository's address and the commit in the address of a file's page. Null: its addresses have another form. */
   readonly filePages: string | null;
+  /** The address of a commit's page, however the repository's own is written. Null: the forge has no pages. */
+  readonly commitPage: ((address: RepositoryAddress, sha: string) => string) | null;
   /** Sends one request about a repository with the forge's own credential. Null: it has no API. */
   readonly call: RepositoryCall | null;
   /**

@@ -26,6 +26,7 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     opensPullRequests: false,
     pullRequestRef: null,
     filePages: null,
+    commitPage: null,
     serves: (address) => settings === null || servesAddress(settings.webUrl, address),
     credentials: () =>
       Promise.resolve(

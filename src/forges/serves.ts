@@ -40,6 +40,11 @@ export function pathOn(webUrl: string, { path }: RepositoryAddress): string {
     : path;
 }
 
+/** The address of a repository's page on the server at `webUrl`, of forges that have pages where git is. */
+export function pageOn(webUrl: string, address: RepositoryAddress): string {
+  return `${webUrl.replace(/\/+$/u, "")}/${pathOn(webUrl, address)}`;
+}
+
 function withoutSlashes(pathname: string): string {
   return pathname.replace(/^\/+|\/+$/gu, "");
 }

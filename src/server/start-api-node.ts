@@ -4,6 +4,7 @@ import { replaceFile } from "../atomic-file.ts";
 import type { Config } from "../config/config.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { listWorkers } from "../store/queue/worker-nodes.ts";
+import { createMask } from "../domain/masking/mask.ts";
 import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
 import { createForgeChoices } from "./browse-forges.ts";
@@ -13,6 +14,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { forgeAccounts } from "./forge-accounts.ts";
 import { forgeConnections, settleKeys } from "./forge-connections.ts";
 import { listenError } from "./listen-error.ts";
+import { serverSecrets } from "./server-secrets.ts";
 import { pushKeysOf } from "./push-keys.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
@@ -34,6 +36,7 @@ export async function startApiNode(
   let listening = config.publicUrl ?? "";
   const own = () => chooseDefaultAgent(config, providers);
   const defaultAgent = options.alone ? own : () => fleetDefaultAgent(config, database);
+  const mask = createMask(serverSecrets(config));
   const pushKeys = pushKeysOf(dependencies);
   const connections = forgeConnections(dependencies);
   const settled = await settleKeys(dependencies);
@@ -68,6 +71,7 @@ export async function startApiNode(
       const known = await listAgents(providers, own);
       return options.alone ? known : fleetAgents(known, await listWorkers(database), await defaultAgent());
     },
+    maskOf: async (organizationId) => mask.with((await forges.of(organizationId)).secrets()),
     integrationOf: async (url, organizationId) => (await forges.of(organizationId)).integrationOf(url),
     repositoryKeyOf: async (address, organizationId) => (await forges.of(organizationId)).keyOf(address),
     connections,

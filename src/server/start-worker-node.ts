@@ -21,6 +21,7 @@ import { createErasures } from "../worker/background/erasures.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHeldJobs } from "../worker/background/held-jobs.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
+import { createInsightCount } from "../worker/background/insight.ts";
 import { createNotices } from "../worker/background/notices.ts";
 import { createPullRequestPolling } from "../worker/background/pull-request-polling.ts";
 import { createScheduleTicks } from "../worker/background/schedule-ticks.ts";
@@ -192,6 +193,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     checkConnection(connection, connection.credential, { reach, configured: config.forges, signal });
   await shutdown.start(createConnectionChecks({ database, vault, logger, check }));
   await shutdown.start(createAccountChecks({ database, vault, logger, accounts: forgeAccounts(dependencies) }));
+  await shutdown.start(createInsightCount({ database, logger }));
   await shutdown.start(createScheduleTicks({ database, logger, templates }));
   await shutdown.start(createSilenceWatch({ database, logger }));
   const { allowLocalRepositories } = config;

@@ -37,7 +37,7 @@ export async function pruneDiffs(database: Database, days: number, signal: Abort
 const deletedAtOnce = 100;
 
 /**
- * Deletes sessions that ended more than `days` days ago, each as a person would (`deleteSession`).
+ * Deletes sessions that ended more than `days` days ago, each as a person would (`deleteSession`), but that figures keep them.
  * @param days 0: none are deleted
  * @returns how many
  */
@@ -53,7 +53,7 @@ export async function pruneSessions(database: Database, days: number, signal: Ab
     for (const { id, organizationId } of rows) {
       if (signal.aborted) return count;
       try {
-        await deleteSession(database, organizationId, id);
+        await deleteSession(database, organizationId, id, true);
         count += 1;
       } catch (error) {
         // Somebody deleted it, or goes on with it.

@@ -1,9 +1,11 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { ledgerOutcomes, type LedgerOutcome } from "../domain/automations/ledger-outcome.ts";
+import { insightDimensions } from "../domain/insight/dimension.ts";
 import { auditOutcomes, type AuditOutcome } from "../domain/people/audit-outcome.ts";
 import { sessionStatuses } from "../domain/sessions/status.ts";
 import type { HomeFilter } from "./home/filter.ts";
-import { oneOf, textOf, uuidOf } from "./search.ts";
+import { choiceOfDays, type InsightFilter } from "./insight/filter.ts";
+import { dayOf, oneOf, textOf, uuidOf } from "./search.ts";
 import { FailedPage, Layout, NotFound } from "./shell/layout.tsx";
 
 /** What an address has after `?`, which anybody may have written. */
@@ -100,6 +102,22 @@ const ledgerRoute = createRoute({
   }),
 });
 
+const insightRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/insight",
+  component: lazyRouteComponent(() => import("./pages/insight-page.tsx"), "InsightPage"),
+  staticData: { isWide: true },
+  validateSearch: ({ days, from, to, by, group, key, repository }: Given): InsightFilter => ({
+    days: choiceOfDays.find((each) => each === days),
+    from: dayOf(from),
+    to: dayOf(to),
+    by: oneOf(["week"], by),
+    group: oneOf(insightDimensions, group),
+    key: typeof key === "number" ? String(key) : textOf(key),
+    repository: uuidOf(repository),
+  }),
+});
+
 const webhooksRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/webhooks",
@@ -143,6 +161,7 @@ export function createAppRouter() {
       automationsRoute,
       automationRoute,
       ledgerRoute,
+      insightRoute,
       webhooksRoute,
       webhookRoute,
       settingsRoute,

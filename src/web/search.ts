@@ -14,3 +14,8 @@ export function textOf(given: unknown): string | undefined {
 export function uuidOf(given: unknown): string | undefined {
   return typeof given === "string" && isUuid(given) ? given : undefined;
 }
+
+/** A day such as `2030-01-31` from an address; undefined: something else, or none. */
+export function dayOf(given: unknown): string | undefined {
+  return typeof given === "string" && /^\d{4}-\d\d-\d\d$/u.test(given) ? given : undefined;
+}

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createApp } from "../../src/api/app.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createForges } from "../../src/forges/forges.ts";
+import { createMask } from "../../src/domain/masking/mask.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { bootstrap } from "../../src/store/people/organizations.ts";
@@ -94,6 +95,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     defaultAgent: () => Promise.resolve("opencode:m"),
     agents: () => Promise.resolve([agent, { ...agent, id: "codex", name: "Codex", isDefault: false }]),
     integrationOf: () => undefined,
+    maskOf: () => Promise.resolve(createMask([])),
     connections: {
       check: () => Promise.resolve({ account: null, problems: [] }),
       changed: () => Promise.resolve(),

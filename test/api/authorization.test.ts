@@ -141,6 +141,8 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /session/:id/archive": "write",
   "POST /session/:id/unarchive": "write",
   "GET /session/changes": "read",
+  "GET /insight/figures": "read",
+  "GET /insight/csv": "read",
   "GET /label/list": "read",
   "GET /session/:id/diff": "read",
   "GET /session/:id/answer/list": "read",

@@ -1,16 +1,18 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { claimJob, completeJob } from "../../src/store/automations/jobs.ts";
+import { createMask } from "../../src/domain/masking/mask.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { releaseJobs } from "../../src/worker/background/held-jobs.ts";
-import { addSession } from "../store/fixtures.ts";
+import { addPerson, addSession } from "../store/fixtures.ts";
 import { createTestApp, type Answer, type TestApp } from "./app.ts";
 
 let api: TestApp;
 const metrics = createMetrics();
+const serverSecret = "what-the-server-keeps";
 beforeAll(async () => {
-  api = await createTestApp({ metrics });
+  api = await createTestApp({ metrics, maskOf: () => Promise.resolve(createMask([serverSecret])) });
 });
 afterAll(() => api.close());
 
@@ -585,6 +587,42 @@ describe("a ledger entry", () => {
     const hook = await addHook();
     const { ledgerId } = (await deliver(hook, '{"a":{"b":["x swordfish-9000 y"]}}')).body;
     expect((await entry(ledgerId)).payload).toEqual({ a: { b: ["x [secret] y"] } });
+  });
+
+  test("is shown without what signs deliveries, reaches forges and writes answers, or is the server's", async () => {
+    const signed = await addHook({ verify: { type: "standardWebhooks" } });
+    const slack = { type: "source", source: "slack", secret: "slack-signing-secret" };
+    const automation = { name: "s", macro: `m-${randomUUID().slice(0, 13)}`, instructions: "Work" };
+    const replyToken = "xoxb-what-writes-answers";
+    const { status } = await api.post("/automation/create", { ...automation, triggers: [{ ...slack, replyToken }] });
+    expect(status).toBe(200);
+    const { body: connection } = await api.post("/connection/create", {
+      kind: "gitea",
+      webUrl: "https://git.example.com",
+      credential: { type: "token", token: "token-of-a-connection" },
+    });
+    const registry = { kind: "npm", url: "https://npm.example.com", token: "token-of-a-registry" };
+    expect((await api.post("/registry/create", registry)).status).toBe(200);
+    const { key } = await addPerson(api.database, api.organizationId, { name: "Ada" });
+    const account = { webUrl: "https://git.example.com", token: "token-of-a-person" };
+    expect((await api.post("/account/create", account, { key })).status).toBe(200);
+    const { body: webhook } = await api.post("/webhook/create", { url: "https://receiver.example.com/", events: [] });
+    const secrets = [
+      signed.secret,
+      slack.secret,
+      replyToken,
+      connection.webhookSecret,
+      registry.token,
+      account.token,
+      webhook.secret,
+      serverSecret,
+    ];
+    const hook = await addHook();
+    const { ledgerId } = (await deliver(hook, JSON.stringify({ secrets, other: "in the clear" }))).body;
+    expect((await entry(ledgerId)).payload).toEqual({
+      secrets: secrets.map(() => "[secret]"),
+      other: "in the clear",
+    });
   });
 });
 

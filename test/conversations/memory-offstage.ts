@@ -213,6 +213,7 @@ export class MemoryOffstage {
       isMacro: () => false,
       logs: new Map(),
       places: new Map(),
+      threads: new Map(),
       ends: new Map(
         kept.state.runs.flatMap(({ id }) => {
           const end = this.endOf(id);

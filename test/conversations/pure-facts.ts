@@ -37,6 +37,7 @@ export function factsOf(changes: Partial<ConversationFacts> = {}): ConversationF
     isMacro: () => false,
     logs: new Map(),
     places: new Map(),
+    threads: new Map(),
     ends: new Map(),
     ...changes,
   };

@@ -56,6 +56,37 @@ async function recorded(pool: pg.Pool): Promise<Map<string, { revision: number; 
 const start = (pool: pg.Pool, definitions: string): Promise<void> => migrate(pool, migrationsDirectory, definitions);
 
 describe("a program that starts", () => {
+  test("makes triggers one by one, and waits with no table for another", async () => {
+    const pool = await poolOf();
+    const sql = `create or replace function told() returns trigger language plpgsql as $$ begin return null; end $$;
+create or replace trigger told after insert on session for each row execute function told();
+create or replace trigger told after insert on message for each row execute function told();
+`;
+    const busy = await pool.connect();
+    await busy.query("begin; update message set status = status where false");
+    const starting = start(pool, await setOf("triggers", 100, { told: sql }));
+    try {
+      await expect
+        .poll(async () => {
+          const { rows } = await pool.query<{ query: string }>(
+            "select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+          );
+          return rows.map(({ query }) => query.slice(0, 60));
+        })
+        .toEqual([expect.stringContaining("told after insert on message")]);
+      // That of sessions is there, and nobody waits for it; nor is the file done.
+      await busy.query("set local lock_timeout = 100; update session set status = status where false");
+      expect((await recorded(pool)).has("told")).toBe(false);
+    } finally {
+      await busy.query("rollback");
+      busy.release();
+    }
+    await starting;
+    const { rows } = await pool.query("select tgrelid::regclass::text as table from pg_trigger where tgname = 'told'");
+    expect(rows).toEqual(expect.arrayContaining([{ table: "session" }, { table: "message" }]));
+    expect((await recorded(pool)).get("told")?.revision).toBe(100);
+  });
+
   test("applies a definition whose content has changed, and no other", async () => {
     const pool = await poolOf();
     await start(pool, await setOf("first", 100, { answer: answer("first") }));

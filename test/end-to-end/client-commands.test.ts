@@ -329,6 +329,27 @@ test("automations are made, triggered, paused and deleted, and the ledger tells 
   expect(await run(["automations", "show", "say-it/../x"])).toMatchObject({ code: 1 });
 });
 
+test("insight tells what came of sessions: to people, as JSON and as CSV", async () => {
+  await client.session.create({ prompt: "say a", repositories: [url], queueRightAway: false });
+  const ofClient = async () =>
+    (await client.insight.figures({ groupBy: "repository" })).groups.find(({ name }) => name === "acme/client");
+  await waitFor(async () => ((await ofClient())?.sessions ?? 0) > 0, "the session is counted");
+  const shown = await run(["insight", "--group-by", "repository"]);
+  expect(shown.out).toMatch(/^sessions +\d+: \d+ completed, \d+ failed, \d+ cancelled$/mu);
+  expect(shown.out).toMatch(/^REPOSITORY +SESSIONS +PRS +MERGED /mu);
+  expect(shown.out).toMatch(/^acme\/client +[1-9]/mu);
+  expect((await run(["insight", "--repository", "acme/client"])).out).toMatch(/^\d{4}-\d\d-\d\d +\d/mu);
+  const asked = ["--by", "day", "--group-by", "agent"];
+  const insight = JSON.parse((await run(["insight", "--json", ...asked])).out) as { by: string; periods: unknown[] };
+  expect([insight.by, insight.periods.length]).toEqual(["day", 30]);
+  expect((await run(["insight", "--csv", ...asked])).out).toMatch(/^"from","key","name","sessions",.*\r\n"\d{4}-/u);
+  expect(await run(["insight", "--csv", "--json"])).toMatchObject({ code: 2 });
+  expect(await run(["insight", "--only", "x"])).toMatchObject({
+    code: 1,
+    err: "offstage: key: is of no group without groupBy: name both, or neither\n",
+  });
+});
+
 test("secrets are kept without being shown, and repositories are found by their names", async () => {
   await client.session.create({ prompt: "say a", repositories: [url], queueRightAway: false });
   expect((await run(["repositories"])).out).toMatch(/acme\/client/u);

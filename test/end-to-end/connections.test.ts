@@ -47,6 +47,20 @@ it("an organization's sessions work with its connection, and no other organizati
   const page = await client.repository.list();
   expect(page.codeRepositories).toMatchObject([{ integration: { type: "github" } }]);
 
+  // What a sender wrote into a payload is shown without it.
+  const hook = { type: "webhook", condition: "false" };
+  const { body: automation } = await post("/automation/create", {
+    name: "Hears",
+    macro: "hears",
+    instructions: "Look",
+    triggers: [hook],
+  });
+  const { url: address } = (automation["triggers"] as { type: string; url: string }[])[1] ?? { url: "" };
+  const { body: delivered } = await post(new URL(address).pathname, { said: `${credential.token}, that is it` });
+  const headers = { Authorization: `Bearer ${adminKey}` };
+  const entry = await fetch(`${offstage.url}/ledger/${String(delivered["ledgerId"])}`, { headers });
+  expect(await entry.json()).toMatchObject({ payload: { said: "[secret], that is it" } });
+
   // The mirror is there, and what the first organization may read in it is still no other's.
   const other = await addOrganization(offstage.database);
   const { key } = await createKey(offstage.database, other, { name: "other", scopes: ["admin"] });

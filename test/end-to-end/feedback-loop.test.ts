@@ -31,17 +31,17 @@ const ci = 'found=$(cat a.txt); test "$found" = five || { echo "expected five, b
 
 /** OpenCode takes its time to start: once is enough, since it hears nothing of the forge's dialect. */
 const dialects = [
-  { kind: "github", agent: "opencode:scripted" },
-  { kind: "gitea", agent: "basic:scripted" },
-  { kind: "gitlab", agent: "basic:scripted" },
-  { kind: "bitbucket", agent: "basic:scripted" },
-  { kind: "bitbucketDataCenter", agent: "basic:scripted" },
-  { kind: "azure", agent: "basic:scripted" },
+  { kind: "github", agent: "opencode:scripted", commitPage: "NAME/commit/" },
+  { kind: "gitea", agent: "basic:scripted", commitPage: "NAME/commit/" },
+  { kind: "gitlab", agent: "basic:scripted", commitPage: "NAME/-/commit/" },
+  { kind: "bitbucket", agent: "basic:scripted", commitPage: "NAME/commits/" },
+  { kind: "bitbucketDataCenter", agent: "basic:scripted", commitPage: "repos/NAME/commits/" },
+  { kind: "azure", agent: "basic:scripted", commitPage: "_git/NAME/commit/" },
 ] as const;
 /** Forges that deliver comments on lines. */
 const tellsLines = (kind: (typeof dialects)[number]["kind"]): boolean => kind !== "gitea";
 
-describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
+describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) => {
   let world: World;
   let offstage: Offstage;
   let client: Client;
@@ -158,7 +158,8 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent }) => {
       return Promise.resolve(found);
     }, "the thread is answered");
     const tip = await tipOf(name, branch);
-    expect(answer.body).toContain(tip.slice(0, 10));
+    expect(answer.body).toContain(`[\`${tip.slice(0, 10)}\`](${world.forge.url}/`);
+    expect(answer.body).toContain(`/${commitPage.replace("NAME", name)}${tip})`);
     expect(answer.thread).toBe(said.thread);
     expect(await content(name, branch)).toBe("fourteen");
     expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);

@@ -46,7 +46,14 @@ export function answerFeedbackAsDataCenter(state: ForgeState, request: ApiReques
   const shown = shownComments(state, request, Number(id));
   if (kind === "activities") {
     const roots = shown.filter(({ id: own, thread: of }) => of === null || of === String(own)).toReversed();
-    return dataCenterPage(request, roots, (each) => activityShape(each, answersTo(shown, each.id)));
+    const from = request.query.get("fromType") === "COMMENT" ? Number(request.query.get("fromId")) : null;
+    const begin = roots.findIndex(({ id: root }) =>
+      [root, ...answersTo(shown, root).map((each) => each.id)].includes(from ?? root),
+    );
+    if (begin === -1 && from !== null) return refusedByDataCenter(404, `No comment ${from}`, null);
+    return dataCenterPage(request, roots.slice(Math.max(begin, 0)), (each) =>
+      activityShape(each, answersTo(shown, each.id)),
+    );
   }
   const { threads = [], resolvesNothing } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
   if (thread !== undefined) {
@@ -93,6 +100,9 @@ function activityShape(comment: KeptComment, answers: readonly KeptComment[]) {
     action: "COMMENTED",
     commentAction: "ADDED",
     comment: dataCenterCommentShape(comment, answers),
+    ...(comment.lines !== undefined && {
+      commentAnchor: { path: comment.lines.path, line: comment.lines.line, lineType: "ADDED", fileType: "TO" },
+    }),
   };
 }
 

@@ -73,7 +73,11 @@ export function answerFeedbackAsGitHub(state: ForgeState, request: ApiRequest, n
     if (!isThere(state, place, Number(number), isPulls ? "pull" : "any")) return notFound;
     if (method === "GET") {
       const found = shownComments(state, request, Number(number)).filter((each) => (each.thread !== null) === isPulls);
-      return listed(page(found), (each) => (isPulls ? reviewCommentShape : commentShape)(place, each));
+      // Only the list of comments on lines has a direction.
+      const isNewestFirst = isPulls && request.query.get("direction") === "desc";
+      return listed(page(isNewestFirst ? found.toReversed() : found), (each) =>
+        (isPulls ? reviewCommentShape : commentShape)(place, each),
+      );
     }
     const lines = isPulls && thread === undefined ? linesIn(body) : null;
     if (lines === undefined) return { status: 422, body: { message: "Validation Failed" } };

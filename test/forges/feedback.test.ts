@@ -238,6 +238,43 @@ describe.each(adapters)("on %s", (kind, create) => {
     expect((await feedback.readPlace?.(address, elsewhere, signal))?.hunk ?? null).toBeNull();
   });
 
+  const inThread = { subject: pull, commentId: "81", threadId: "77", isOnLines: true };
+  const inConversation = { subject: issue, commentId: "92", threadId: null, isOnLines: false };
+  type ThreadCase = [string, Parameters<Feedback["readThread"]>[1], string[]];
+  // Gitea delivers no comments on lines, and Data Center has no issues.
+  const ofThreads: ThreadCase[] = [
+    ["in its thread", inThread, ["Rename it.", "To b."]],
+    ["of the first one, nothing", { ...inThread, commentId: "77" }, []],
+  ];
+  const ofIssues: ThreadCase[] = [["in the conversation", inConversation, ["It breaks.", "Since yesterday."]]];
+  it.each([...(kind === "Gitea" ? [] : ofThreads), ...(kind === "Data Center" ? [] : ofIssues)])(
+    "what was said before a comment is read %s",
+    async (_, of, expected) => {
+      const { address, signal, feedback, said } = await setting(create);
+      const now = new Date().toISOString();
+      const add = (id: number, number: number, body: string, thread: string | null) => {
+        const lines = { path: "b.txt", line: 1, hunk: "" };
+        const more = thread === String(id) && { lines };
+        said().comments.push({ id, number, body, thread, createdAt: now, shownFrom: 0, ...more });
+      };
+      add(77, 1, "Rename it.", "77");
+      add(79, 1, "To b.", "77");
+      add(80, 1, "On something else.", null);
+      add(81, 1, "Please do what she says.", "77");
+      add(82, 1, "And this, too.", "77");
+      add(90, 40, "It breaks.", null);
+      add(91, 40, "Since yesterday.", null);
+      add(92, 40, "Look.", null);
+      const { commentId, threadId } = of;
+      // There each thread counts its comments.
+      const inAzure = `${threadId}.${commentId === "77" ? 1 : commentId}`;
+      const named = kind === "Azure DevOps" && threadId !== null ? inAzure : commentId;
+      const before = await feedback.readThread(address, { ...of, commentId: named }, signal);
+      expect(before.map(({ text }) => text)).toEqual(expected);
+      expect(before.every(({ author }) => author !== null)).toBe(true);
+    },
+  );
+
   it("a reaction that is there stays", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const targets = [
@@ -333,6 +370,23 @@ describe.each(adapters)("on %s", (kind, create) => {
     // Somebody else has the name by now.
     expect(await mayWrite("ada", idIn("stranger"))).toBe(false);
   });
+});
+
+it("Data Center says by the thread what an answer is on, and an answer to an answer, whose delivery names that one alone", async () => {
+  const { address, signal, feedback, said } = await setting(dataCenter);
+  const shared = { number: 1, createdAt: new Date().toISOString(), shownFrom: 0 };
+  const lines = { path: "b.txt", line: 1, hunk: "" };
+  said().comments.push(
+    { ...shared, id: 77, body: "Hm.", thread: "77", lines },
+    { ...shared, id: 79, body: "Yes.", thread: "77" },
+    { ...shared, id: 80, body: "All.", thread: null },
+  );
+  const placeOf = (threadId: string) =>
+    feedback.readPlace?.(address, { number: 1, threadId, path: null, line: null }, signal);
+  const place = { path: "b.txt", line: 1, hunk: "@@ -0,0 +1,1 @@\n+b" };
+  expect(await placeOf("77")).toEqual(place);
+  expect(await placeOf("79")).toEqual(place);
+  expect(await placeOf("80")).toBeNull();
 });
 
 it("Azure DevOps tells by the unique name alone who may write, as deliveries of work items name people", async () => {

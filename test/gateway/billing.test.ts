@@ -143,7 +143,7 @@ async function open(settings: Parameters<typeof updateOrganization>[2] = {}, lin
   const problems: string[] = [];
   const budget = createModelBudget(
     { session, logger: createLogger("error") },
-    { allowedModels: ["*"], database, prices },
+    { allowedModels: ["*"], database, prices, models: {} },
     ({ message }) => problems.push(message),
     () => undefined,
   );

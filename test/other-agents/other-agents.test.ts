@@ -321,6 +321,8 @@ describe("offstage login --browser", () => {
     expect(said_).not.toContain(tokens?.accessToken);
 
     expect(await person.run(["list"])).toMatchObject({ code: 0, err: "" });
+    // Files are asked for in the person's name, too.
+    expect(await person.run(["insight", "--csv"])).toMatchObject({ code: 0, err: "" });
     const { grants } = await api.grant.list();
     expect(grants).toMatchObject([{ clientName: "Offstage command line", resource: "api", by: "key" }]);
 

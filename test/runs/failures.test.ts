@@ -2,10 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isUuid } from "../../src/domain/fields/uuid.ts";
 import { claimJob, completeJob, failJob, recoverJobs } from "../../src/store/automations/jobs.ts";
 import type { ClaimedSession } from "../../src/store/queue/claims.ts";
+import { fanOutNotices } from "../../src/store/notices/deliveries.ts";
 import { readQueueStats } from "../../src/store/queue/stats.ts";
 import { cancelSession, queueSession } from "../../src/store/sessions/sessions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
-import { addSession, longLeaseMs, requireClaim } from "../store/fixtures.ts";
+import { addPerson, addSession, longLeaseMs, requireClaim } from "../store/fixtures.ts";
 import { broken, createRuns, type Runs } from "./run.ts";
 
 let api: TestApp;
@@ -34,7 +35,41 @@ async function toldOf(automationId: string): Promise<Record<string, unknown>[]> 
 }
 
 describe("runs that fail in a row", () => {
-  test("pause their automation at the third, which its owner is told of once, everywhere", async () => {
+  test("pause their automation, which the person who created it is told of by push, and nobody else unless they chose it", async () => {
+    const { database, organizationId } = api;
+    const [ada, grace, boss] = [
+      await addPerson(database, organizationId, { name: "Ada" }),
+      await addPerson(database, organizationId, { name: "Grace" }),
+      await addPerson(database, organizationId, { name: "Boss" }),
+    ];
+    for (const { userId, key } of [ada, grace, boss]) {
+      const browser = { endpoint: `https://push.example/${userId}`, keys: { p256dh: "BAAA", auth: "AAAA" } };
+      expect((await api.post("/subscription/create", browser, { key })).status).toBe(200);
+    }
+    const all = { settings: [{ kind: "automation.paused", push: "all" }] };
+    await api.post("/notice/settings/update", all, { key: boss.key });
+    const macro = "owned";
+    const { body } = await api.post(
+      "/automation/create",
+      { name: "Owned", macro, instructions: "Work" },
+      { key: ada.key },
+    );
+    const told = async () => {
+      while ((await fanOutNotices(database, new Set(["push"]))) > 0) continue;
+      const { rows } = await database.pool.query<{ userId: string }>(
+        `select user_id as "userId" from notice_delivery where kind = 'automation.paused' and data ->> 'id' = $1`,
+        [body.id],
+      );
+      return rows.map(({ userId }) => userId).toSorted();
+    };
+    await fail(body.id);
+    await fail(body.id);
+    expect(await told()).toEqual([]);
+    await fail(body.id);
+    expect(await told()).toEqual([ada.userId, boss.userId].toSorted());
+  });
+
+  test("pause their automation at the third, which webhooks, the log and its page tell of once", async () => {
     const id = await runs.add();
     expect(await runs.get(id)).toMatchObject({ failuresBeforePause: 3, failedInARow: 0, pausedReason: null });
     await fail(id);

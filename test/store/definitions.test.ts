@@ -63,7 +63,7 @@ describe("src/store/sql", () => {
     for (const { name, sql } of set.definitions) {
       const header = sql.replaceAll(/\n-- /gu, " ");
       const named = / Callers: (.+?)\.(?: |\n)/u.exec(header)?.[1]?.split(", ");
-      const isTrigger = /\breturns trigger\b/u.test(sql);
+      const triggers = [...sql.matchAll(/^create or replace trigger /gmu)].length;
       const isOverload = name.includes(".");
       const call = new RegExp(`\\b${name}\\(`, "u");
       const definitions = set.definitions.filter((other) => other.name !== name);
@@ -72,7 +72,11 @@ describe("src/store/sql", () => {
       const callers = [...functions.toSorted(), ...files.toSorted()];
       expect([name, named]).toEqual([
         name,
-        isOverload ? ["nodes of the version before"] : isTrigger ? ["the trigger below"] : callers,
+        isOverload
+          ? ["nodes of the version before"]
+          : triggers > 0
+            ? [triggers === 1 ? "the trigger below" : "the triggers below"]
+            : callers,
       ]);
     }
   });

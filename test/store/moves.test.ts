@@ -137,7 +137,8 @@ test("nothing but move_session writes what belongs to a move of a session", asyn
     "store/queue/progress.ts: retry",
     // The time of a retry has come.
     "store/queue/retry.ts: retry_at",
-    // Its worker outlived it.
+    // What was counted of other causes goes, and what was counted while its worker outlived it.
+    "store/sessions/transition.ts: retry",
     "store/sessions/transition.ts: retry",
     // A person asked for work.
     "store/sessions/transition.ts: retry,retry_at",

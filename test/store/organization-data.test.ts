@@ -14,6 +14,7 @@ import {
   lastErasure,
   unfinishedErasures,
 } from "../../src/store/organization-data/erase.ts";
+import { countMarkedDays } from "../../src/store/insight/count.ts";
 import { exportOrganization } from "../../src/store/organization-data/export.ts";
 import {
   eventTable,
@@ -171,6 +172,13 @@ async function fill(word: string, events = 1_200): Promise<Filled> {
      values (gen_random_uuid(), $1, 'command', 'test', $2, 200, '192.0.2.1')`,
   ];
   for (const sql of more) await pool.query(sql, [organizationId, word]);
+  await pool.query(
+    `insert into session_usage (session_id, organization_id, day, provider, model, input_tokens, output_tokens, cache_read_tokens,
+       cache_write_tokens, reasoning_tokens, cost_usd) values ($1, $2, '2026-01-01', 'p', $3, 1, 2, 3, 4, 5, 0.25)`,
+    [ended, organizationId, word],
+  );
+  await pool.query("insert into insight_kept_day (organization_id, day) values ($1, '2026-01-02')", [organizationId]);
+  await countMarkedDays(database, signal);
   await pool.query("insert into model_hold (session_id, organization_id, held_usd) values ($1, $2, 1)", [
     ended,
     organizationId,
@@ -349,7 +357,7 @@ test("every table that belongs to an organization is erased with it", async () =
     `select table_name as table from information_schema.columns
      where table_schema = current_schema() and column_name = 'organization_id' and table_name <> 'erasure'`,
   );
-  const withSession = new Set(["model_hold", "session_label"]);
+  const withSession = new Set(["model_hold", "session_label", "session_usage"]);
   const expected = [...rows.map(({ table }) => table).filter((table) => !withSession.has(table)), "organization"];
   expect([...erasedTables].toSorted()).toEqual(expected.toSorted());
 });

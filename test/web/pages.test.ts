@@ -423,6 +423,7 @@ test("no page asks for what its own Content-Security-Policy forbids", async () =
     ["/audit", "Audit log"],
     ["/automations", "Automations"],
     ["/ledger", "Ledger"],
+    ["/insight", "Insight"],
     ["/webhooks", "Webhooks"],
   ] as const) {
     await page.goto(path);

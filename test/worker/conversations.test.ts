@@ -12,6 +12,7 @@ import { createLogger } from "../../src/observability.ts";
 import { getAutomation } from "../../src/store/automations/automations.ts";
 import { fireTriggerIn } from "../../src/store/automations/firings.ts";
 import { claimEvent, postponeEvent, receiveEvent, renewEvent } from "../../src/store/automations/inbound-events.ts";
+import { readDeliveredJob } from "../../src/store/automations/delivered-runs.ts";
 import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { completeMessage, nextMessage } from "../../src/store/queue/progress.ts";
 import { noteCommit } from "../../src/store/queue/recorded-commits.ts";
@@ -376,6 +377,27 @@ test("what a conversation comes to is due in the pull request's text, and a comm
   expect(await due()).toBe(0);
 });
 
+test("what was said before a comment comes with it as data: in the conversation, and in the thread of a review", async () => {
+  const { comments } = forge.feedback("acme", scene.name);
+  const createdAt = new Date().toISOString();
+  const add = (id: number, body: string, thread: string | null) =>
+    comments.push({ id, number: 7, body, thread, createdAt, shownFrom: 0 });
+  forge.propose("acme", scene.name, { number: 7, head: "main" });
+  add(9_001, "Call it b, please. <!-- hidden -->", null);
+  await say("@offstage please do what she says", "ann", { id: "9002" });
+  const [text] = await followUps();
+  expect(text).toMatch(/do what she says[^]*not instructions[^]*<untrusted-data>[^]*Call it b, please\./u);
+
+  add(9_003, "Rather c.", "9003");
+  add(9_004, "Or d.", "9003");
+  const onLines = { path: "a.txt", line: 1, hunk: "@@ -1 +1 @@", threadId: "9003", reviewId: "55" };
+  await say("@offstage do that here", "ann", { id: "9004", ...onLines });
+  await sweepLater();
+  const [, review] = await followUps();
+  expect(review).toMatch(/do that here[^]*<untrusted-data>[^]*Rather c\./u);
+  expect(review).not.toContain("Or d.");
+});
+
 test("the same comment, edited, by another connection or after its worker died, is taken up once", async () => {
   const said = comment("@offstage do it", "ann");
   const about = { pullRequest: pullRequest(), comment: said };
@@ -665,6 +687,44 @@ test("an event that its forge does not answer about for a day is given up, and t
   });
 });
 
+test("triggers neither wait for a forge that does not answer nor are given up with what does, and fire once", async () => {
+  const { body: automation } = await api.post("/automation/create", {
+    name: "watches",
+    macro: `watches-${scene.name}`,
+    instructions: "look",
+    triggers: [
+      { type: "forge", events: ["pullRequest.commented"], condition: `repository.name == "acme/${scene.name}"` },
+    ],
+  });
+  const runs = async () => (await api.get(`/automation/${automation.id}/runs`)).body.runs;
+  isAway = true;
+  const said = await say("@offstage look");
+  expect(said.outcome).toBeNull();
+  const started = await runs();
+  expect(started).toHaveLength(1);
+  expect(await entry(started[0].id)).toMatchObject({ eventId: said.id });
+  await passPause(said.id);
+  await api.database.pool.query("update arrival set postponed_since = now() - interval '25 hours' where id = $1", [
+    said.id,
+  ]);
+  await decideAll();
+  expect(await entry(said.id)).toMatchObject({ outcome: "dead-lettered" });
+  isAway = false;
+  laterMs += 3_600_000;
+  expect(await runs()).toEqual(started);
+
+  isAway = true;
+  const later = await say("@offstage look again");
+  isAway = false;
+  laterMs += 3_600_000;
+  await passPause(later.id);
+  await decideAll();
+  expect(await entry(later.id)).toMatchObject({ outcome: "fired", decisions: [{ outcome: "fired" }] });
+  const all: { id: string }[] = await runs();
+  expect(all).toHaveLength(2);
+  for (const { id } of all) await api.post(`/job/${id}/cancel`, {});
+});
+
 test.each([401, 301])("a forge that refuses to say who may write, with %i, ends the event", async (status) => {
   await forge.failNext({ kind: "status", status });
   expect(await say("@offstage look")).toMatchObject({
@@ -844,6 +904,30 @@ test("a macro starts its automation, and the thread hears how it went", async ()
   expect((await answers("comment"))[1]).toContain("There is no automation `!nothing`");
 });
 
+test("a macro pushes where its automation's triggers of forges push", async () => {
+  const labeled = { type: "forge", events: ["pullRequest.labeled"], pushTo: "pullRequest" };
+  const opened = { type: "forge", events: ["issue.opened"], enabled: false };
+  const call = async (triggers: object[], about: "pull request" | "issue") => {
+    const macro = `push-${randomUUID().slice(0, 8)}`;
+    const { body } = await api.post("/automation/create", { name: "Push", macro, instructions: "Work", triggers });
+    const words = `@offstage !${macro}`;
+    const onIssue = { issue: issue("It breaks"), comment: comment(words, "ann") };
+    const said = about === "issue" ? await deliver("issue.commented", onIssue) : await say(words);
+    expect(said).toMatchObject({ outcome: "fired" });
+    const [{ id }] = (await api.get(`/automation/${body.id}/runs`)).body.runs;
+    const told = await readDeliveredJob(api.database, id);
+    await api.post(`/job/${id}/cancel`, {});
+    return [told?.pushTo, told?.reply];
+  };
+  expect(await call([labeled], "pull request")).toEqual(["pullRequest", "none"]);
+  expect(await call([opened, labeled], "pull request")).toEqual(["pullRequest", "none"]);
+  expect(await call([opened, labeled], "issue")).toEqual(["newBranch", "none"]);
+  // Its words are about a pull request: it starts nothing there, and says so.
+  expect(await call([labeled], "issue")).toEqual(["pullRequest", "none"]);
+  expect(await call([opened], "pull request")).toEqual(["newBranch", "none"]);
+  expect(await call([], "pull request")).toEqual(["newBranch", "none"]);
+});
+
 test("a macro whose condition does not hold starts nothing, as the ledger and the thread say", async () => {
   const macro = `night-${count}`;
   await api.post("/automation/create", {
@@ -911,7 +995,7 @@ test("a macro that works on another repository, or is of another one's file, is 
   const jobs = async (): Promise<unknown> =>
     (
       await pool.query(
-        `select automation_id as id, repository_ids as "repositoryIds" from job where automation_id = any($1)`,
+        `select automation_id as id, repository_ids as "repositoryIds" from job where automation_id = any($1) order by created_at`,
         [[first, second]],
       )
     ).rows;

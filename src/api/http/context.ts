@@ -8,6 +8,7 @@ import type {
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Database } from "../../database/database.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
+import type { Mask } from "../../domain/masking/mask.ts";
 import type { Account } from "../../domain/people/account.ts";
 import type { Resource } from "../../domain/people/grant.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
@@ -134,6 +135,8 @@ export interface ApiOptions {
     url: string,
     organizationId: string,
   ) => Repository["integration"] | Promise<Repository["integration"]>;
+  /** Takes out of texts what the server keeps secret: its own secrets, and the credentials of an organization's forges. */
+  readonly maskOf: (organizationId: string) => Promise<Mask>;
   readonly templates: Templates;
   /** Folder of the built web app; null: serve only the API. */
   readonly webDirectory: string | null;

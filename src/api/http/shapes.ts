@@ -8,6 +8,12 @@ export function answers<Body extends z.ZodType>(body: Body) {
   return { 200: body, "4xx": errorSchema, "5xx": errorSchema };
 }
 
+/** The response schemas of an operation that answers a text of one of these types. */
+export function textAnswers(types: Readonly<Record<string, z.ZodType>>) {
+  const content = Object.fromEntries(Object.entries(types).map(([type, schema]) => [type, { schema }]));
+  return { 200: { content }, "4xx": errorSchema, "5xx": errorSchema } as never;
+}
+
 /** Path parameters of an operation on one object. */
 export const idParameters = z.object({ id: z.string() });
 /** Path parameters of an operation on one automation, which is named by macro or id. */

@@ -9,6 +9,13 @@ export interface CommentPlace {
   readonly hunk: string | null;
 }
 
+/** What somebody said before, in the same thread or conversation. */
+export interface Earlier {
+  /** Null: nobody knows. */
+  readonly author: string | null;
+  readonly text: string;
+}
+
 /** What deciding has to know of the world, as it is in the transaction that decides. */
 export interface ConversationFacts {
   /** Ms since the epoch. */
@@ -43,6 +50,8 @@ export interface ConversationFacts {
   readonly logs: ReadonlyMap<string, string>;
   /** What kept comments are on, by their keys: of forges that don't say it when they deliver them. */
   readonly places: ReadonlyMap<string, CommentPlace>;
+  /** What was said before kept comments in their threads, by their keys; those that begin a thread are missing. */
+  readonly threads: ReadonlyMap<string, readonly Earlier[]>;
   /** How runs ended, by their ids; those that are missing have not. */
   readonly ends: ReadonlyMap<string, RunEnd>;
 }

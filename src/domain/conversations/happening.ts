@@ -2,6 +2,7 @@ import type { ForgeEvent } from "../automations/forge-event.ts";
 import { commentMarkKey } from "../repositories/comment-mark.ts";
 import { readMark, type PullRequestMark } from "../repositories/pull-request-mark.ts";
 import type { ConversationSubject, FailedCheck, Speaker } from "./conversation.ts";
+import type { Earlier } from "./facts.ts";
 import { findMention } from "./mention.ts";
 
 /** Something that somebody said. */
@@ -19,6 +20,8 @@ export interface Said {
   readonly path: string | null;
   readonly line: number | null;
   readonly hunk: string | null;
+  /** What was said before it, the oldest first: no delivery has it. Omitted: it is not known. */
+  readonly thread?: readonly Earlier[];
   /** The review that it is, or may be of: the forge's id, or whose it is; null: none. */
   readonly group: string | null;
   readonly asksForChanges: boolean;

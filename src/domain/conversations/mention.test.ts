@@ -76,11 +76,8 @@ test.each([
   "",
 ])("%j does not", (text) => expect(isMention(text)).toBe(false));
 
-test("a macro and what follows it", () => {
-  expect(findMention("@offstage !fix-ci the build\nand more", "offstage")).toEqual({
-    macro: "fix-ci",
-    rest: "the build\nand more",
-  });
+test("a macro", () => {
+  expect(findMention("@offstage !fix-ci the build\nand more", "offstage")?.macro).toBe("fix-ci");
   expect(findMention("@offstage do it !now", "offstage")?.macro).toBeNull();
 });
 

@@ -4,8 +4,6 @@ import { markdownParts } from "./markdown-parts.ts";
 export interface Mention {
   /** The automation that is to be started; null: none is named. */
   readonly macro: string | null;
-  /** What stands after the macro, to the text's end. */
-  readonly rest: string;
 }
 
 /**
@@ -24,8 +22,8 @@ export function findMention(markdown: string, name: string): Mention | null {
   const found = pattern.exec(said);
   if (found === null) return null;
   const after = said.slice(found.index + found[0].length);
-  const [whole = "", macro = null] = /^[ \t]*!([a-z0-9][a-z0-9_-]{0,99})(?![\p{L}\p{N}_-])/iu.exec(after) ?? [];
-  return { macro, rest: macro === null ? "" : after.slice(whole.length).trim() };
+  const [, macro = null] = /^[ \t]*!([a-z0-9][a-z0-9_-]{0,99})(?![\p{L}\p{N}_-])/iu.exec(after) ?? [];
+  return { macro };
 }
 
 /**

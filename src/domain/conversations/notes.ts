@@ -14,11 +14,23 @@ const longestName = 1_000;
 const longestReviewMs = 24 * 60 * 60_000;
 
 /** Comments that reviews take which are due now, and of which it is not known what they are on. */
-export function unplacedNotes({ asked, notes }: Pick<Conversation, "asked" | "notes">, now: number): Note[] {
+export function unplacedNotes(conversation: Pick<Conversation, "asked" | "notes">, now: number): Note[] {
+  return dueNotes(conversation, now).filter(({ hunk }) => hunk === null);
+}
+
+/** Most comments of which it is read what was said before them. */
+const mostAnswers = 20;
+
+/** Comments that reviews take which are due now, and that answer others in a thread; of many the last ones. */
+export function answeringNotes({ asked, notes }: Pick<Conversation, "asked" | "notes">, now: number): Note[] {
+  return dueNotes({ asked, notes }, now)
+    .filter(({ threadId, commentId }) => threadId !== null && threadId !== commentId)
+    .slice(-mostAnswers);
+}
+
+function dueNotes({ asked, notes }: Pick<Conversation, "asked" | "notes">, now: number): Note[] {
   const due = asked.filter((each) => each.dueAt <= now);
-  return notes.filter(
-    (note) => note.hunk === null && due.some(({ group, by }) => note.group === group && note.by.id === by.id),
-  );
+  return notes.filter((note) => due.some(({ group, by }) => note.group === group && note.by.id === by.id));
 }
 
 /** Whether a comment may be a part of a review that is submitted now. @param now ms since the epoch */

@@ -1,4 +1,5 @@
 import type { Note, Speaker } from "./conversation.ts";
+import type { Earlier } from "./facts.ts";
 import { instructionOf } from "./mention.ts";
 
 /** Data from outside: named as such, and in JSON, so that nothing in it ends the block. */
@@ -41,10 +42,10 @@ export function sayingPrompt({ by, body, where, around, isConfidential }: Saying
 /** The message for a review: one, with all its comments. */
 export function reviewPrompt(
   { by, body, number }: { readonly by: Speaker; readonly body: string; readonly number: number },
-  notes: readonly Note[],
+  notes: readonly (Note & { readonly thread?: readonly Earlier[] })[],
 ): string {
   const said = instructionOf(body);
-  const parts = notes.map(({ body: note, path, line, hunk }, index) => {
+  const parts = notes.map(({ body: note, path, line, hunk, thread = [] }, index) => {
     const words = instructionOf(note);
     return join([
       `Comment ${index + 1} of ${notes.length}:`,
@@ -54,6 +55,7 @@ export function reviewPrompt(
           file: path,
           line,
           hunk,
+          ...(thread.length > 0 && { saidBefore: thread }),
           ...(words.quoted !== "" && { quotedInIt: words.quoted }),
         }),
       path === null && words.quoted !== "" && untrustedData("Quoted in it:", words.quoted),

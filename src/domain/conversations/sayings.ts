@@ -149,7 +149,7 @@ const confidentialTitle = "Work on a confidential issue";
 /** A follow-up of the session that works on it, or a new session for an issue. */
 function started(conversation: Conversation, saying: Said, by: Speaker, facts: ConversationFacts): Decided {
   const { subject, session } = facts;
-  const { key: takes, body, path, line, hunk, about, commentId, isConfidential } = saying;
+  const { key: takes, body, path, line, hunk, thread = [], about, commentId, isConfidential } = saying;
   const isIssue = subject.kind === "issue";
   const isOpening = isIssue && commentId === null;
   const where = isIssue
@@ -162,6 +162,7 @@ function started(conversation: Conversation, saying: Said, by: Speaker, facts: C
   const around = {
     ...(isIssue && !isOpening && { issue: { title: about.title, text: about.body, author: about.author } }),
     ...(path !== null && { file: path, line, hunk }),
+    ...(thread.length > 0 && { saidBefore: thread }),
   };
   const text = sayingPrompt({ by, body, where, around, isConfidential });
   const isFollowUp = session !== null && !session.isOver;
@@ -265,7 +266,7 @@ export function startReviews(
   const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
   const notes = conversation.notes
     .filter((note) => isOfIt(note) && isRecentNote(note, facts.now))
-    .map((note) => ({ ...note, ...facts.places.get(note.key) }));
+    .map((note) => ({ ...note, ...facts.places.get(note.key), thread: facts.threads.get(note.key) ?? [] }));
   const rest = {
     ...conversation,
     asked: conversation.asked.filter((each) => each !== due),
@@ -289,7 +290,12 @@ export function startReviews(
           by,
           body: first.body,
           where: `a comment on lines of pull request #${number}`,
-          around: { file: first.path, line: first.line, hunk: first.hunk },
+          around: {
+            file: first.path,
+            line: first.line,
+            hunk: first.hunk,
+            ...(first.thread.length > 0 && { saidBefore: first.thread }),
+          },
           isConfidential: first.isConfidential === true,
         })
       : reviewPrompt({ by, body: due.body, number }, notes);

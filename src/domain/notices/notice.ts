@@ -19,7 +19,7 @@ export const noticeChannels = ["email", "push"] as const;
 /** See `noticeChannels`. */
 export type NoticeChannel = (typeof noticeChannels)[number];
 
-/** Of whose sessions: of none, of those that they asked for, of all of the organization. What is of no session is of all. */
+/** Of whose sessions and automations: of none, of those that they asked for or created, of all of the organization. */
 export const noticeScopes = ["off", "mine", "all"] as const;
 /** See `noticeScopes`. */
 export type NoticeScope = (typeof noticeScopes)[number];
@@ -33,9 +33,11 @@ const pushedByDefault: ReadonlySet<NoticeKind> = new Set([
   "session.failed",
   "session.waiting",
   "pullRequest.conflicted",
+  "automation.paused",
+  "automation.silent",
 ]);
 
-/** Of whose sessions a person gets notices. */
+/** Of whose sessions and automations a person gets notices. */
 export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: NoticeChannel): NoticeScope {
   const chosen = settings[kind]?.[channel];
   if (chosen !== undefined) return chosen;
@@ -44,7 +46,7 @@ export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: Not
 
 /**
  * Whether a person gets a notice.
- * @param askedBy id of the user who asked for the session; null: nobody in particular, or it is of no session
+ * @param askedBy id of the user who asked for the session, or created the automation; null: nobody in particular
  */
 export function isNotified(
   { userId, settings }: { readonly userId: string; readonly settings: NoticeSettings },

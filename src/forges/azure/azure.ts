@@ -65,6 +65,7 @@ export function createAzure(settings: AzureSettings): Forge {
     // Its refs/pull/<number>/merge has a merge that it made, and none if that collides.
     pullRequestRef: null,
     filePages: null,
+    commitPage: (address, sha) => `${api.pageOf(api.repositoryOf(address))}/commit/${sha}`,
     feedback: createAzureFeedback(api, settings, call),
     browse: browseAzure(api),
     serves: (address) => servesAddress(webUrl, address, true),

@@ -2,7 +2,7 @@ import type { RepositoryCall } from "../forge.ts";
 import type { Reaction, Thread as NamedThread } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { expectStatus, postOnce, type Feedback, type ForgeComment, type NewComment } from "../feedback.ts";
+import { earlierIn, expectStatus, postOnce, type Feedback, type ForgeComment, type NewComment } from "../feedback.ts";
 import { emptyAnswer, type ForgeAnswer } from "../http.ts";
 import { readLogEnd } from "../logs.ts";
 import { refusedBy } from "../refusal.ts";
@@ -11,7 +11,7 @@ import { logOfBuild } from "./build-log.ts";
 import { readThreadPlace } from "./thread-place.ts";
 import { addOnAzure } from "./pull-request-fields.ts";
 import { mayWriteOnAzure } from "./may-write.ts";
-import { postOnWorkItem, reactOnWorkItem } from "./work-item-comments.ts";
+import { earlierOnWorkItem, postOnWorkItem, reactOnWorkItem } from "./work-item-comments.ts";
 
 /** Fields used of a thread (https://learn.microsoft.com/rest/api/azure/devops/git/pull-request-threads/list). */
 interface Thread {
@@ -25,6 +25,9 @@ interface Comment {
   readonly id: number;
   readonly content?: string;
   readonly isDeleted?: boolean;
+  readonly author?: { readonly displayName?: string } | null;
+  /** `system`: Azure DevOps wrote it, of what somebody did. */
+  readonly commentType?: string;
 }
 
 /** Fields used of a commit (https://learn.microsoft.com/rest/api/azure/devops/git/commits/get). */
@@ -90,6 +93,23 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
     failedJobs: (_, { kind, id }) =>
       Promise.resolve(kind === "build" ? [{ id, name: "The step that failed last" }] : []),
     readPlace: (address, comment, signal) => readThreadPlace(host, call, address, comment, signal),
+    async readThread(address, { subject, commentId, threadId }, signal) {
+      if (subject.kind === "issue") return earlierOnWorkItem(api, address, subject.number, commentId, signal);
+      if (threadId === null) return [];
+      const path = `/pullRequests/${subject.number}/threads/${encodeURIComponent(threadId)}`;
+      const answer = await call(address, "GET", path, signal);
+      if (answer.status === 404) return [];
+      if (answer.status !== 200) throw refusedBy(host, answer, "thread of comments");
+      const said = ((answer.body as Thread).comments ?? []).filter(
+        ({ isDeleted, commentType }) => isDeleted !== true && commentType !== "system",
+      );
+      const listed = said.map(({ id, author, content }) => ({
+        id: `${threadId}.${id}`,
+        author: author?.displayName ?? null,
+        text: content,
+      }));
+      return earlierIn(listed, commentId);
+    },
     async parentsOf(address, sha, signal) {
       const answer = await call(address, "GET", `/commits/${encodeURIComponent(sha)}`, signal);
       if (answer.status === 404) return [];

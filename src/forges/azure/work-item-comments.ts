@@ -1,7 +1,15 @@
 import type { Reaction } from "../../domain/answers/answer.ts";
 import { commentMarkKey, oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { expectStatus, lookFrom, postOnce, type Feedback, type ForgeComment, type NewComment } from "../feedback.ts";
+import {
+  earlierIn,
+  expectStatus,
+  lookFrom,
+  postOnce,
+  type Feedback,
+  type ForgeComment,
+  type NewComment,
+} from "../feedback.ts";
 import { refusedBy } from "../refusal.ts";
 import type { AzureApi } from "./api.ts";
 
@@ -10,6 +18,7 @@ interface Comment {
   readonly id: number;
   readonly text?: string;
   readonly createdDate?: string;
+  readonly createdBy?: { readonly displayName?: string } | null;
 }
 
 /** The comments of work items are a preview in each version. */
@@ -71,6 +80,27 @@ export function postOnWorkItem(
     return answer.status === 200 ? { ...answer, status: 201 } : answer;
   };
   return postOnce({ host, find, read, send }, comment, signal);
+}
+
+/** What was said before a comment, in HTML as people wrote it: see `Feedback.readThread`. */
+export async function earlierOnWorkItem(
+  api: AzureApi,
+  address: RepositoryAddress,
+  number: number,
+  commentId: string,
+  signal: AbortSignal,
+): ReturnType<Feedback["readThread"]> {
+  const { collection, project } = api.repositoryOf(address);
+  const query = `${pathOf(project, number)}/comments?$top=100&order=desc`;
+  const answer = await api.call(api.urlOf(collection, query, version), "GET", signal);
+  if (answer.status !== 200) throw refusedBy(api.host, answer, "list of comments");
+  const { comments = [] } = (answer.body ?? {}) as { readonly comments?: readonly Comment[] };
+  const listed = comments.map(({ id, createdBy, text }) => ({
+    id: String(id),
+    author: createdBy?.displayName ?? null,
+    text,
+  }));
+  return earlierIn(listed.toReversed(), commentId);
 }
 
 /** Reacts to a comment; nothing happens if the reaction is there. */

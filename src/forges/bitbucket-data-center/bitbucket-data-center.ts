@@ -163,6 +163,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull-requests/${number}/from`,
     filePages: null,
+    commitPage: (address, sha) => `${pagesOf(webUrl, repositoryPlaceOf(webUrl, address))}/commits/${sha}`,
     feedback: createDataCenterFeedback({
       host,
       webUrl,

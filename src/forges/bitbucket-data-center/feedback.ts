@@ -4,7 +4,15 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { hunkTo, type Hunk, type HunkLine } from "../diff-hunk.ts";
-import { expectStatus, lookFrom, postOnce, type Feedback, type ForgeComment, type NewComment } from "../feedback.ts";
+import {
+  earlierIn,
+  expectStatus,
+  lookFrom,
+  postOnce,
+  type Feedback,
+  type ForgeComment,
+  type NewComment,
+} from "../feedback.ts";
 import type { ForgeAnswer } from "../http.ts";
 import { commentWithMark, withReferenceMarks } from "../reference-marks.ts";
 import { refusedBy } from "../refusal.ts";
@@ -27,7 +35,10 @@ interface DataCenter {
 interface Activity {
   readonly action?: string;
   readonly createdDate?: number;
+  /** The first one of its thread, with the answers. */
   readonly comment?: Comment;
+  /** What the thread is on; omitted: the pull request as a whole. */
+  readonly commentAnchor?: { readonly path?: string; readonly line?: number };
 }
 
 /** Pages of 100 that are looked through. */
@@ -94,7 +105,11 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
       const answer = await call(address, "POST", `/commits/${encodeURIComponent(sha)}/builds`, signal, { body });
       expectStatus(host, answer, [204], "build status");
     },
-    async readPlace(address, { number, path, line }, signal) {
+    async readPlace(address, { number, threadId, path: told, line: toldLine }, signal) {
+      // The delivery of an answer in a thread names the comment that it answers, and no lines.
+      const thread = told === null ? await threadOf(api, address, { number, threadId }, signal) : null;
+      const on = thread?.commentAnchor;
+      const [path, line] = on === undefined ? [told, toldLine] : [on.path ?? null, on.line ?? null];
       if (path === null) return null;
       const file = path.split("/").map(encodeURIComponent).join("/");
       const answer = await call(address, "GET", `/pull-requests/${number}/diff/${file}?withComments=false`, signal);
@@ -103,6 +118,13 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
       const { diffs } = (answer.body ?? {}) as Diffs;
       const hunks = (diffs ?? []).flatMap(({ hunks: all }) => all ?? []).map(hunkOf);
       return { path, line, hunk: line === null ? null : hunkTo(hunks, line) };
+    },
+    async readThread(address, { subject: { number }, commentId, threadId }, signal) {
+      if (threadId === commentId) return [];
+      const root = (await threadOf(api, address, { number, threadId }, signal))?.comment;
+      const all = root === undefined ? [] : withAnswers(root).toSorted((a, b) => a.id - b.id);
+      const listed = all.map(({ id, author, text }) => ({ id: String(id), author: author?.name ?? null, text }));
+      return earlierIn(listed, commentId);
     },
     // It has no CI of its own.
     readLogEnd: () => Promise.resolve(null),
@@ -194,6 +216,28 @@ async function resolve(
     // Somebody changed it since it was read.
     if (changed.status !== 409 || attempt === resolveAttempts) throw refusedBy(host, changed, "resolution of a thread");
   }
+}
+
+/**
+ * The thread of a comment, with what it is on. A comment by itself does not tell: it has no anchor, and its parent is missing in answers
+ * (https://jira.atlassian.com/browse/BSERV-20114). The activity that begins with it is that of its thread.
+ */
+async function threadOf(
+  { host, call }: DataCenter,
+  address: RepositoryAddress,
+  { number, threadId }: { readonly number: number; readonly threadId: string | null },
+  signal: AbortSignal,
+): Promise<Activity | null> {
+  if (threadId === null) return null;
+  const query = new URLSearchParams({ fromType: "COMMENT", fromId: threadId, limit: "1" }).toString();
+  const answer = await call(address, "GET", `/pull-requests/${number}/activities?${query}`, signal);
+  if (answer.status === 404) return null;
+  const { values } = (answer.body ?? {}) as { readonly values?: readonly Activity[] };
+  if (answer.status !== 200 || !Array.isArray(values)) throw refusedBy(host, answer, "thread of comments");
+  const [activity] = values as readonly Activity[];
+  const isOfThread =
+    activity?.comment !== undefined && withAnswers(activity.comment).some(({ id }) => String(id) === threadId);
+  return isOfThread ? activity : null;
 }
 
 /** A comment with its answers, and theirs. */

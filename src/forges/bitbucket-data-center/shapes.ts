@@ -40,6 +40,7 @@ export interface Mergeability {
 export interface Comment {
   readonly id: number;
   readonly text?: string;
+  readonly author?: { readonly name?: string };
   readonly createdDate?: number;
   /** A change must name the one that it is about. */
   readonly version?: number;

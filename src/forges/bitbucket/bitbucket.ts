@@ -17,7 +17,7 @@ import type { LogReader } from "../feedback.ts";
 import { readLogEnd } from "../logs.ts";
 import { withCommentMarks, withReferenceMarks } from "../reference-marks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
-import { pathOn, servesAddress } from "../serves.ts";
+import { pageOn, pathOn, servesAddress } from "../serves.ts";
 import { authorizationOf, gitCredentialsOf } from "./authorization.ts";
 import { createBitbucketFeedback } from "./feedback.ts";
 import { forkOnBitbucket } from "./fork.ts";
@@ -247,6 +247,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     // Bitbucket Cloud has no refs of pull requests.
     pullRequestRef: null,
     filePages: "src",
+    commitPage: (address, sha) => `${pageOn(webUrl, address)}/commits/${sha}`,
     feedback: createBitbucketFeedback({ host, call, readLog, permissions }),
     browse: browseBitbucket(host, {
       ask: (path, signal) => callForge(`${apiUrl}${path}`, { method: "GET", headers, signal, ...whileChoosing }),

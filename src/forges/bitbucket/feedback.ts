@@ -4,11 +4,13 @@ import type { Subject } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import {
+  earlierIn,
   expectStatus,
   lookFrom,
   postOnce,
   type Feedback,
   type ForgeComment,
+  type ListedComment,
   type LogReader,
   type NewComment,
 } from "../feedback.ts";
@@ -33,6 +35,10 @@ interface Comment {
   readonly content?: { readonly raw?: string };
   readonly created_on: string;
   readonly deleted?: boolean;
+  readonly user?: { readonly nickname?: string; readonly display_name?: string } | null;
+  readonly parent?: { readonly id?: number } | null;
+  /** Only of comments on lines. */
+  readonly inline?: unknown;
   readonly links?: { readonly html?: { readonly href?: string } };
 }
 
@@ -114,6 +120,23 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
       const diff = await readLog(address, `/diff/${from}..${into}?${query.toString()}`, mostOfDiff, signal);
       return { path, line, hunk: diff === null ? null : hunkTo(readHunks(diff), line) };
     },
+    async readThread(address, { subject, commentId, threadId }, signal) {
+      const answer = await call(address, "GET", `${pathOf(subject)}?sort=-created_on&pagelen=100`, signal);
+      const { values } = (answer.body ?? {}) as { readonly values?: readonly Comment[] };
+      if (answer.status !== 200 || values === undefined) throw refusedBy(host, answer, "list of comments");
+      const all = new Map(values.map((each) => [String(each.id), each]));
+      /** The first one of a comment's thread, as far as it is listed. */
+      const rootOf = (id: string): string => {
+        const above = all.get(id)?.parent?.id;
+        return above === undefined || above >= Number(id) ? id : rootOf(String(above));
+      };
+      const root = threadId === null || threadId === commentId ? null : rootOf(threadId);
+      const asking = all.get(commentId);
+      const isBefore = ({ id, parent, inline }: Comment): boolean =>
+        root === null ? asking?.inline == null && inline == null && parent == null : rootOf(String(id)) === root;
+      const before = values.filter((each) => each.deleted !== true && isBefore(each)).toReversed();
+      return earlierIn(before.map(listedComment), commentId);
+    },
     async mayWrite(address, { id }, signal) {
       const field = /^\{[0-9a-f-]{36}\}$/iu.test(id) ? "uuid" : "account_id";
       const query = new URLSearchParams({ q: `user.${field} = ${queryText(id)}`, pagelen: "100" });
@@ -174,6 +197,12 @@ async function stepsOf(
   }
   return steps;
 }
+
+const listedComment = ({ id, user, content }: Comment): ListedComment => ({
+  id: String(id),
+  author: user?.nickname ?? user?.display_name ?? null,
+  text: content?.raw,
+});
 
 function pathOf({ kind, number }: Subject): string {
   return `/${kind === "issue" ? "issues" : "pullrequests"}/${number}/comments`;

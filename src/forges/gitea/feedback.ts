@@ -1,7 +1,15 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { ReactionTarget } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
-import { expectStatus, lookFrom, postOnce, type Feedback, type ForgeComment, type LogReader } from "../feedback.ts";
+import {
+  earlierIn,
+  expectStatus,
+  lookFrom,
+  postOnce,
+  type Feedback,
+  type ForgeComment,
+  type LogReader,
+} from "../feedback.ts";
 import { feedbackInGitHubForm } from "../github-form.ts";
 import { refusedBy } from "../refusal.ts";
 import { addOnGitea } from "./pull-request-fields.ts";
@@ -11,6 +19,7 @@ interface Comment {
   readonly id: number;
   readonly html_url: string;
   readonly body: string;
+  readonly user?: { readonly login: string } | null;
 }
 
 /** Answers on Gitea and Forgejo. */
@@ -45,6 +54,13 @@ export function createGiteaFeedback({
       if (answer.status === 405 || (answer.status === 404 && !isAnswered(answer.body))) return false;
       expectStatus(host, answer, [204], "resolution of a thread");
       return true;
+    },
+    async readThread(address, { subject: { number }, commentId }, signal) {
+      const answer = await call(address, "GET", `/issues/${number}/comments`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
+      const all = answer.body as readonly Comment[];
+      const listed = all.map(({ id, user, body }) => ({ id: String(id), author: user?.login ?? null, text: body }));
+      return earlierIn(listed, commentId);
     },
     add: (address, number, addition, signal) => addOnGitea({ host, call }, address, number, addition, signal),
     ...feedbackInGitHubForm({ host, call, readLog, pathOf, longestDescription: Infinity }),

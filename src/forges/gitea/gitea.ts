@@ -18,7 +18,7 @@ import type { LogReader } from "../feedback.ts";
 import { readLogEnd } from "../logs.ts";
 import { notForked, readyFork } from "../forks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
-import { pathOn, servesAddress } from "../serves.ts";
+import { pageOn, pathOn, servesAddress } from "../serves.ts";
 import { createGiteaFeedback } from "./feedback.ts";
 
 type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
@@ -197,6 +197,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull/${number}/head`,
     filePages: "src/commit",
+    commitPage: (address, sha) => `${pageOn(settings.webUrl, address)}/commit/${sha}`,
     feedback: createGiteaFeedback({ host, call, readLog }),
     browse: browseGitea(host, {
       ask: (path, signal) =>

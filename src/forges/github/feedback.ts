@@ -3,13 +3,27 @@ import type { components } from "@octokit/openapi-types";
 import type { IdScope, Reaction, ReactionTarget, Thread } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { lookFrom, postOnce, type Feedback, type ForgeComment, type LogReader, type NewComment } from "../feedback.ts";
+import {
+  earlierIn,
+  lookFrom,
+  postOnce,
+  type Feedback,
+  type ForgeComment,
+  type ListedComment,
+  type LogReader,
+  type NewComment,
+} from "../feedback.ts";
 import { feedbackInGitHubForm } from "../github-form.ts";
 import { hasNextPage } from "../pull-requests.ts";
 import { refusedBy } from "../refusal.ts";
 import { addOnGitHub } from "./pull-request-fields.ts";
 
-type Comment = Pick<components["schemas"]["issue-comment"], "id" | "html_url"> & { readonly body?: string };
+type Comment = Pick<components["schemas"]["issue-comment"], "id" | "html_url"> & {
+  readonly body?: string;
+  readonly user?: { readonly login: string } | null;
+  /** Of comments on lines: the first one of the thread, which itself has none. */
+  readonly in_reply_to_id?: number;
+};
 
 /** Pages of 100 comments, made since the key was, that are looked through. */
 const pageLimit = 10;
@@ -47,6 +61,14 @@ export function createGitHubFeedback(api: GitHubApi): Feedback {
       await api.resolveThread(address, thread, signal);
       return true;
     },
+    async readThread(address, { subject: { number }, commentId, threadId, isOnLines }, signal) {
+      const list = (path: string) => newest(api, address, path, signal);
+      if (!isOnLines) return earlierIn((await list(`/issues/${number}/comments?`)).map(listedComment), commentId);
+      if (threadId === commentId) return [];
+      const all = await list(`/pulls/${number}/comments?sort=created&direction=desc&`);
+      const isOfThread = ({ id, in_reply_to_id: first }: Comment): boolean => String(first ?? id) === threadId;
+      return earlierIn(all.filter(isOfThread).toReversed().map(listedComment), commentId);
+    },
     add: (address, number, addition, signal) => addOnGitHub(api, address, number, addition, signal),
     ...inForm,
     async react(address, target, reaction, signal) {
@@ -61,6 +83,31 @@ export function createGitHubFeedback(api: GitHubApi): Feedback {
 function pathOf({ subject, commentId, isOnLines }: ReactionTarget): string {
   if (commentId === null) return `/issues/${subject.number}`;
   return `/${isOnLines ? "pulls" : "issues"}/comments/${encodeURIComponent(commentId)}`;
+}
+
+const listedComment = ({ id, user, body }: Comment): ListedComment => ({
+  id: String(id),
+  author: user?.login ?? null,
+  text: body,
+});
+
+/**
+ * The first page of a list, or, of one that can't begin with the newest, the last.
+ * @param path with its query, to which more is added
+ */
+async function newest(
+  { host, call }: GitHubApi,
+  address: RepositoryAddress,
+  path: string,
+  signal: AbortSignal,
+): Promise<readonly Comment[]> {
+  const first = await call(address, "GET", `${path}per_page=100`, signal);
+  const last = /[?&]page=(\d+)[^>]*>;\s*rel="last"/u.exec(first.headers.get("link") ?? "")?.[1];
+  const isSorted = path.includes("direction=desc");
+  const answer =
+    isSorted || last === undefined ? first : await call(address, "GET", `${path}per_page=100&page=${last}`, signal);
+  if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
+  return answer.body as readonly Comment[];
 }
 
 function post(

@@ -27,7 +27,7 @@ import type { LogReader } from "../feedback.ts";
 import { readLogEnd } from "../logs.ts";
 import { notForked, readyFork } from "../forks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
-import { pathOn, servesAddress } from "../serves.ts";
+import { pageOn, pathOn, servesAddress } from "../serves.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
 type PullRequest = Pick<
@@ -162,6 +162,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/pull/${number}/head`,
     filePages: "blob",
+    commitPage: (address, sha) => `${pageOn(settings.webUrl, address)}/commit/${sha}`,
     feedback: createGitHubFeedback({
       host,
       call,

@@ -3,11 +3,13 @@ import type { Reaction, Subject } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import {
+  earlierIn,
   expectStatus,
   lookFrom,
   postOnce,
   type Feedback,
   type ForgeComment,
+  type ListedComment,
   type LogReader,
   type NewComment,
   failedIn,
@@ -35,6 +37,21 @@ interface Note {
   readonly id: number;
   readonly body: string;
   readonly created_at: string;
+  readonly author?: { readonly username?: string } | null;
+  /** `DiffNote`: it is on lines. */
+  readonly type?: string | null;
+  /** Whether GitLab wrote it, of what somebody did. */
+  readonly system?: boolean;
+  /** Whether not everybody who may read the rest may read it, by its older and its newer name. */
+  readonly confidential?: boolean | null;
+  readonly internal?: boolean;
+}
+
+/** Fields used of a discussion (https://docs.gitlab.com/api/discussions/). */
+interface Discussion {
+  /** Whether it is no thread, but one note in the conversation. */
+  readonly individual_note?: boolean;
+  readonly notes?: readonly Note[];
 }
 
 /** Fields used of a member (https://docs.gitlab.com/api/project_members/). */
@@ -79,6 +96,24 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
       expectStatus(host, answer, [200], "resolution of a thread");
       return true;
     },
+    async readThread(address, { subject, commentId, threadId }, signal) {
+      if (threadId !== null) {
+        const answer = await call(
+          address,
+          "GET",
+          `${pathOf(subject)}/discussions/${encodeURIComponent(threadId)}`,
+          signal,
+        );
+        if (answer.status !== 200 && answer.status !== 404) throw refusedBy(host, answer, "thread of comments");
+        const { individual_note: isAlone, notes = [] } = answer.status === 404 ? {} : (answer.body as Discussion);
+        if (isAlone !== true && notes.length > 0) return earlierIn(notes.filter(isSaid).map(listedComment), commentId);
+      }
+      const query = "order_by=created_at&sort=desc&per_page=100";
+      const answer = await call(address, "GET", `${pathOf(subject)}/notes?${query}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
+      const all = (answer.body as readonly Note[]).filter((note) => isSaid(note) && isForAll(note)).toReversed();
+      return earlierIn(all.map(listedComment), commentId);
+    },
     add: (address, number, addition, signal) => addOnGitLab(api, address, number, addition, signal),
     async react(address, { subject, commentId }, reaction, signal) {
       const note = commentId === null ? "" : `/notes/${encodeURIComponent(commentId)}`;
@@ -121,6 +156,15 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
     },
   };
 }
+
+const isSaid = ({ system }: Note): boolean => system !== true;
+const isForAll = ({ type, confidential, internal }: Note): boolean =>
+  type !== "DiffNote" && confidential !== true && internal !== true;
+const listedComment = ({ id, author, body }: Note): ListedComment => ({
+  id: String(id),
+  author: author?.username ?? null,
+  text: body,
+});
 
 function pathOf({ kind, number }: Subject): string {
   return `/${kind === "issue" ? "issues" : "merge_requests"}/${number}`;

@@ -13,7 +13,7 @@ import {
   type PullRequestApi,
 } from "../pull-requests.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
-import { pathOn, servesAddress } from "../serves.ts";
+import { pageOn, pathOn, servesAddress } from "../serves.ts";
 import type { LogReader } from "../feedback.ts";
 import { readLogEnd } from "../logs.ts";
 import { gitLabApprovals } from "./approvals.ts";
@@ -148,6 +148,7 @@ export function createGitLab(settings: GitLabSettings): Forge {
     opensPullRequests: true,
     pullRequestRef: (number) => `refs/merge-requests/${number}/head`,
     filePages: "-/blob",
+    commitPage: (address, sha) => `${pageOn(webUrl, address)}/-/commit/${sha}`,
     feedback: createGitLabFeedback({
       host,
       webUrl,

@@ -38,6 +38,13 @@ export interface AutomationInput extends RunSettings {
   readonly budgetUsd: number | null;
 }
 
+/** An automation that is to be created. */
+interface CreatedAutomation extends AutomationInput {
+  readonly id: string;
+  /** The user who creates it; omitted or null: nobody in particular. */
+  readonly createdBy?: string | null;
+}
+
 const columns = `
   automation.id, automation.organization_id as "organizationId", automation.name, automation.macro,
   automation.instructions, automation.title, automation.gate, automation.agent, automation.target_branch as "targetBranch", automation.priority,
@@ -84,7 +91,7 @@ function macroTaken(error: unknown, macro: string): never {
 export async function createAutomation(
   database: Database,
   organizationId: string,
-  input: AutomationInput & { readonly id: string },
+  input: CreatedAutomation,
   triggers: TriggerChanges | null = null,
 ): Promise<SavedAutomation> {
   const saved = await sealing(database, async (transaction) => {
@@ -99,7 +106,7 @@ export async function createAutomation(
 export async function createAutomationIn(
   transaction: Queryable,
   organizationId: string,
-  input: AutomationInput & { readonly id: string },
+  input: CreatedAutomation,
   triggers: TriggerChanges | null,
 ): Promise<NewSecrets> {
   if (!(await insert(transaction, organizationId, input))) return new Map();
@@ -117,16 +124,12 @@ async function save(
 }
 
 /** @returns false if it exists already */
-async function insert(
-  transaction: Queryable,
-  organizationId: string,
-  input: AutomationInput & { readonly id: string },
-): Promise<boolean> {
+async function insert(transaction: Queryable, organizationId: string, input: CreatedAutomation): Promise<boolean> {
   const { rowCount } = await transaction
     .query(
       `insert into automation (id, organization_id, name, macro, instructions, agent, repository_ids, target_branch,
-         priority, paused, budget_usd, title, gate)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict (id) do nothing`,
+         priority, paused, budget_usd, title, gate, created_by)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (id) do nothing`,
       [
         input.id,
         organizationId,
@@ -141,6 +144,7 @@ async function insert(
         input.budgetUsd,
         input.title,
         input.gate ?? null,
+        input.createdBy ?? null,
       ],
     )
     .catch((error: unknown) => macroTaken(error, input.macro));

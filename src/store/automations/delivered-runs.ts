@@ -14,25 +14,34 @@ export interface DeliveredJob extends Pick<ForgeTrigger, "reply" | "pushTo"> {
 const mostReplays = 20;
 
 /**
- * Reads whether a connection delivered the event of a job, or of what the job repeats, and what its trigger wants.
+ * Reads whether a connection delivered the event of a job, or of what the job repeats, and what its trigger wants. A run that a comment
+ * called by its macro pushes where the automation's own triggers of forges push: on a pull request to that one's branch if any of them
+ * does, elsewhere if all of them do. It is answered by the conversation.
  * @returns null if not, or if the connection is gone: the payload is then what anybody with a key may have made up
  */
 export async function readDeliveredJob(database: Database, jobId: string): Promise<DeliveredJob | null> {
   const { rows } = await database.pool.query<DeliveredJob>({
     name: "read_delivered_job",
     text: `with recursive repeated as (
-        select id, organization_id, event_id, replay_of, trigger_id, 0 as replays from job where id = $1
+        select id, organization_id, event_id, replay_of, trigger_id, automation_id, 0 as replays from job where id = $1
         union all
-        select job.id, job.organization_id, job.event_id, job.replay_of, repeated.trigger_id, replays + 1
+        select job.id, job.organization_id, job.event_id, job.replay_of, repeated.trigger_id, repeated.automation_id, replays + 1
         from repeated join job on job.id = repeated.replay_of and job.organization_id = repeated.organization_id
         where replays < ${mostReplays})
       select connection.id as "connectionId", connection.web_url as "webUrl",
-        coalesce(trigger.settings ->> 'reply', 'none') as reply, coalesce(trigger.settings ->> 'pushTo', 'newBranch') as "pushTo"
+        coalesce(trigger.settings ->> 'reply', 'none') as reply,
+        coalesce(trigger.settings ->> 'pushTo', case when called.pushes then 'pullRequest' end, 'newBranch') as "pushTo"
       from repeated
       join arrival on arrival.id = repeated.event_id and arrival.organization_id = repeated.organization_id
       join forge_connection connection on connection.id = arrival.connection_id and connection.deleted_at is null
         and connection.organization_id = repeated.organization_id
       left join trigger on trigger.id = repeated.trigger_id and trigger.type = 'forge' and trigger.deleted_at is null
+      cross join lateral (
+        select case when arrival.name like 'pullRequest.%' then bool_or(pushes) else bool_and(pushes) end as pushes
+        from (select coalesce(settings ->> 'pushTo', 'newBranch') = 'pullRequest' as pushes from trigger own
+          where own.automation_id = repeated.automation_id and own.type = 'forge' and own.deleted_at is null
+            -- The trigger of the API, by which a macro is called, has the automation's id.
+            and repeated.trigger_id = repeated.automation_id) as own) as called
       order by replays limit 1`,
     values: [jobId],
   });

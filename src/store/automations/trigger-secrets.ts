@@ -169,3 +169,23 @@ export async function openReplyToken(
   if (row === undefined) return null;
   return (await open(vault, triggerId, row)).replyToken ?? null;
 }
+
+/**
+ * All that triggers' deliveries are signed with and their answers are written with, to mask it.
+ * @throws ConflictError if it can't be opened, as without the master key
+ */
+export async function openAllTriggerSecrets(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+): Promise<string[]> {
+  const { rows } = await database.pool.query<Sealed & { readonly id: string }>(
+    `select id, sealed, master_key as "masterKey" from trigger
+     where organization_id = $1 and deleted_at is null and sealed is not null`,
+    [organizationId],
+  );
+  const all = await Promise.all(rows.map((row) => open(vault, row.id, row)));
+  return all.flatMap(({ secret, previous, replyToken }) =>
+    [secret, previous?.secret, replyToken].filter((each) => each !== undefined),
+  );
+}

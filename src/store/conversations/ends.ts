@@ -29,7 +29,7 @@ interface EndRow {
 export async function readEnds(
   queryable: Queryable,
   { repositoryId, state }: Pick<LockedConversation, "repositoryId" | "state">,
-  urls: { readonly commit: (sha: string) => string; readonly session: (id: string) => string },
+  urls: { readonly commit: (sha: string) => string | null; readonly session: (id: string) => string },
 ): Promise<Map<string, RunEnd>> {
   const { rows } = await queryable.query<EndRow>(
     `select run.id, coalesce(session.status, case job.status when 'completed' then 'cancelled' else job.status end, 'cancelled') as status,

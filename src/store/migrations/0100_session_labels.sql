@@ -1,5 +1,5 @@
 -- works-from: 0027
--- Labels, archived sessions, withdrawn messages, and the order of a repository's sessions.
+-- Labels, archived sessions, and the order of a repository's sessions.
 alter table session add column archived_at timestamptz;
 
 -- With what a list needs of the session, so that it reads a label's sessions in their order: neither of both ever changes.
@@ -17,6 +17,3 @@ create index session_label_list on session_label (organization_id, label, sessio
 -- what was there before (src/store/sessions/repository-order.ts).
 alter table session_repository add column session_created_at timestamptz;
 alter table session_repository alter column session_created_at set default now();
-
--- A message that its sender took back before a turn took it; its status is `done`.
-alter table message add column withdrawn_at timestamptz;

@@ -36,7 +36,9 @@ export function fanOutNotices(database: Database, channels: ReadonlySet<NoticeCh
          delete from notice where id in (
            select id from notice order by created_at limit ${noticesAtOnce} for update skip locked) returning *)
        select taken.id, taken.organization_id as "organizationId", kind, session_id as "sessionId", data,
-         coalesce(session.requested_by, (select user_id from api_key where api_key.id = session.created_by)) as "askedBy"
+         coalesce(session.requested_by, (select user_id from api_key where api_key.id = session.created_by),
+           case when kind like 'automation.%' then (select created_by from automation where automation.id = (data ->> 'id')::uuid
+             and automation.organization_id = taken.organization_id) end) as "askedBy"
        from taken left join session on session.id = session_id order by taken.created_at`,
     );
     for (const notice of rows) await writeDeliveries(transaction, notice, channels);

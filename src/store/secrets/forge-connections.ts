@@ -304,6 +304,19 @@ export async function readConnectionForDelivery(
   };
 }
 
+/**
+ * All secrets with which deliveries to an organization's connections are signed, to mask them.
+ * @throws ConflictError if one can't be decrypted
+ */
+export async function openHookSecrets(database: Database, vault: Vault, organizationId: string): Promise<string[]> {
+  const { rows } = await database.pool.query<Sealed & { readonly id: string }>(
+    `select id, sealed, master_key as "masterKey" from forge_connection where organization_id = $1 and deleted_at is null`,
+    [organizationId],
+  );
+  const contents = await Promise.all(rows.map((row) => openContent(vault, row.id, row)));
+  return contents.flatMap(({ hookSecrets }) => hookSecrets);
+}
+
 /** The address that a connection serves, and who calls Offstage there by what; null if there is none any more. */
 export async function readConnectionOfEvent(
   database: Database,

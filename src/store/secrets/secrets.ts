@@ -155,12 +155,15 @@ export async function openSecrets(
 }
 
 /**
- * The decrypted values of all secrets of an organization, to mask them.
- * @throws ConflictError if a secret can't be decrypted
+ * The decrypted values of all secrets of an organization, of its registries' and people's tokens, and of what its webhooks sign with, to
+ * mask them.
+ * @throws ConflictError if one can't be decrypted
  */
 export async function openAllSecrets(database: Database, vault: Vault, organizationId: string): Promise<string[]> {
   const { rows } = await database.pool.query<Sealed & { readonly id: string }>(
-    `select id, sealed, master_key as "masterKey" from secret where organization_id = $1`,
+    ["secret", "registry", "forge_account", "webhook"]
+      .map((table) => `select id, sealed, master_key as "masterKey" from ${table} where organization_id = $1`)
+      .join(" union all "),
     [organizationId],
   );
   return Promise.all(rows.map(({ id, ...sealed }) => vault.open(id, sealed)));

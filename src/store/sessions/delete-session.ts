@@ -10,11 +10,18 @@ export const deletedChannel = "offstage_deleted";
 /**
  * Deletes a session with its events, messages, diffs and checkpoints; housekeeping removes what the object store has. Jobs and
  * ledger entries stay, without a session, and so do the pull requests and comments on the forge.
+ * @param isForAge the figures of its days stay as they are from then on (`mark_insight`); otherwise they are counted without it
  * @throws NotFoundError
  * @throws ConflictError if the session is queued, running or waiting
  */
-export async function deleteSession(database: Database, organizationId: string, id: string): Promise<void> {
+export async function deleteSession(
+  database: Database,
+  organizationId: string,
+  id: string,
+  isForAge = false,
+): Promise<void> {
   await database.transaction(async (transaction) => {
+    if (isForAge) await transaction.query("select set_config('offstage.keeps_figures', 'on', true)");
     const { status } = await lockSession(transaction, organizationId, id);
     if (status !== "draft" && !isFinal(status)) throw new ConflictError(`session ${id} is ${status}: cancel it first`);
     await transaction.query(

@@ -7,7 +7,7 @@ import { type ShellTexts, useShellTexts } from "../texts/shell.ts";
 
 /** A page that the navigation leads to. */
 interface NavigationPage {
-  readonly to: "/" | "/automations" | "/ledger" | "/webhooks" | "/settings" | "/audit";
+  readonly to: "/" | "/automations" | "/ledger" | "/insight" | "/webhooks" | "/settings" | "/audit";
   readonly name: Exclude<keyof ShellTexts["pages"], "reference">;
   readonly icon: IconName;
   /** What its operations need. */
@@ -20,6 +20,7 @@ const pages: readonly NavigationPage[] = [
   { to: "/", name: "sessions", icon: "sessions", scope: "read", letter: "s" },
   { to: "/automations", name: "automations", icon: "automations", scope: "read", letter: "a" },
   { to: "/ledger", name: "ledger", icon: "ledger", scope: "read", letter: "l" },
+  { to: "/insight", name: "insight", icon: "insight", scope: "read", letter: "i" },
   { to: "/webhooks", name: "webhooks", icon: "webhooks", scope: "admin", letter: "w" },
   { to: "/settings", name: "settings", icon: "settings", scope: "read", letter: "t" },
   { to: "/audit", name: "audit", icon: "audit", scope: "admin", letter: "u" },

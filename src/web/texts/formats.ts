@@ -25,6 +25,10 @@ const relative = perLanguage((locale) => new Intl.RelativeTimeFormat(locale, { n
 const ahead = perLanguage((locale) => new Intl.RelativeTimeFormat(locale));
 const exact = perLanguage((locale) => new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" }));
 const day = perLanguage((locale) => new Intl.DateTimeFormat(locale, { dateStyle: "medium" }));
+const utcDay = perLanguage((locale) => new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }));
+const shortUtcDay = perLanguage(
+  (locale) => new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: "UTC" }),
+);
 const weekday = perLanguage(
   (locale) => new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long" }),
 );
@@ -89,6 +93,16 @@ export function formatTime(at: string): string {
 /** The date of a time. */
 export function formatDay(at: string): string {
   return day().format(new Date(at));
+}
+
+/** A day of UTC, such as `2030-01-31`. */
+export function formatUtcDay(at: string): string {
+  return utcDay().format(new Date(at));
+}
+
+/** A day of UTC without its year, for where there is little room. @param at in ms since 1970 */
+export function formatShortUtcDay(at: number): string {
+  return shortUtcDay().format(at);
 }
 
 /** The date of a time as a heading of what happened that day, without the year. */

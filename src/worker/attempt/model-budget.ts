@@ -12,6 +12,7 @@ import {
   type BudgetHold,
   type BudgetLeft,
 } from "../../store/queue/budgets.ts";
+import { countUsage } from "../../store/insight/usage.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 import { BudgetUsedUp } from "./stop-reasons.ts";
 
@@ -36,10 +37,11 @@ export interface ModelBudget {
  */
 export function createModelBudget(
   { session, logger }: Pick<Attempt, "session" | "logger">,
-  { allowedModels, database, prices }: Pick<BudgetServices, "allowedModels" | "database" | "prices">,
+  services: BudgetServices,
   onUsedUp: (reason: BudgetUsedUp) => void,
   onUsage: (usage: Parameters<typeof usageEvent>) => void,
 ): ModelBudget {
+  const { allowedModels, database, prices } = services;
   let stored: Promise<void> = Promise.resolve();
   let isReported = false;
   /** This session's requests that hold a part of the budget: a refused request waits until they are settled. */
@@ -52,6 +54,12 @@ export function createModelBudget(
       .catch((error: unknown) => logger.error({ err: error }, "could not count a cost"));
   }
 
+  function count({ model, ...used }: ReturnType<typeof usageEvent>["data"]): void {
+    stored = stored
+      .then(() => countUsage(database, session, { ...used, model: labelOf(services, model) }))
+      .catch((error: unknown) => logger.error({ err: error }, "could not count what a model used"));
+  }
+
   function admission(request: ModelRequest, hold: BudgetHold, outputLimit: number | null): Admission {
     const settled = Promise.withResolvers<void>();
     underWay.add(settled.promise);
@@ -61,6 +69,7 @@ export function createModelBudget(
         const price = usage === null ? null : priceOfAny([usage.model, request.model], prices);
         const costUsd = usage === null || price === null ? null : costOf(usage, price);
         store(costUsd ?? 0, hold.id);
+        if (usage !== null) count(usageEvent(request, usage, costUsd).data);
         underWay.delete(settled.promise);
         void stored.then(settled.resolve);
         if (usage !== null) onUsage([request, usage, costUsd]);

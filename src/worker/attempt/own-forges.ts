@@ -38,6 +38,7 @@ const members: Readonly<Record<keyof Forge, "said" | "asked">> = {
   opensPullRequests: "said",
   pullRequestRef: "said",
   filePages: "said",
+  commitPage: "said",
   within: "said",
   browse: "asked",
   credentials: "asked",

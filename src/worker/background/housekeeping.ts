@@ -6,6 +6,7 @@ import type { Logger } from "../../observability.ts";
 import { pruneAnswers } from "../../store/answers/sending.ts";
 import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
+import { countMarkedDays } from "../../store/insight/count.ts";
 import { pruneClients } from "../../store/oauth/clients.ts";
 import { pruneGrants } from "../../store/oauth/grants.ts";
 import { pruneGrantRequests } from "../../store/oauth/requests.ts";
@@ -71,6 +72,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
     diffs: () => pruneDiffs(database, retention.diffDays, signal),
+    figures: () => countMarkedDays(database, signal),
+    // After the figures, which keep what they have of these.
     sessions: () => pruneSessions(database, retention.sessionDays, signal),
     jobs: () => pruneJobs(database, retention.jobDays, signal),
     largestJobs: () => boundJobs(database, retention.jobsBytes, signal),

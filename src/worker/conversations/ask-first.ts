@@ -1,6 +1,6 @@
 import { idScopesOf } from "../../domain/answers/answer.ts";
 import type { ConversationSubject } from "../../domain/conversations/conversation.ts";
-import type { CommentPlace } from "../../domain/conversations/facts.ts";
+import type { CommentPlace, Earlier } from "../../domain/conversations/facts.ts";
 import type { Said } from "../../domain/conversations/happening.ts";
 import { findMention } from "../../domain/conversations/mention.ts";
 import { needsRights } from "../../domain/conversations/sayings.ts";
@@ -45,7 +45,8 @@ export async function askFirst(
   const name = findMention(body, limits.mention)?.macro ?? null;
   const macro = name === null || mayWrite !== true ? null : await findMacro(services, event, repository, name);
   const where = mayWrite === true ? await askPlace(services, repository, subject, said) : null;
-  return { ...unasked, isOwn, mayWrite, macro, place: where };
+  const thread = mayWrite === true && name === null ? await askThread(services, repository, subject, said) : [];
+  return { ...unasked, isOwn, mayWrite, macro, place: where, thread };
 }
 
 /** What a comment on a pull request is on, of forges that don't say it when they deliver it. Without, it is taken up all the same. */
@@ -60,6 +61,21 @@ async function askPlace(
   return askForge(services, repository, async (forge, address, signal) => {
     return (await forge.feedback?.readPlace?.(address, comment, signal)) ?? null;
   });
+}
+
+/** What was said before a comment, which its author may mean. Those of reviews are asked about when their review is taken up. */
+async function askThread(
+  services: ConversationServices,
+  repository: RepositoryRecord,
+  subject: ConversationSubject,
+  { commentId, threadId, isOnLines }: Said,
+): Promise<readonly Earlier[]> {
+  if (commentId === null || isOnLines) return [];
+  const comment = { subject, commentId, threadId, isOnLines };
+  const read = await askForge(services, repository, async ({ feedback }, address, signal) => {
+    return (await feedback?.readThread(address, comment, signal)) ?? null;
+  });
+  return read ?? [];
 }
 
 /**
@@ -79,13 +95,13 @@ async function askRights(
   });
 }
 
-/** The page of a commit. GitLab has its pages below `-`, Bitbucket calls them otherwise. */
+/** The page of a commit; null if it has none. */
 export async function commitUrlOf(
   { forgeOf }: ConversationServices,
   { url, organizationId }: RepositoryRecord,
-): Promise<(sha: string) => string> {
+): Promise<(sha: string) => string | null> {
   const address = parseRepositoryUrl(url);
-  const kind = isAddressProblem(address) ? null : (await forgeOf(address, organizationId)).kind;
-  const web = url.replace(/\.git$/u, "").replace(/\/+$/u, "");
-  return (sha) => `${web}${kind === "gitlab" ? "/-/commit/" : "/commit/"}${sha}`;
+  if (isAddressProblem(address)) return () => null;
+  const { commitPage } = await forgeOf(address, organizationId);
+  return (sha) => commitPage?.(address, sha) ?? null;
 }

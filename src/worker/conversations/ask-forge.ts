@@ -45,6 +45,9 @@ export interface ForgeQuestions {
   readonly resting: RestingHosts;
 }
 
+/** A forge does not answer now: all that depends on it waits, and nothing else. */
+export class UnansweredError extends UnavailableError {}
+
 /** Time in which a forge must answer, in ms. */
 const askingMs = 15_000;
 
@@ -52,7 +55,7 @@ const askingMs = 15_000;
  * Asks a forge something about a repository.
  * @param ask gets a signal that ends the question after 15 s
  * @returns null if the forge finally refuses to answer: the token was revoked, or the repository renamed
- * @throws UnavailableError if it does not answer now, or did not a moment ago: it is to be asked again later
+ * @throws UnansweredError if it does not answer now, or did not a moment ago: it is to be asked again later
  */
 export async function askForge<Answer>(
   { forgeOf, logger, resting }: ForgeQuestions,
@@ -65,7 +68,7 @@ export async function askForge<Answer>(
   // Of each organization by itself: the limit that one's token has reached is no other's.
   const host = `${organizationId} ${name}`;
   const leftMs = resting.leftMs(host);
-  if (leftMs > 0) throw new UnavailableError(`${name} did not answer a moment ago`, Math.ceil(leftMs / 1_000));
+  if (leftMs > 0) throw new UnansweredError(`${name} did not answer a moment ago`, Math.ceil(leftMs / 1_000));
   try {
     const answer = await ask(await forgeOf(address, organizationId), address, AbortSignal.timeout(askingMs));
     resting.answered(host);
@@ -78,6 +81,6 @@ export async function askForge<Answer>(
     }
     const restMs = resting.failed(host, error instanceof SessionError ? error.retryAfterMs : undefined);
     const problem = `${name} did not answer: ${messageOf(error)}`;
-    throw new UnavailableError(problem, Math.ceil(restMs / 1_000), { cause: error });
+    throw new UnansweredError(problem, Math.ceil(restMs / 1_000), { cause: error });
   }
 }

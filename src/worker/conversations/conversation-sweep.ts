@@ -1,7 +1,8 @@
 import type { FailedCheck, Note } from "../../domain/conversations/conversation.ts";
-import type { CommentPlace } from "../../domain/conversations/facts.ts";
-import { unplacedNotes } from "../../domain/conversations/notes.ts";
-import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
+import type { CommentPlace, Earlier } from "../../domain/conversations/facts.ts";
+import { answeringNotes, unplacedNotes } from "../../domain/conversations/notes.ts";
+import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { Forge } from "../../forges/forge.ts";
 import { readFailedLogs } from "../../forges/failed-logs.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
@@ -18,8 +19,8 @@ const batch = 20;
 const pauseMs = 30_000;
 /** Pause of a conversation whose repository is not connected, in ms. */
 const disconnectedMs = 600_000;
-/** In so many ms is read what a review's comments are on. */
-const placesMs = 30_000;
+/** In so many ms is read what a review's comments are on, and in as many what they answer. */
+const notesMs = 30_000;
 /** Of so many checks the logs are read, in so many ms. */
 const logs = { checks: 5, ms: 30_000 } as const;
 
@@ -65,28 +66,63 @@ async function look(services: ConversationServices, id: string, stopping: AbortS
   const read = await readLogs(services, repository, failed, stopping);
   const notes = unplacedNotes(found.state, Date.now());
   const places = await readPlaces(services, repository, { number: found.subject.number, notes }, stopping);
-  await decideDue(services, found, repository, { logs: read, places });
+  const answering = answeringNotes(found.state, Date.now());
+  const threads = await readThreads(services, repository, { number: found.subject.number, notes: answering }, stopping);
+  await decideDue(services, found, repository, { logs: read, places, threads });
 }
 
 /** What comments are on that a review takes; those of which it can't be read are taken all the same. */
-async function readPlaces(
-  { forgeOf, logger }: ConversationServices,
-  { url, organizationId }: RepositoryRecord,
+function readPlaces(
+  services: ConversationServices,
+  repository: RepositoryRecord,
   { number, notes }: { readonly number: number; readonly notes: readonly Note[] },
   stopping: AbortSignal,
 ): Promise<Map<string, CommentPlace>> {
-  const found = new Map<string, CommentPlace>();
+  return readOfNotes(services, repository, notes, stopping, ({ feedback }, address, note, signal) => {
+    const { threadId, path, line } = note;
+    return feedback?.readPlace?.(address, { number, threadId, path, line }, signal);
+  });
+}
+
+/** What was said before comments that a review takes, in their threads. */
+function readThreads(
+  services: ConversationServices,
+  repository: RepositoryRecord,
+  { number, notes }: { readonly number: number; readonly notes: readonly Note[] },
+  stopping: AbortSignal,
+): Promise<Map<string, readonly Earlier[]>> {
+  return readOfNotes(services, repository, notes, stopping, ({ feedback }, address, note, signal) => {
+    const { commentId, threadId, path } = note;
+    const subject = { kind: "pullRequest", number } as const;
+    return feedback?.readThread(address, { subject, commentId, threadId, isOnLines: path !== null }, signal);
+  });
+}
+
+/** Asks the forge about each of some comments, in 30 s for all; what it does not answer is missing. */
+async function readOfNotes<Answer>(
+  { forgeOf, logger }: ConversationServices,
+  { url, organizationId }: RepositoryRecord,
+  notes: readonly Note[],
+  stopping: AbortSignal,
+  ask: (
+    forge: Forge,
+    address: RepositoryAddress,
+    note: Note,
+    signal: AbortSignal,
+  ) => Promise<Answer | null> | undefined,
+): Promise<Map<string, Answer>> {
+  const found = new Map<string, Answer>();
   const address = parseRepositoryUrl(url);
   if (notes.length === 0 || isAddressProblem(address)) return found;
-  const { feedback } = await forgeOf(address, organizationId);
-  const signal = AbortSignal.any([stopping, AbortSignal.timeout(placesMs)]);
-  for (const { key, threadId, path, line } of notes) {
+  const forge = await forgeOf(address, organizationId);
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(notesMs)]);
+  for (const note of notes) {
     try {
-      const place = await feedback?.readPlace?.(address, { number, threadId, path, line }, signal);
-      if (place != null) found.set(key, place);
+      const answer = await ask(forge, address, note, signal);
+      if (answer != null) found.set(note.key, answer);
     } catch (error) {
       if (stopping.aborted) throw error;
-      logger.info({ err: error, note: key }, "could not read what a comment is on");
+      logger.info({ err: error, note: note.key }, "could not read what a comment is on, or answers");
     }
   }
   return found;

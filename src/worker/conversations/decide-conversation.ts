@@ -56,7 +56,7 @@ export async function decideInConversation(
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
-  const placed = happening.type === "said" && asked.place !== null ? { ...happening, ...asked.place } : happening;
+  const placed = happening.type === "said" ? { ...happening, ...asked.place, thread: asked.thread } : happening;
   return happen(services, { place, repository, happening: placed, asked, event });
 }
 
@@ -94,7 +94,7 @@ export async function decideDue(
   services: ConversationServices,
   place: ConversationPlace,
   repository: RepositoryRecord,
-  known: Pick<ConversationFacts, "logs" | "places">,
+  known: Pick<ConversationFacts, "logs" | "places" | "threads">,
 ): Promise<void> {
   const asked = { ...unasked, ...known, commitUrl: await commitUrlOf(services, repository) };
   await happen(services, { place, repository, happening: { type: "tick" }, asked, event: null });
@@ -172,6 +172,7 @@ async function decideLocked(
     isMacro: () => asked.macro !== null,
     logs: asked.logs,
     places: asked.places,
+    threads: asked.threads,
     ends: locked.state.runs.length === 0 ? new Map() : await readEnds(transaction, locked, urls),
   };
   return { locked, decided: decide(locked.state, happening, facts, limits), before };

@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { ConversationLimits } from "../../domain/conversations/conversation.ts";
-import type { CommentPlace, Decided, ConversationFacts } from "../../domain/conversations/facts.ts";
+import type { CommentPlace, Decided, Earlier, ConversationFacts } from "../../domain/conversations/facts.ts";
 import type { Happening } from "../../domain/conversations/happening.ts";
 import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import type { ConversationPlace, LockedConversation } from "../../store/conversations/conversations.ts";
@@ -21,11 +21,13 @@ export interface ConversationServices extends ForgeQuestions {
 }
 
 /** What is asked outside of the transaction, since it takes time. */
-export interface Asked extends Pick<ConversationFacts, "isOwn" | "mayWrite" | "logs" | "places"> {
+export interface Asked extends Pick<ConversationFacts, "isOwn" | "mayWrite" | "logs" | "places" | "threads"> {
   /** What the comment is on that is decided on, if its delivery does not say it. */
   readonly place: CommentPlace | null;
+  /** What was said before the comment that is decided on. */
+  readonly thread: readonly Earlier[];
   readonly macro: CalledMacro | null;
-  readonly commitUrl: (sha: string) => string;
+  readonly commitUrl: (sha: string) => string | null;
 }
 
 /** What is known if nothing was asked. */
@@ -34,7 +36,9 @@ export const unasked = {
   mayWrite: null,
   logs: new Map<string, string>(),
   places: new Map<string, CommentPlace>(),
+  threads: new Map<string, readonly Earlier[]>(),
   place: null,
+  thread: [] as readonly Earlier[],
   macro: null,
 } as const;
 

@@ -1,3 +1,4 @@
+import type { Decision } from "../../domain/automations/ledger.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { limitsWith } from "../../domain/conversations/conversation.ts";
 import { steeringHintOf } from "../../domain/conversations/happening.ts";
@@ -10,6 +11,7 @@ import {
   type ClaimedEvent,
   type Steered,
 } from "../../store/automations/inbound-events.ts";
+import { UnansweredError } from "../conversations/ask-forge.ts";
 import { decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
 import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, eventOriginOf, ownWords } from "./event-origin.ts";
@@ -38,20 +40,19 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
     const place = await eventPlaceOf(options, event);
     if (await isOwnStatus(database, event, place)) return await filterEvent(database, event, ownWords);
     await recordForgeState(database, event, place);
-    const steered = await steer(options, event, place);
-    if (await isOwnWords(database, event, place)) {
-      await decideEvent(database, event, [], steered ?? { outcome: "filtered", reason: ownWords, sessionId: null });
+    const steered = await steer(options, event, place).catch(async (error: unknown) => {
+      // They need no forge: they neither wait for it nor are given up with what does.
+      if (error instanceof UnansweredError) await decideTriggers(options, event, place);
+      throw error;
+    });
+    const decided = await decideTriggers(options, event, place);
+    if (decided === null) return;
+    if (typeof decided !== "string") {
+      await decideEvent(database, event, decided, steered);
       return;
     }
-    const origin = await eventOriginOf(database, event, place);
-    if (origin.depth > longestChain && steered?.outcome !== "fired") {
-      await filterEvent(database, event, `it ends a chain of ${longestChain} runs of which each started the next`);
-      return;
-    }
-    const { isOwnDeed, ...led } = origin;
-    const payload = isOwnDeed ? asOfOffstage(event) : event.payload;
-    if (led.depth > longestChain) await decideEvent(database, event, [], steered);
-    else await decideAll(options, { ...event, ...led, payload }, place, steered);
+    const told = steered?.outcome === "fired" || decided === ownWords ? steered : null;
+    await decideEvent(database, event, [], told ?? { outcome: "filtered", reason: decided, sessionId: null });
   } catch (error) {
     if (!(error instanceof TooManyRequestsError) && !(error instanceof UnavailableError)) throw error;
     const pauseMs = Math.max(backoffMs(event.postponed + 1, pauses), error.retryAfterMs ?? 0);
@@ -62,6 +63,23 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
       `could not decide an event now; ${will}`,
     );
   }
+}
+
+/**
+ * Decides which triggers start a run, as often as it takes: what was started stays.
+ * @returns a reason if none may; null if another worker has claimed the event meanwhile
+ */
+async function decideTriggers(
+  options: EventDecisions,
+  event: ClaimedEvent,
+  place: EventPlace | null,
+): Promise<Decision[] | string | null> {
+  const { database } = options;
+  if (await isOwnWords(database, event, place)) return ownWords;
+  const { isOwnDeed, ...led } = await eventOriginOf(database, event, place);
+  if (led.depth > longestChain) return `it ends a chain of ${longestChain} runs of which each started the next`;
+  const payload = isOwnDeed ? asOfOffstage(event) : event.payload;
+  return decideAll(options, { ...event, ...led, payload }, place);
 }
 
 /** What comes of an event in the conversation that it belongs to; null: it belongs to none. */

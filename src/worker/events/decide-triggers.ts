@@ -6,13 +6,7 @@ import type { Logger } from "../../observability.ts";
 import type { Templates } from "../../templates/templates.ts";
 import { derivedId } from "../../store/automations/derived-id.ts";
 import { fireTrigger, noteVerdict, refusalOfVerdict } from "../../store/automations/firings.ts";
-import {
-  decideEvent,
-  listeningTriggers,
-  renewEvent,
-  type ClaimedEvent,
-  type Steered,
-} from "../../store/automations/inbound-events.ts";
+import { listeningTriggers, renewEvent, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import { expressionOf, type FireableTrigger } from "../../store/automations/triggers.ts";
 import { createRepository, type RepositoryRecord } from "../../store/repositories/repositories.ts";
 import type { EventPlace } from "./event-place.ts";
@@ -35,17 +29,16 @@ export interface TriggerDecisions {
 }
 
 /**
- * Decides which of the triggers that listen to an event start a run, and closes the event with that. Of an automation's triggers the first
- * decides whose condition holds, whatever its policy then lets it do: one event starts one run of an automation at most.
- * @param steered what came of the event in its conversation; null: it belongs to none
+ * Decides which of the triggers that listen to an event start a run. Of an automation's triggers the first decides whose condition holds,
+ * whatever its policy then lets it do: one event starts one run of an automation at most, however often it is decided.
+ * @returns null if another worker has claimed the event meanwhile
  * @throws the first trigger's error, after the others were decided: the event is to be decided again
  */
 export async function decideAll(
   options: TriggerDecisions,
   event: ClaimedEvent,
   place: EventPlace | null,
-  steered: Steered | null,
-): Promise<void> {
+): Promise<Decision[] | null> {
   const { database } = options;
   const decisions: Decision[] = [];
   const faults: unknown[] = [];
@@ -57,11 +50,11 @@ export async function decideAll(
     decisions.push(...(await decide(options, event, { place, triggers: concerned, taken, faults })));
     after = triggers.at(-1)?.id ?? null;
     if (triggers.length < triggersAtOnce) break;
-    if (!(await renewEvent(database, event, leaseMs))) return;
+    if (!(await renewEvent(database, event, leaseMs))) return null;
   }
   // The others have been decided, and a repetition changes nothing of them.
   if (faults.length > 0) throw faults[0];
-  await decideEvent(database, event, decisions, steered);
+  return decisions;
 }
 
 /** Whether an event of this place is any business of a trigger. One of a file hears of the file's own repository alone. */

@@ -64,8 +64,8 @@ describe("what a forge told of a session's run", () => {
     const connectionId = crypto.randomUUID();
     await pool.query(
       `insert into forge_connection (id, organization_id, kind, name, web_url, credential, state, sealed, master_key)
-       values ($1, $2, 'github', 'GitHub', 'https://git.example.com', 'token', 'ok', '', '')`,
-      [connectionId, session.organizationId],
+       values ($1, $2, 'github', 'GitHub', $3, 'token', 'ok', '', '')`,
+      [connectionId, session.organizationId, `https://${connectionId}.example.com`],
     );
     const [repository] = session.repositories;
     if (isDelivered)

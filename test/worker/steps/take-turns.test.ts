@@ -44,7 +44,9 @@ async function firstStatus(): Promise<unknown> {
 
 test("if all messages are answered, the answer is that of the earlier attempt", async () => {
   const attempt = await answered(true);
-  expect(await takeTurns(attempt, services, await turnsOf(attempt, "disk"))).toMatchObject({ answer: "The answer." });
+  expect(await takeTurns(attempt, services, await turnsOf(attempt, "disk"))).toMatchObject({
+    finalMessage: "The answer.",
+  });
 });
 
 test("records that this worker's disk has the newest state", async () => {
@@ -66,7 +68,7 @@ test("a message is asked again if what was changed for it is lost", async () => 
 test("a message is not asked again if the checkpoint has what was changed for it", async () => {
   const attempt = await answered(true);
   expect(await takeTurns(attempt, services, await turnsOf(attempt, "checkpoint"))).toMatchObject({
-    answer: "The answer.",
+    finalMessage: "The answer.",
   });
   expect(await firstStatus()).toEqual({ status: "done" });
 });
@@ -75,7 +77,7 @@ test("nor if the remote has it", async () => {
   const attempt = await answered(false);
   const turns = await turnsOf(attempt, "remote");
   const clones = turns.clones.map((clone) => ({ ...clone, headSha: clone.repository.headSha ?? "" }));
-  expect(await takeTurns(attempt, services, { ...turns, clones })).toMatchObject({ answer: "The answer." });
+  expect(await takeTurns(attempt, services, { ...turns, clones })).toMatchObject({ finalMessage: "The answer." });
 });
 
 test("a message that no agent saw is not marked as interrupted by a worker that shuts down", async () => {

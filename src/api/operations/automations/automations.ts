@@ -19,7 +19,7 @@ import {
   type AutomationRecord,
 } from "../../../store/automations/automations.ts";
 import { listJobs } from "../../../store/automations/jobs.ts";
-import { organizationOf, principalOfRequest } from "../../http/auth.ts";
+import { organizationOf, personOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { idOfCreated, refuseIdempotencyKey } from "../../http/idempotency.ts";
 import { answers, keyOrIdParameters } from "../../http/shapes.ts";
@@ -72,7 +72,17 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
       const { automation, secrets } = await createAutomation(
         database,
         organizationId,
-        { ...rest, title, gate, id: idOfCreated(request), agent, targetBranch, budgetUsd, repositoryIds },
+        {
+          ...rest,
+          title,
+          gate,
+          id: idOfCreated(request),
+          createdBy: await personOf(database, principal),
+          agent,
+          targetBranch,
+          budgetUsd,
+          repositoryIds,
+        },
         { vault: options.vault, list: triggers, now: Date.now() },
       );
       return toAutomation(options, automation, secrets);

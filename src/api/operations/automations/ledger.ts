@@ -7,10 +7,10 @@ import { ledgerOutcomes } from "../../../domain/automations/ledger-outcome.ts";
 import { receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
 import { steeringHintOf } from "../../../domain/conversations/happening.ts";
 import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
-import { createMask } from "../../../domain/masking/mask.ts";
 import { receiveEvent } from "../../../store/automations/inbound-events.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../../store/automations/ledger.ts";
-import { readConnectionOfEvent } from "../../../store/secrets/forge-connections.ts";
+import { openAllTriggerSecrets } from "../../../store/automations/trigger-secrets.ts";
+import { openHookSecrets, readConnectionOfEvent } from "../../../store/secrets/forge-connections.ts";
 import { openAllSecrets } from "../../../store/secrets/secrets.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
@@ -23,7 +23,7 @@ const tags = ["Ledger"];
 /** Adds the operations on the ledger of accepted triggers: list, show, trigger again. */
 export function addLedgerOperations(
   app: App,
-  options: Pick<ApiOptions, "database" | "vault" | "inserts" | "mention">,
+  options: Pick<ApiOptions, "database" | "vault" | "inserts" | "mention" | "maskOf">,
 ): void {
   const { database } = options;
   app.get(
@@ -111,13 +111,18 @@ async function replay(
   return inserts.createJob({ ...origin, ...job, organizationId, replayOf });
 }
 
-/** A payload without the organization's secrets, which a sender may have put there. */
+/** A payload without the organization's secrets and the server's, which a sender may have put there. */
 export async function maskPayload(
-  { database, vault }: Pick<ApiOptions, "database" | "vault">,
+  { database, vault, maskOf }: Pick<ApiOptions, "database" | "vault" | "maskOf">,
   organizationId: string,
   payload: EventContext | null,
 ): Promise<EventContext | null> {
   if (payload === null) return null;
-  const secrets = await openAllSecrets(database, vault, organizationId);
-  return createMask(secrets).value(payload) as EventContext;
+  const [mask, ...secrets] = await Promise.all([
+    maskOf(organizationId),
+    openAllSecrets(database, vault, organizationId),
+    openHookSecrets(database, vault, organizationId),
+    openAllTriggerSecrets(database, vault, organizationId),
+  ]);
+  return mask.with(secrets.flat()).value(payload) as EventContext;
 }

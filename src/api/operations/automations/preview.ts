@@ -28,7 +28,7 @@ import { eventOfSample, nameIn, type SampleEvent } from "./sample-events.ts";
 import { askerOf, requireAutomation } from "./triggers.ts";
 
 /** What a preview needs; the sample events of templates among it. */
-type PreviewOptions = Pick<ApiOptions, "database" | "vault" | "templates"> & {
+type PreviewOptions = Pick<ApiOptions, "database" | "vault" | "templates" | "maskOf"> & {
   readonly automationTemplates: AutomationTemplates;
 };
 

@@ -9,8 +9,7 @@ import { listPatches, type StoredPatch } from "../../../store/sessions/patches.t
 import { requireSession } from "../../../store/sessions/sessions.ts";
 import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { errorSchema } from "../../http/errors.ts";
-import { idOf, idParameters } from "../../http/shapes.ts";
+import { idOf, idParameters, textAnswers } from "../../http/shapes.ts";
 import { toSession } from "../sessions.ts";
 
 const tags = ["Sessions"];
@@ -79,12 +78,6 @@ export function addDownloadOperations(app: App, options: ApiOptions): void {
       return reply.send(file);
     },
   );
-}
-
-/** The response schemas of an operation that answers a text of one of these types. */
-function textAnswers(types: Readonly<Record<string, z.ZodType>>) {
-  const content = Object.fromEntries(Object.entries(types).map(([type, schema]) => [type, { schema }]));
-  return { 200: { content }, "4xx": errorSchema, "5xx": errorSchema } as never;
 }
 
 const fileHeaders = (type: string, name: string): Record<string, string> => ({

@@ -49,6 +49,7 @@ begin
     attempt = attempt + (is_claim or to_status = 'waiting')::integer,
     queued_at = case when to_status = 'queued' and not keeps_place then now() else queued_at end,
     started_at = case when to_status = 'running' then coalesce(started_at, now()) else started_at end,
+    queue_wait_ms = case when is_claim and started_at is null then extract(epoch from now() - queued_at) * 1000 else queue_wait_ms end,
     finished_at = case when to_status in ('completed', 'failed', 'cancelled') then now() end,
     -- `mend` is for nodes of the version before, which show no failure without it: with_remedy.sql.
     failure = new_failure || jsonb_build_object('mend', new_failure -> 'remedy'), summary = coalesce(new_summary, summary),

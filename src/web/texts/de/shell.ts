@@ -15,6 +15,7 @@ const german: ShellTexts = {
     sessions: "Sessions",
     automations: "Automationen",
     ledger: "Journal",
+    insight: "Auswertung",
     webhooks: "Webhooks",
     settings: "Einstellungen",
     audit: "Protokoll",

@@ -14,6 +14,7 @@ export const english = {
     sessions: "Sessions",
     automations: "Automations",
     ledger: "Ledger",
+    insight: "Insight",
     webhooks: "Webhooks",
     settings: "Settings",
     audit: "Audit",
