@@ -101,7 +101,8 @@ test("the values of a period show under the pointer", async () => {
   const sessions = page.locator("figure").first();
   const canvas = sessions.locator("canvas");
   await canvas.waitFor();
-  await canvas.hover({ position: { x: 70, y: 60 } });
+  // What lies over the canvas takes the pointer.
+  await sessions.locator(".u-over").hover({ position: { x: 60, y: 60 } });
   await sessions.getByText("Week of Mar 3, 2031").waitFor();
   await page.getByRole("heading", { name: "Insight" }).hover();
   await expect.poll(() => sessions.getByText("Week of").count()).toBe(0);
