@@ -149,6 +149,24 @@ describe.skipIf(!isRoot)("a running sandbox", () => {
     expect((await said).trim()).toBe(String((await stat(join(now, "workspace"))).uid));
   });
 
+  test("gets its folders however soon after its start they are given", async () => {
+    await writeFile(join(workspace, "file"), "of the session");
+    const idle = join(dirname(home), "idle");
+    await sandbox.makeWritable(idle);
+    for (let nth = 0; nth < 10; nth += 1) {
+      const asked = request(`read -r go; cat ${workspace}/file`, { workspace: idle, readOnly: [] });
+      const child = sandbox.start({ ...asked, disk: dirname(home) });
+      await child.attach?.({
+        mounts: [{ folder: workspace, place: workspace, isReadOnly: false }],
+        home,
+        disk: dirname(home),
+      });
+      child.stdin.end("go\n");
+      const [said] = await Promise.all([text(child.stdout), child.exited]);
+      expect(said).toBe("of the session");
+    }
+  });
+
   test("is given nothing if it is another than the one that was meant, or has ended", async () => {
     const elsewhere = join(data, "sessions/theirs/home");
     await sandbox.makeWritable(elsewhere);

@@ -11,6 +11,13 @@ const repositories: Record<string, string> = {};
 
 beforeAll(async () => {
   site = await openSite();
+  await addWork("shop", "2031-03-03", "basic:scripted", "merged");
+  await addWork("shop", "2031-03-10", "basic:other", "open");
+  await addWork("docs", "2031-03-04", "basic:other", null);
+  await waitFor(
+    async () => (await site.call(`/insight/figures?${time}`)).total.costUsd === 7.5,
+    "the sessions are counted",
+  );
 });
 afterEach(() => site.requireQuiet());
 afterAll(() => site?.close());
@@ -22,17 +29,17 @@ const address = (more = ""): string => `/insight?${time}${more}`;
 async function addWork(repository: string, day: string, agent: string, state: "merged" | "open" | null): Promise<void> {
   const { pool } = site.offstage.database;
   const url = `https://git.example.com/acme/${repository}`;
-  const {
-    id,
-    organizationId,
-    repositories: of,
-  } = await site.call("/session/create", {
+  const { id, organizationId } = await site.call("/session/create", {
     prompt: "Work",
     agent,
     repositories: [url],
     queueRightAway: false,
   });
-  const [{ id: repositoryId }] = of;
+  const parts = await pool.query<{ repository_id: string }>(
+    "select repository_id from session_repository where session_id = $1",
+    [id],
+  );
+  const repositoryId = parts.rows[0]?.repository_id ?? "";
   repositories[repository] = repositoryId;
   await pool.query(
     `update session set status = $2, created_at = $3::timestamptz, finished_at = $3::timestamptz + interval '1 hour', queue_wait_ms = 20000
@@ -69,13 +76,6 @@ const total = (page: Page, name: string) =>
     .locator("dd");
 
 test("what came of sessions stands in figures, plots, tables and a file", async () => {
-  await addWork("shop", "2031-03-03", "basic:scripted", "merged");
-  await addWork("shop", "2031-03-10", "basic:other", "open");
-  await addWork("docs", "2031-03-04", "basic:other", null);
-  await waitFor(
-    async () => (await site.call(`/insight/figures?${time}`)).total.costUsd === 7.5,
-    "the sessions are counted",
-  );
   const page = await site.signedIn();
   await page.goto(address());
   await expect.poll(() => total(page, "Sessions").textContent()).toBe("3Failed: 1");
@@ -101,7 +101,8 @@ test("the values of a period show under the pointer", async () => {
   const sessions = page.locator("figure").first();
   const canvas = sessions.locator("canvas");
   await canvas.waitFor();
-  await canvas.hover({ position: { x: 70, y: 60 } });
+  // What lies over the canvas takes the pointer.
+  await sessions.locator(".u-over").hover({ position: { x: 60, y: 60 } });
   await sessions.getByText("Week of Mar 3, 2031").waitFor();
   await page.getByRole("heading", { name: "Insight" }).hover();
   await expect.poll(() => sessions.getByText("Week of").count()).toBe(0);
@@ -151,7 +152,7 @@ test("the keyboard, the palette and German lead there", async () => {
   await page.getByRole("heading", { name: "Auswertung" }).waitFor();
   await page.goto("/");
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").fill("Auswert");
+  await page.getByRole("dialog").getByRole("combobox").fill("Auswert");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Auswertung" }).waitFor();
 });

@@ -5,16 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { setTimeout as wait } from "node:timers/promises";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { LaterFolders, Sandbox } from "../sandbox.ts";
 import type { LimitedProcess } from "./limited.ts";
+import { hasChildren } from "./process-table.ts";
 import { systemPerl } from "./relay.ts";
 import { runProgram } from "./run-program.ts";
 
 /** Number of the system call setns (setns(2)), of those architectures that Offstage has a filter of system calls for. */
 const setns: Partial<Record<NodeJS.Architecture, number>> = { x64: 308, arm64: 268 };
 const limitMs = 10_000;
+const lookAgainMs = 10;
 
 /** What this machine lacks for folders to be attached to a running sandbox; null if nothing is known to be missing. */
 export function missingForAttaching(): string | null {
@@ -24,21 +27,37 @@ export function missingForAttaching(): string | null {
 }
 
 /**
- * Makes folders visible in a running sandbox. The agent's user can't: it has neither the rights nor the system calls.
+ * Makes folders visible in a sandbox, once it runs. The agent's user can't: it has neither the rights nor the system calls.
  * @param home of the sandbox, by the path at which it was started
  * @throws Error with the reason
  */
 export async function attachFolders(child: LimitedProcess, home: string, later: LaterFolders): Promise<void> {
-  const first = child.first();
   const missing = missingForAttaching();
   if (missing !== null) throw new Error(missing);
-  if (first === null) throw new Error("the sandbox has ended, or has told nothing of itself");
+  const first = await whenRunning(child);
   const mounts = later.mounts.flatMap(({ folder, place, isReadOnly }) => [isReadOnly ? "ro" : "rw", folder, place]);
   const parameters = [String(setns[process.arch]), String(first), later.home, home, ...mounts];
   await runProgram(systemPerl, ["-e", programText(import.meta.url, "attach.pl"), "--", ...parameters], {
     timeout: limitMs,
     killSignal: "SIGKILL",
   });
+}
+
+/**
+ * Waits until a sandbox runs its command: bubblewrap tells of the first process before it has made the sandbox's folders, and that
+ * process starts the command when they are made. Until then it may still see the machine's own.
+ * @returns its first process
+ * @throws Error if it ends before, or does not come to it
+ */
+async function whenRunning(child: LimitedProcess): Promise<number> {
+  let hasEnded = false;
+  void child.exited.then(() => (hasEnded = true));
+  for (let waited = 0; waited < limitMs && !hasEnded; waited += lookAgainMs) {
+    const first = child.first();
+    if (first !== null && hasChildren(first)) return first;
+    await wait(lookAgainMs);
+  }
+  throw new Error(hasEnded ? "the sandbox has ended" : "the sandbox has not begun its command");
 }
 
 /** Starts a sandbox, attaches a folder to it, and looks at what it sees. @returns why that is not possible; null if it is */

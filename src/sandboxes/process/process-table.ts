@@ -41,6 +41,15 @@ export function familyOf(first: number): number[] {
   return found;
 }
 
+/** Whether a process has started another that runs (proc_pid_children(5); where the kernel has no such file, all are looked at). */
+export function hasChildren(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8") !== "";
+  } catch {
+    return familyOf(pid).length > 1;
+  }
+}
+
 /** A process, distinguishable from a later one of the same id. */
 export interface KnownProcess {
   readonly pid: number;

@@ -11,9 +11,15 @@ import {
   formatUtcDay,
 } from "../texts/formats.ts";
 import { useInsightTexts, type InsightTexts } from "../texts/insight.ts";
+import { requireLocale } from "../texts/language.ts";
 import type { PlottedSeries } from "./plot.tsx";
 
-const Plot = lazy(() => import("./plot.tsx").then(({ Plot: component }) => ({ default: component })));
+const Plot = lazy(async () => {
+  // uPlot makes a format of numbers when it is loaded.
+  requireLocale();
+  const { Plot: component } = await import("./plot.tsx");
+  return { default: component };
+});
 
 type Name = keyof InsightTexts["figures"];
 

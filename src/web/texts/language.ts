@@ -53,6 +53,12 @@ export function localeOf(language: Language): string {
   return navigator.languages.find((tag) => languageOf(tag) === language && isLocale(tag)) ?? language;
 }
 
+/** For libraries that take the browser's language for a locale: where it is none (`isLocale`), puts ours in its place. */
+export function requireLocale(): void {
+  if (isLocale(navigator.language)) return;
+  Object.defineProperty(navigator, "language", { value: localeOf(current), configurable: true });
+}
+
 /** Whether a tag is one by BCP 47: some browsers pass on what the system calls its language, such as `en-US@posix`. */
 function isLocale(tag: string): boolean {
   try {

@@ -5,7 +5,7 @@
 -- that day. Which models a session used is part of the figures of its other days.
 -- What is deleted for its age (`offstage.keeps_figures`: src/store/sessions/delete-session.ts) leaves the figures of its days as they
 -- are, from then on.
--- Measured: 1.0 µs, 0 pages: a session ends.
+-- Measured: 54 µs, 0 pages: a session ends.
 -- Callers: the triggers below.
 create or replace function mark_insight() returns trigger language plpgsql as $$
 declare
