@@ -72,6 +72,7 @@ const talkFacts = {
   logs: new Map(),
   ends: new Map(),
   places: new Map(),
+  threads: new Map(),
 };
 const talkLimits = {
   mention: "offstage",
@@ -310,7 +311,14 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments({ ...saying, by, body: text }, talkFacts, talkLimits)(exported, text);
   },
   "sayings.said": (exported, text) => {
-    const said = { ...saying, body: text, path: text, hunk: text, about: { title: "", body: text, author: text } };
+    const said = {
+      ...saying,
+      body: text,
+      path: text,
+      hunk: text,
+      about: { title: "", body: text, author: text },
+      thread: [{ author: text, text }],
+    };
     const facts = { ...talkFacts, subject: { kind: "issue", number: 1 }, session: null };
     withArguments(newConversation, said, facts, talkLimits)(exported, text);
     const note = { ...said, commentId: "1", group: "review:1", isOnLines: true, asksForChanges: false };
@@ -318,7 +326,8 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "sayings.startReviews": (exported, text) => {
     const asked = [{ group: "review:1", by: writer, body: "", isAnswered: false, dueAt: 0 }];
-    withArguments({ ...newConversation, asked, notes: [noteOf(text)] }, talkFacts, talkLimits)(exported, text);
+    const facts = { ...talkFacts, threads: new Map([["k", [{ author: text, text }]]]) };
+    withArguments({ ...newConversation, asked, notes: [noteOf(text)] }, facts, talkLimits)(exported, text);
   },
   "schedule.isCron": (exported, text) => {
     for (const cron of [text, `${text} * * * *`, `0 0 * * ${text}`]) first(exported, cron);
@@ -437,6 +446,7 @@ const calls: Readonly<Record<string, Call>> = {
   },
   "event-subject.isAboutSubject": first,
   "event-subject.isAboutPullRequest": first,
+  "csv.csvOf": (exported, text) => withArguments([{ key: text, name: text }], ["key", "name"])(exported, text),
   "grant.requestedScopes": first,
   "oauth-client.mayRedirectTo": (exported, text) => {
     for (const address of [text, `https://${text}`, `http://127.0.0.1/${text}`]) withArguments(address)(exported, text);
@@ -473,6 +483,11 @@ const withoutText: Readonly<Record<string, string>> = {
   "conversation.limitsWith": "settings, put together",
   "conversation.threadPlaceOf": "a path, which it puts before a number",
   "merge.mergeConversations": "two conversations, whose lists it joins by keys, each seen once",
+  "days.daysOf": "days, which its caller has checked",
+  "days.periodsOf": "days, which its caller has checked",
+  "figures.figuresOf": "numbers",
+  "histogram.quantileMs": "numbers",
+  "notes.answeringNotes": "ids of a forge, which it compares",
   "never-sent.wasNeverSent": "something thrown, of which it reads a code",
   "notes.isRecentNote": "times",
   "notes.unplacedNotes": "names of ours, which it compares",
