@@ -165,6 +165,12 @@ describe("relay.pl", () => {
     expect(stdout.toString()).toMatch(/^input x(\d+)y \1\n\[\]\n$/u);
   });
 
+  test("ends the command if what forwards has ended", async () => {
+    const kill = 'read -r relay rest < /proc/$PPID/task/$PPID/children; echo "$rest"; kill -9 $relay; exec sleep 600';
+    const { code, stdout } = await run(["sh", "-c", kill]);
+    expect([code, stdout.toString()]).toEqual([1, expect.stringMatching(/^\d+ *\n$/u)]);
+  });
+
   test("says which command there is not", async () => {
     const { code, stderr } = await run(["/no/such/program"]);
     expect([code, stderr]).toEqual([127, "/no/such/program: No such file or directory\n"]);

@@ -1,7 +1,6 @@
-# Forwards connections on loopback to the gateway's socket, because few programs can use a unix socket, and executes the command
+# Forwards connections on loopback to the gateway's socket, because few programs can use a unix socket, and starts the command
 # with the port filled in: `{gatewayPort}` in its environment and arguments. The same as `relay.cjs` for where there is perl: it
-# starts in a few milliseconds, and takes a fifth of the memory. What forwards is a process beside the command, which must be in
-# a process namespace of its own that ends with the command.
+# starts in a few milliseconds, and takes a fifth of the memory. Both are processes of a namespace that ends when this program does.
 # Arguments: the socket's path, the command, its arguments.
 use strict;
 
@@ -18,17 +17,23 @@ bind($server, pack($inetAddress, $AF_INET, 0, "\x7f\0\0\1")) or die "no port on 
 listen($server, 1024) or die "no port on loopback: $!\n";
 my (undef, $port) = unpack($inetAddress, getsockname $server);
 
-# The relay is nobody's child but the first process's: a command that waits for its children must not meet it.
-my $between = fork() // die "no process: $!\n";
-if ($between == 0) {
-  my $relay = fork() // die "no process: $!\n";
-  exit 0 if $relay != 0;
-  # The command's own: whoever reads its output must see its end.
-  open(STDIN, '<', '/dev/null'), open(STDOUT, '>', '/dev/null'), open(STDERR, '>', '/dev/null');
+# If either ends, the sandbox does: a command whose way to the network is gone would only see that nothing answers. The relay is not
+# the command's child: one that waits for its children must not meet it.
+my $relay = fork() // die "no process: $!\n";
+if ($relay == 0) {
+  closeOutput();
   relay();
 }
-waitpid($between, 0);
-exit 1 if $? != 0;
+my $child = fork() // die "no process: $!\n";
+if ($child != 0) {
+  closeOutput();
+  close($server);
+  for (my $ended; ($ended = wait()) > 0;) {
+    exit 1 if $ended == $relay;
+    exit($? & 127 ? 128 + ($? & 127) : $? >> 8) if $ended == $child;
+  }
+  exit 1;
+}
 close($server);
 
 my $fill = sub { my ($text) = @_; $text =~ s/\{gatewayPort\}/$port/g; $text };
@@ -82,6 +87,9 @@ sub relay {
     }
   }
 }
+
+# It is the command's own: whoever reads that must see its end.
+sub closeOutput { open(STDIN, '<', '/dev/null'), open(STDOUT, '>', '/dev/null'), open(STDERR, '>', '/dev/null') }
 
 sub nonblocking { fcntl($_[0], $F_SETFL, $READ_WRITE_NONBLOCK) or die "a socket: $!\n" }
 
