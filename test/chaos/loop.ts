@@ -187,11 +187,12 @@ function onLines(scene: Scene, index: number, reviewId: number | null): Happened
   return { told, event: { ...event, reaction, answered: true, thread: comment.thread } };
 }
 
-/** A review that asks for changes: a forge shows no reaction to it. */
+/** A review that asks for changes. */
 function reviewed(scene: Scene, index: number, id: number): Happened {
   const { order, event } = inScene(scene, index);
   const told = scene.fleet.forge.happenings("github").review(scene.place, scene.pullRequest, { by, body: order, id });
-  return { told, event: { ...event, reaction: null, answered: true, thread: null } };
+  const reaction = `pulls/${scene.pullRequest}/reviews/${id} eyes`;
+  return { told, event: { ...event, reaction, answered: true, thread: null } };
 }
 
 /** What mends it is the answer. */
