@@ -178,6 +178,7 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
       }
       // Outside each gets through.
       expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("ESCAPED");
+      await untilReady(current);
       expect((await readdir(join(world.data, "run"))).length).toBeGreaterThan(0);
       expect((await readdir(join(world.data, "sessions"))).length).toBeGreaterThan(2);
     } finally {
