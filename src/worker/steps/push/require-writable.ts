@@ -43,7 +43,10 @@ export async function requireWritable(
   for (const { repository, forge, access } of found) {
     if (access === null) continue;
     const refusal = worksFromFork(services, access) ? null : refusalOf(repository, forge, access);
-    if (refusal !== null) throw refusal;
+    if (refusal !== null) {
+      const reason = `${repository.name}: ${refusal.message}`;
+      throw new SessionError({ ...refusal.failure, reason }, { cause: refusal });
+    }
     if (access.mayOpenPullRequests === false && !(await hasOpener(attempt, services, forge, repository)))
       throw mayOpenNone(repository, forge);
     known.set(repository.id, access);
@@ -69,7 +72,10 @@ async function accessOrRefusal(attempt: Looking, services: Pick<Services, "forge
   const first = await accessOf(attempt, services, repository);
   // Asked once, a forge may be behind: of a repository or an installation that is new.
   const { access, forge, refusal } = first.refusal === null ? first : await accessOf(attempt, services, repository);
-  if (refusal !== null) throw refusal;
+  if (refusal !== null) {
+    const reason = `${repository.name}: ${refusal.message}`;
+    throw new SessionError({ ...refusal.failure, reason }, { cause: refusal });
+  }
   return { access, forge };
 }
 
