@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
@@ -74,8 +74,14 @@ test("a refused push holds back no other repository, and a retry delivers the re
 test("a refused pull request holds back no other repository", async () => {
   const made = await repositories();
   const [one, two, three] = made;
+  const prompt = inAll(made).replace("shell ", "shell until test -e go; do sleep 0.2; done; ");
+  const { id } = await client.session.create({ prompt, repositories: made.map(({ url }) => url) });
+  const hasBegun = async (): Promise<boolean> =>
+    (await client.session.events(id, { limit: 1_000 })).events.some(({ type }) => type === "agent.tool");
+  await waitFor(hasBegun, "the turn begins");
+  // From here on: before the turn the forge is asked whether it would take a pull request.
   await world.forge.failNext({ kind: "status", status: 403, name: one.name });
-  const { id } = await client.session.create({ prompt: inAll(made), repositories: made.map(({ url }) => url) });
+  await writeFile(join(world.data, "sessions", id, "workspace", "go"), "");
   const failed = await untilOver(client, id);
   expect(failed).toMatchObject({ status: "failed", failure: { code: "repository_access_denied" } });
   expect(failed.failure?.reason).toMatch(
