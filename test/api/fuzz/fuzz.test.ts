@@ -195,10 +195,24 @@ test("no operation breaks, dawdles, or tells of another organization, whatever i
   const names = operations.map(({ operationId }) => operationId);
   expect(names.filter((name) => sumOf(name, "count") < leastEach)).toEqual([]);
   // Else it was always refused before it began, as an erasure must be here, which would end everything else, and what is not signed.
-  expect(names.filter((name) => sumOf(name, "succeeded") === 0).toSorted()).toEqual([
+  const needsMore = [
     "deliverToConnection",
     "eraseOrganization",
-  ]);
+    // A forge that can be asked.
+    "searchBranches",
+    "searchFiles",
+    // A program's request, which a person in a browser decides, and what comes of it.
+    "decideOAuthRequest",
+    "getOAuthRequest",
+    "revokeGrant",
+    // A stream that ends by itself, a browser's own address, and a message that waits behind a turn.
+    "streamSessionChanges",
+    "unsubscribe",
+    "withdrawMessage",
+  ];
+  expect(names.filter((name) => sumOf(name, "succeeded") === 0).filter((name) => !needsMore.includes(name))).toEqual(
+    [],
+  );
   expect(reports.reduce((sum, { sent }) => sum + sent, 0)).toBeGreaterThanOrEqual(total);
   const succeeded = reports.reduce((sum, { statuses }) => sum + (statuses.get(200) ?? 0), 0);
   expect(succeeded).toBeGreaterThan(total / 4);
