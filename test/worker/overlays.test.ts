@@ -326,7 +326,7 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
     );
     await writeFile(join(await layerOf(), "clone/run.sh"), "");
     // On the disk by then, it is as it was.
-    expect(await (await world.session(source)).run("git status -s")).toBe(" M run.sh");
+    expect(await (await world.session(source)).run("git status -s")).toBe("M run.sh");
     for (const each of await world.services.folders.list()) await removeSession(world.services, each);
     await rm(join(dirname(record), "durable"));
     expect(await (await world.session(source)).run("git status -s; cat run.sh")).toContain("echo ran");
