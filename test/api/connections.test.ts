@@ -206,7 +206,7 @@ it("takes a secret that the forge has made, as GitLab makes its signing tokens",
   expect(rotated.webhookSecret).toBe(token(2));
   expect([await verifies(token(1)), await verifies(token(2))]).toEqual([true, true]);
   for (const [wrong, problem] of [
-    ["whsec_short", "must be whole"],
+    ["whsec_not-what-it-is-to-be", "must be whole"],
     ["short", "must be at least 16"],
     ["with spaces in it, which headers lose", "without spaces"],
   ] as const) {

@@ -327,7 +327,7 @@ describe("odd answers to a check", () => {
   it.each(["<html>", "null", '{"scopes":7,"expires_at":[]}'])("of GitLab about its token: %s", async (answer) => {
     answers.set("/user", '{"username":"somebody"}');
     answers.set("/personal_access_tokens/self", answer);
-    expect(await asked("gitlab")).toEqual({ account: "somebody", problems: [] });
+    expect(await asked("gitlab")).toEqual({ account: "somebody", accountId: null, problems: [] });
   });
 
   it("of GitHub about installations and repositories", async () => {
@@ -543,7 +543,7 @@ describe("the guard of a connection", () => {
       const address = parseRepositoryUrl(kind === "azure" ? asAzure(written) : written) as RepositoryAddress;
       const methods = (served: Forge) => [
         ...Object.entries(served).filter(
-          ([name]) => !["serves", "credentials", "issuedTokens", "pullRequestRef", "as"].includes(name),
+          ([name]) => !["serves", "credentials", "issuedTokens", "pullRequestRef", "commitPage", "as"].includes(name),
         ),
         ...Object.entries(served.feedback ?? {}),
       ];
@@ -556,6 +556,8 @@ describe("the guard of a connection", () => {
         reply: [subject, { key: "k", text: "t", since: new Date() }],
         // Azure DevOps has none to what is no comment.
         react: [{ ...subject, commentId: kind === "azure" ? "7.1" : null, isOnLines: false }, "eyes"],
+        readThread: [{ ...subject, commentId: "2", threadId: "1", isOnLines: true }],
+        readPlace: [{ ...subject, commentId: "2", threadId: "1", isOnLines: true }],
         setStatus: ["abc", { state: "pending", name: "n", description: "d", url: "u" }],
         resolve: [subject],
         add: [1, { field: "reviewers", names: ["ada"] }],

@@ -162,7 +162,9 @@ describe("who may", () => {
     const mcp = await client({ key });
     expect(said(await mcp.callTool({ name: "list_agents", arguments: {} })).facts.agents).toHaveLength(2);
     await revokeKey(api.database, api.organizationId, record.id);
-    await expect(mcp.callTool({ name: "list_agents", arguments: {} })).rejects.toThrow("401");
+    await expect(mcp.callTool({ name: "list_agents", arguments: {} })).rejects.toThrow(
+      "the API key is wrong, revoked or expired",
+    );
   });
 
   test("each call counts once towards the limit of the key, whatever the tool asks for", async () => {

@@ -59,7 +59,10 @@ async function nearestOf(
   family: string,
   sha: string,
 ): Promise<{ readonly name: string; readonly difference: Difference } | null> {
-  const names = (await checkoutNames(checkouts)).filter((name) => name.startsWith(`${family}-`));
+  const all = (await checkoutNames(checkouts)).filter((each) => each.startsWith(`${family}-`));
+  // Nobody begins on one that a loss of power may have broken.
+  const known = await Promise.all(all.map((each) => readSharedCheckout(checkouts, each)));
+  const names = known.flatMap((checkout) => (checkout === null ? [] : [checkout.name]));
   const exact = nameOf(family, sha);
   const name = names.includes(exact) ? exact : await lastUsed(checkouts, names);
   if (name === null) return null;
