@@ -64,9 +64,12 @@ describe("a backup", () => {
     const target = await pool(createEmptyDatabase);
     const file = await backUp(source);
     const report = await restore(target, file);
-    expect(report).toMatchObject({ offstage: version, tables: tables.length, rows: tables.length * 3 });
     const before = await checksums(source);
-    expect(Object.values(before).every((sum) => sum.startsWith("3 "))).toBe(true);
+    // Three of each, and what triggers of the database add to them.
+    const counts = Object.values(before).map((sum) => Number.parseInt(sum, 10));
+    expect(counts.every((count) => count >= 3)).toBe(true);
+    const rows = counts.reduce((sum, count) => sum + count, 0);
+    expect(report).toMatchObject({ offstage: version, tables: tables.length, rows });
     expect(await checksums(target)).toEqual(before);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(folder)).toEqual(["all.backup"]);

@@ -98,7 +98,10 @@ test("a server that no longer answers, and has not ended yet, is waited for", as
   const first = await startEmbeddedServer({ directory, logger });
   await first.stop();
   // What is left of such a server: its process, and its id in the folder, which keeps another server from starting.
-  const ending = spawn("sh", ["-c", 'read line; rm "$0"', join(directory, "postmaster.pid")], { cwd: directory });
+  const { uid, gid } = await stat(directory);
+  const command = 'read line; rm "$0"';
+  // As the server's user: of another's process PostgreSQL knows that it is no server of its own.
+  const ending = spawn("sh", ["-c", command, join(directory, "postmaster.pid")], { cwd: directory, uid, gid });
   await writeFile(join(directory, "postmaster.pid"), `${ending.pid}\n`);
   let isUp = false;
   const starting = startEmbeddedServer({ directory, logger }).then((server) => {

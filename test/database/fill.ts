@@ -109,6 +109,8 @@ function ofType({ table, name, type }: Column, row: number): unknown {
       return `${nastyText} ${table}.${name} ${row}`;
     case "text[]":
       return row === 0 ? [] : [nastyText, "NULL", "", "{a,b}"];
+    case "integer[]":
+      return row === 0 ? [] : [row, -1];
     case "uuid[]":
       return [crypto.randomUUID()];
     case "bytea":

@@ -275,7 +275,6 @@ const bitbucketDataCenter: Look = (asked) => {
       displayId: name,
       type: "BRANCH",
       latestCommit: sha,
-      isDefault: false,
     }));
   }
   const [, below] = /^\/files(?:\/(.*))?$/u.exec(path) ?? [];

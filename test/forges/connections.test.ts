@@ -557,7 +557,8 @@ describe("the guard of a connection", () => {
         // Azure DevOps has none to what is no comment.
         react: [{ ...subject, commentId: kind === "azure" ? "7.1" : null, isOnLines: false }, "eyes"],
         readThread: [{ ...subject, commentId: "2", threadId: "1", isOnLines: true }],
-        readPlace: [{ ...subject, commentId: "2", threadId: "1", isOnLines: true }],
+        readPlace: [{ ...subject, commentId: "2", threadId: "1", path: "a.txt", line: 1 }],
+        parentsOf: ["a".repeat(40)],
         setStatus: ["abc", { state: "pending", name: "n", description: "d", url: "u" }],
         resolve: [subject],
         add: [1, { field: "reviewers", names: ["ada"] }],

@@ -476,7 +476,8 @@ describe("a forge that asks to be left alone", () => {
   ])("%s, without a time, is left alone for a minute", async (_, status, body) => {
     const { url } = await server.createRepository("acme", `limited-${(count += 1)}`, { "a.txt": "a\n" });
     const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
-    await server.failNext({ kind: "status", status, body });
+    // A few tries come first.
+    for (let nth = 0; nth < 4; nth += 1) await server.failNext({ kind: "status", status, body });
     const asking = github.readPullRequest(
       parseRepositoryUrl(url) as RepositoryAddress,
       1,

@@ -185,7 +185,7 @@ test("of what not everybody may read, the result is said in its thread alone", a
   expect(new Map(rows.map(({ sessionId, action }) => [sessionId, action]))).toEqual(
     new Map([
       [open, { kind: "comment", subject }],
-      [internal, { kind: "reply", thread: { subject, id: "d1" } }],
+      [internal, { kind: "reply", thread: { subject, id: "d1" }, otherwise: null }],
     ]),
   );
 });
