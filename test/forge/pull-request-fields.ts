@@ -227,6 +227,6 @@ export function findAtAzure({ facts }: ForgeState, { query }: ApiRequest): Answe
   if (wanted === null) return null;
   const all = [...facts.values()].flatMap(({ people = {} }) => Object.keys(people));
   // It finds by the beginning of a name, too.
-  const found = [...new Set(all)].filter((login) => `${login}@example.com`.startsWith(wanted));
+  const found = [...new Set(all)].filter((login) => `${login}@example.com`.startsWith(wanted.toLowerCase()));
   return azureList(found.map(knownIdentity));
 }
