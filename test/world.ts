@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, type Client } from "../src/client.ts";
@@ -6,6 +6,7 @@ import { readConfig } from "../src/config/config.ts";
 import type { SessionDetail } from "../src/domain/sessions/session.ts";
 import { createLogger } from "../src/observability.ts";
 import { startOffstage, type Offstage } from "../src/server/offstage.ts";
+import { removeFolder } from "../src/worker/disk/remove-folder.ts";
 import { createTestDatabase } from "./database.ts";
 import { startForge, type TestForge } from "./forge/server.ts";
 import { startModelServer, type ModelServer, type Script } from "./model/server.ts";
@@ -65,7 +66,8 @@ export async function createWorld(script: Script, options: { readonly embedded?:
       await model.close();
       await forge.close();
       await database?.close();
-      await rm(data, { recursive: true, force: true });
+      // A worker that was killed, and whose node never started again, leaves the overlays of its workspaces mounted.
+      await removeFolder(data);
     },
   };
 }

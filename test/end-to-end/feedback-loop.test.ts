@@ -205,7 +205,8 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) =
     expect(new Set(answered())).toEqual(new Set(threads));
     expect(answered()).toHaveLength(threads.length);
     expect(await turnsOf(id)).toEqual([agent, agent]);
-    const asked = world.model.requests.at(-1)?.conversation.everything ?? "";
+    // The turn's own prompt: the first one, which the conversation may hold too, speaks of the same file.
+    const asked = world.model.requests.at(-1)?.conversation.message ?? "";
     expect(asked).toContain("asks for changes");
     expect(asked.includes(thanks)).toBe(isVote);
     expect(/a\.txt[^]*four/u.test(asked)).toBe(!isAlone);
