@@ -110,7 +110,7 @@ test("a session is composed with a branch that the forge has, a file of it and a
   const page = await home();
   await page.getByLabel("What should be done?").fill("Look at ");
   await page.getByRole("button", { name: "Repository: No repository" }).click();
-  await page.getByRole("combobox", { name: "Repository" }).fill("composed");
+  await page.getByRole("dialog", { name: "Repository" }).getByRole("combobox").fill("composed");
   await page.getByRole("option", { name: /acme\/composed/u }).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.keyboard.press("Enter");
