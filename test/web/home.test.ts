@@ -84,6 +84,8 @@ test("keys move through all groups, open a session, and select several, which ar
   await page.keyboard.press("k");
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/sessions\//u);
+  // Its keys work once it is there.
+  await page.getByRole("tab", { name: "Changes" }).waitFor();
   await page.keyboard.press("u");
   await page.waitForURL((url) => url.pathname === "/");
 });
@@ -110,8 +112,9 @@ test("a session is composed with a branch that the forge has, a file of it and a
   const page = await home();
   await page.getByLabel("What should be done?").fill("Look at ");
   await page.getByRole("button", { name: "Repository: No repository" }).click();
-  await page.getByRole("combobox", { name: "Repository" }).fill("composed");
-  await page.getByRole("option", { name: /acme\/composed/u }).waitFor();
+  const picker = page.getByRole("dialog", { name: "Repository" });
+  await picker.getByRole("combobox").fill("composed");
+  await picker.getByRole("option", { name: /acme\/composed/u }).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Target branch: Default branch" }).click();

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
@@ -124,7 +124,7 @@ test("a session started from a sentence is followed live to its pull request", a
     .getByLabel("What should be done?")
     .fill("write hello.js: const greeting = 1;, then shell echo from the shell, then say It is **done**.");
   await page.getByRole("button", { name: "Repository: No repository" }).click();
-  await page.getByRole("combobox", { name: "Repository" }).fill(url);
+  await page.getByRole("dialog", { name: "Repository" }).getByRole("combobox").fill(url);
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Start" }).click();
 
@@ -155,7 +155,7 @@ test("a session started from a sentence is followed live to its pull request", a
   await page.getByText("1 file").waitFor();
   await page.reload();
   const changes = page.getByRole("region", { name: /^Changes in/u });
-  await changes.getByText("hello.js").waitFor();
+  await changes.getByRole("button", { name: "hello.js new" }).waitFor();
   await changes.getByText("const greeting = 1;").waitFor();
 });
 
@@ -417,6 +417,12 @@ test("no page asks for what its own Content-Security-Policy forbids", async () =
   page.on("console", (message) => {
     if (message.type() === "error") complaints.push(`${page.url()} ${message.text()}`);
   });
+  const loading = new Set<Request>();
+  page.on("request", (request) => loading.add(request));
+  page.on("requestfinished", (request) => loading.delete(request));
+  page.on("requestfailed", (request) => loading.delete(request));
+  // The stream of changes stays open as long as the list is shown.
+  const awaited = () => [...loading].map((request) => request.url()).filter((url) => !url.endsWith("/session/changes"));
   for (const [path, title] of [
     ["/", "Sessions"],
     ["/settings", "Settings"],
@@ -426,9 +432,10 @@ test("no page asks for what its own Content-Security-Policy forbids", async () =
     ["/insight", "Insight"],
     ["/webhooks", "Webhooks"],
   ] as const) {
+    loading.clear();
     await page.goto(path);
     await page.getByRole("heading", { name: title, exact: true }).waitFor();
-    await page.waitForLoadState("networkidle");
+    await expect.poll(awaited).toEqual([]);
   }
   expect(complaints).toEqual([]);
 });
@@ -606,12 +613,15 @@ for (const colorScheme of ["light", "dark"] as const) {
       expect(await scrollsSideways(page)).toBe(false);
 
       await page.getByRole("tab", { name: "Changes" }).click();
-      await page.getByText("export const answer").waitFor();
+      await page
+        .getByRole("region", { name: /^Changes in/u })
+        .getByText("export const answer")
+        .waitFor();
       expect(await accessibilityProblems(page)).toEqual([]);
       expect(await scrollsSideways(page)).toBe(false);
 
       await page.goto("/");
-      await page.getByRole("list", { name: "Sessions" }).waitFor();
+      await page.locator("[data-session]").first().waitFor();
       expect(await accessibilityProblems(page)).toEqual([]);
       await page.getByRole("button", { name: /^Repository:/u }).click();
       await page.getByRole("dialog", { name: "Repository" }).waitFor();

@@ -66,7 +66,7 @@ test("comments on changed lines wait, over a reload too, and go to the agent as 
   await file.getByText("Why not floor?").waitFor();
   // With the mouse: the button beside the line.
   await file.getByText("exact = items").hover();
-  await file.getByRole("button", { name: "+" }).click();
+  await file.locator("button", { hasText: /^\+$/u }).click();
   await page.getByLabel("Comment", { exact: true }).fill("Name it sum.");
   await page.getByRole("button", { name: "Keep" }).click();
   await page.reload();

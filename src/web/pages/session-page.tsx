@@ -83,18 +83,18 @@ function Session({ session }: { session: SessionDetail }) {
   const conversation = (
     <Conversation session={session} live={live} actions={isWide ? null : actions} field={field} onSent={onNews} />
   );
+  // The panel stands before its content is loaded: its tab refers to it.
+  const panel = (value: Tab, content: ReactNode) => (
+    <Tabs.Content value={value} className="outline-none">
+      <Suspense fallback={<Loading lines={6} />}>{content}</Suspense>
+    </Tabs.Content>
+  );
   const panels = (
-    <Suspense fallback={<Loading lines={6} />}>
-      <Tabs.Content value="changes" className="outline-none">
-        <Changes session={session} view={live.view} onSent={onNews} />
-      </Tabs.Content>
-      <Tabs.Content value="progress" className="outline-none">
-        <Progress session={session} view={live.view} />
-      </Tabs.Content>
-      <Tabs.Content value="answers" className="outline-none">
-        <Answers id={id} />
-      </Tabs.Content>
-    </Suspense>
+    <>
+      {panel("changes", <Changes session={session} view={live.view} onSent={onNews} />)}
+      {panel("progress", <Progress session={session} view={live.view} />)}
+      {panel("answers", <Answers id={id} />)}
+    </>
   );
   const title = <TitleLine session={session}>{isWide && <HeadActions session={session} />}</TitleLine>;
   const tabs = <TabList tabs={isWide ? ["changes", "progress", "answers"] : allTabs} />;
