@@ -160,6 +160,21 @@ describe.skipIf(missing !== "")(
       const followed = execFileSync("find", ["-L", inside, "-name", "secret-*"], { encoding: "utf8" });
       expect(followed).toContain("secret-one");
     });
+
+    it.each([
+      ["nothing", "rm -rf $d"],
+      ["a link that points out of it", "rm -rf $d; ln -s $outside $d"],
+      ["another folder", "mv $d $d-before; mkdir $d; echo > $d/new"],
+    ])("has no list of changes once %s is in the clone's place", async (_, replace) => {
+      const { checkouts } = world.services;
+      const other = await world.session(source);
+      await writeFile(join(outside, "secret-one"), "");
+      // The control: a changed file is listed.
+      await other.run("echo more >> file");
+      expect((await listChanges(checkouts, other.clone.folder))?.list.toString()).toBe("ffile\0");
+      await other.run(`outside=${outside}; d=$PWD; cd ..; ${replace}`);
+      expect(await listChanges(checkouts, other.clone.folder)).toBeNull();
+    });
   },
   hangTimeoutMs,
 );

@@ -411,13 +411,15 @@ it("gateways and turns begin on a server that its operator put far behind, too",
     const { createGatewayProcesses } = await import(${at("gateway/process/process.ts")});
     createGatewayProcesses().prepare();
     const { Worker } = await import("node:worker_threads");
-    // Told nothing, it ends by that, after its own code has begun.
+    // Its own code answers, once it has begun.
     const thread = new Worker(${at("agents/acp/turn-thread.ts")});
     thread.once("error", ({ code }) => console.log("failed", code));
-    thread.once("exit", () => {
+    thread.once("exit", () => process.exit());
+    thread.once("message", () => {
       console.log("begun");
       process.exit();
-    });`;
+    });
+    thread.postMessage({ kind: "ping" });`;
   const server = spawn("nice", ["-n", "15", process.execPath, "--eval", `(async () => {${program}})()`], {
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -8,7 +8,8 @@
 #   w  a file or a link that is gone
 #   d  a folder that is new, moved here, or put in another's place: what is in it is not listed. Or one that is gone, or a file is there
 #   n  a repository in the clone, other than the clone's own
-# Nothing at all, and exit code 3, if there are more than so many, one with too long a path, or one too deep.
+# Nothing at all, and exit code 3, if there are more than so many, one with too long a path, or one too deep; and if the clone's
+# own folder is gone, or something else is in its place.
 use strict;
 use warnings;
 no warnings "recursion";
@@ -63,7 +64,11 @@ sub list {
     }
 }
 
-opendir(my $top, $changes) or die "$changes: $!\n";
+my @clone = lstat $changes;
+exit 3 if !@clone || !-d _ || is_other_folder($changes, "");
+opendir(my $top, $changes) or exit 3;
+my @opened = stat $top;
+exit 3 if "@opened[0, 1]" ne "@clone[0, 1]";
 list($top, "", 1);
 binmode STDOUT;
 print map { "$_\0" } @found;
