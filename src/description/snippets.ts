@@ -89,7 +89,11 @@ function pythonLiteral(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** A name as Python writes it. */
+/** Words of Python's own among those that names here may be (https://docs.python.org/3/reference/lexical_analysis.html#keywords). */
+const pythonKeywords: ReadonlySet<string> = new Set(["from", "import", "in", "is", "as", "class", "global", "with"]);
+
+/** A name as Python writes it; a word of its own gets a line at its end (PEP 8). */
 export function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]/gu, (letter) => `_${letter.toLowerCase()}`);
+  const written = name.replaceAll(/[A-Z]/gu, (letter) => `_${letter.toLowerCase()}`);
+  return pythonKeywords.has(written) ? `${written}_` : written;
 }

@@ -466,13 +466,13 @@ class _Insight:
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    def figures(self, *, from: Optional[str] = None, to: Optional[str] = None, by: Optional[str] = None, group_by: Optional[str] = None, key: Optional[str] = None, repository_id: Optional[str] = None) -> Dict[str, Any]:
+    def figures(self, *, from_: Optional[str] = None, to: Optional[str] = None, by: Optional[str] = None, group_by: Optional[str] = None, key: Optional[str] = None, repository_id: Optional[str] = None) -> Dict[str, Any]:
         """Figures of a time: outcomes, pull requests and their merges, waits, tokens and cost."""
-        return self._send("GET", "/insight/figures", query={"from": from, "to": to, "by": by, "groupBy": group_by, "key": key, "repositoryId": repository_id})
+        return self._send("GET", "/insight/figures", query={"from": from_, "to": to, "by": by, "groupBy": group_by, "key": key, "repositoryId": repository_id})
 
-    def csv(self, *, from: Optional[str] = None, to: Optional[str] = None, by: Optional[str] = None, group_by: Optional[str] = None, key: Optional[str] = None, repository_id: Optional[str] = None) -> bytes:
+    def csv(self, *, from_: Optional[str] = None, to: Optional[str] = None, by: Optional[str] = None, group_by: Optional[str] = None, key: Optional[str] = None, repository_id: Optional[str] = None) -> bytes:
         """The same figures as CSV (RFC 4180): a row for each period, or for each period and group."""
-        return self._send("GET", "/insight/csv", query={"from": from, "to": to, "by": by, "groupBy": group_by, "key": key, "repositoryId": repository_id}, is_json=False)
+        return self._send("GET", "/insight/csv", query={"from": from_, "to": to, "by": by, "groupBy": group_by, "key": key, "repositoryId": repository_id}, is_json=False)
 
 
 class _Notice:
