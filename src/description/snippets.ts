@@ -38,6 +38,7 @@ function typeScript(operation: Operation): string {
   const { body } = callExample(operation);
   const head = 'import { createOffstage } from "@offstage/client";\n\nconst offstage = createOffstage();\n';
   const ids = pathParameters.map((parameter) => JSON.stringify(idOf(operation, parameter.name)));
+  if (operation.streams && ids.length === 0) return `${typeScriptStream(callExample(operation).path)}\n`;
   if (operation.streams) {
     return `${head}for await (const event of offstage.events(${ids.join(", ")})) console.log(event.type, event.data);\n`;
   }
@@ -49,11 +50,30 @@ function typeScript(operation: Operation): string {
   return `${head}console.log(await offstage.${noun}.${name}(${values.join(", ")}));\n`;
 }
 
+/** Reads a stream for which the client has no function. */
+function typeScriptStream(path: string): string {
+  return `const answer = await fetch(process.env.OFFSTAGE_SERVER + ${JSON.stringify(path)}, {
+  headers: { Authorization: "Bearer " + process.env.OFFSTAGE_API_KEY, Accept: "text/event-stream" },
+});
+for await (const text of answer.body.pipeThrough(new TextDecoderStream())) console.log(text);`;
+}
+
+/** The same in Python. */
+function pythonStream(path: string): string {
+  return `import os
+from urllib.request import Request, urlopen
+
+headers = {"Authorization": "Bearer " + os.environ["OFFSTAGE_API_KEY"], "Accept": "text/event-stream"}
+for line in urlopen(Request(os.environ["OFFSTAGE_SERVER"] + ${JSON.stringify(path)}, headers=headers)):
+    print(line.decode(), end="")`;
+}
+
 function python(operation: Operation): string {
   const { noun, name, pathParameters, query } = operation;
   const { body } = callExample(operation);
   const head = "from offstage import Offstage\n\noffstage = Offstage()\n";
   const ids = pathParameters.map((parameter) => JSON.stringify(idOf(operation, parameter.name)));
+  if (operation.streams && ids.length === 0) return `${pythonStream(callExample(operation).path)}\n`;
   if (operation.streams) {
     return `${head}for event in offstage.events(${ids.join(", ")}):\n    print(event["type"], event["data"])\n`;
   }
