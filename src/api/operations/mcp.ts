@@ -67,6 +67,10 @@ export function addMcp(
       },
     });
     request.isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    if (request.method === "HEAD") {
+      await response.body?.cancel();
+      return reply.code(response.status).send();
+    }
     return reply.send(response);
   }
   app.route({
