@@ -1,9 +1,7 @@
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import { messageOf } from "../../domain/errors/errors.ts";
@@ -77,7 +75,7 @@ export async function tryAttaching({
     const look = `read -r start && test -d "${place}" && touch "${place}/works"`;
     const trial = start({
       command: "sh",
-      arguments: ["-c", `echo up && ${look}`],
+      arguments: ["-c", look],
       environment: {},
       workspace: home,
       home,
@@ -85,7 +83,6 @@ export async function tryAttaching({
       signal: AbortSignal.timeout(limitMs),
     });
     try {
-      await firstChunk(trial.stdout);
       await trial.attach?.({ mounts: [{ folder: later, place, isReadOnly: false }], home, disk: folder });
       trial.stdin.end("start\n");
       const [{ code }, errors] = await Promise.all([trial.exited, text(trial.stderr)]);
@@ -100,9 +97,4 @@ export async function tryAttaching({
     await rm(folder, { recursive: true, force: true });
     await releaseOwner(folder);
   }
-}
-
-/** Settles when the stream has brought something, or has ended. */
-async function firstChunk(stream: Readable): Promise<void> {
-  if (stream.readable) await Promise.race([once(stream, "data"), once(stream, "end")]);
 }
