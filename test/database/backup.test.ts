@@ -67,7 +67,8 @@ describe("a backup", () => {
     const before = await checksums(source);
     // Three of each, and what triggers of the database add to them.
     const counts = Object.values(before).map((sum) => Number.parseInt(sum, 10));
-    expect(counts.every((count) => count >= 3)).toBe(true);
+    const others = Object.keys(before).filter((table) => before[table]?.startsWith("3 ") !== true);
+    expect(others).toEqual(["insight_mark"]);
     const rows = counts.reduce((sum, count) => sum + count, 0);
     expect(report).toMatchObject({ offstage: version, tables: tables.length, rows });
     expect(await checksums(target)).toEqual(before);
