@@ -59,7 +59,8 @@ export function LinesOfFile({
         renderGutterUtility: (hovered) => (
           <button
             type="button"
-            className="flex size-5 cursor-pointer items-center justify-center rounded bg-accent text-on-accent"
+            // Above the number, which the library lifts.
+            className="relative z-10 flex size-5 cursor-pointer items-center justify-center rounded bg-accent text-on-accent"
             tabIndex={-1}
             aria-label={texts.addTo(file)}
             onClick={() => {
