@@ -8,6 +8,7 @@ import { ErrorText, Loading } from "../../elements/notice.tsx";
 import { client, useMay } from "../../query.ts";
 import { useShortcuts } from "../../shell/shortcuts.ts";
 import { readStored, writeStored } from "../../stored.ts";
+import { formatNumber } from "../../texts/formats.ts";
 import { useSessionTexts } from "../../texts/session.ts";
 import type { SessionView } from "../view/view.ts";
 import { reviewMessage, useComments, type Comment } from "./comments.ts";
@@ -18,6 +19,8 @@ import { useViewed } from "./viewed.ts";
 
 /** If more files are changed, they are folded at first. */
 const openedAtMost = 20;
+/** If more files are changed, the others are drawn once somebody asks for them. */
+const drawnAtMost = 100;
 
 type Repository = SessionDiff["repositories"][number];
 /** The changed files of one repository, or the edits that an agent tells of. */
@@ -72,6 +75,9 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
   const sought = useDeferredValue(words);
   const all = parts.flatMap(({ files }) => files ?? []);
   const found = sought.trim() === "" ? all : all.filter((file) => fileHasWords(file, sought));
+  const [isWhole, setWhole] = useState(false);
+  const drawn = isWhole ? found : found.slice(0, drawnAtMost);
+  const isDrawn = new Set(drawn);
   /** Whether files are open that nobody has opened or closed. */
   const [isOpenAtFirst, setOpenAtFirst] = useState<boolean | null>(null);
   const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
@@ -87,7 +93,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
     open(file, !isViewed);
   };
   const mayComment = useMay("write");
-  useFileShortcuts(found, viewed.isViewed, setViewed);
+  useFileShortcuts(drawn, viewed.isViewed, setViewed);
   return (
     <div className="space-y-3">
       <Toolbar
@@ -114,7 +120,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
             </pre>
           ) : (
             files
-              .filter((file) => found.includes(file))
+              .filter((file) => isDrawn.has(file))
               .map((file) => (
                 <FileFold
                   key={file.key}
@@ -137,6 +143,11 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
           {truncated && <p className="text-sm text-warn">{texts.changes.truncated}</p>}
         </section>
       ))}
+      {drawn.length < found.length && (
+        <button type="button" className="button w-full" onClick={() => setWhole(true)}>
+          {texts.changes.showAll(formatNumber(found.length))}
+        </button>
+      )}
       {comments.length > 0 && (
         <SendComments
           sessionId={sessionId}

@@ -214,6 +214,7 @@ const german: SessionTexts = {
     unified: "Untereinander",
     search: "In den Änderungen suchen",
     found: (count) => counted(count, "Datei enthält es", "Dateien enthalten es"),
+    showAll: (count) => `Alle ${count} Dateien zeigen`,
     openAll: "Alle öffnen",
     closeAll: "Alle schließen",
     noLines: "Keine Zeilen: eine Binärdatei, ein neuer Modus oder ein neuer Name.",

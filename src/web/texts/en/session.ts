@@ -205,6 +205,7 @@ export const english = {
     unified: "One below the other",
     search: "Find in the changes",
     found: (count: number) => counted(count, "file has it", "files have it"),
+    showAll: (count: string) => `Show all ${count} files`,
     openAll: "Open all",
     closeAll: "Close all",
     noLines: "No lines to show: a binary file, a new mode or a new name.",
