@@ -1,17 +1,26 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends the run with its count alone on a line, for people and for whatever reads the log. */
+/** Ends the run with what failed, a line each, and its count alone on the last line, for people and for whatever reads the log's end. */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const count = { passed: 0, failed: unhandledErrors.length, skipped: 0, pending: 0 };
+    const failed: string[] = [];
     for (const module of modules) {
       const tests = [...module.children.allTests()];
-      for (const test of tests) count[test.result().state] += 1;
+      for (const test of tests) {
+        const { state } = test.result();
+        count[state] += 1;
+        if (state === "failed") failed.push(`${module.relativeModuleId} > ${test.fullName}`);
+      }
       // A file that could not be loaded has no tests, and has failed all the same.
-      if (module.state() === "failed" && !tests.some((test) => test.result().state === "failed")) count.failed += 1;
+      if (module.state() === "failed" && !tests.some((test) => test.result().state === "failed")) {
+        count.failed += 1;
+        failed.push(module.relativeModuleId);
+      }
     }
     const skipped = count.skipped === 0 ? "" : `, ${count.skipped} skipped`;
-    // On the next turn, so that the line is the last one after the default reporter's summary.
-    setImmediate(() => process.stdout.write(`${count.passed} passed, ${count.failed} failed${skipped}\n`));
+    const lines = [...failed.map((name) => `failed: ${name}`), `${count.passed} passed, ${count.failed} failed${skipped}`];
+    // On the next turn, so that the lines are the last ones after the default reporter's summary.
+    setImmediate(() => process.stdout.write(`${lines.join("\n")}\n`));
   }
 }
