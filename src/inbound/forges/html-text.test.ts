@@ -15,9 +15,9 @@ describe("what a comment in HTML says", () => {
     expect(textOfHtml("@offstage look at a < b && c\n\n> words")).toBe("@offstage look at a < b && c\n\n> words");
   });
   it("calls Offstage at the beginning of a line, and a macro after a space of any kind", () => {
-    expect(mention("<div>/offstage look</div>")).toEqual({ macro: null, rest: "" });
+    expect(mention("<div>/offstage look</div>")).toEqual({ macro: null });
     expect(mention("<div>Hm.</div><div>/offstage look</div>")).not.toBeNull();
-    expect(mention("<div>@offstage&nbsp;!fix the&nbsp;total</div>")).toEqual({ macro: "fix", rest: "the total" });
+    expect(mention("<div>@offstage&nbsp;!fix the&nbsp;total</div>")).toEqual({ macro: "fix" });
     expect(mention('<a href="#" data-vss-mention="version:2.0,1">@offstage</a>&nbsp;look')).not.toBeNull();
   });
   it("calls nobody in code, in a quotation, or in what nobody sees", () => {
