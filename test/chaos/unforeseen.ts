@@ -29,8 +29,9 @@ const foreseen: ReadonlySet<string> = new Set([
   "TimeoutError",
   "DOMException",
 ]);
-/** What a host that is away makes of `fetch`, and a database of a query that is being written. */
-const ofConnections = /^(?:fetch failed|terminated|write EPIPE|write ECONNRESET)$/u;
+/** What a host that is away makes of `fetch`, and a database of a query that is being written; a log's message has those of the causes. */
+const ofConnections =
+  /^(?:fetch failed|terminated|(?:Connection terminated unexpectedly: )?write EPIPE|write ECONNRESET)$/u;
 const failed = 50;
 
 /**
