@@ -4,7 +4,7 @@ import { newSession } from "../../src/domain/sessions/new-session.ts";
 import type { SessionStatus } from "../../src/domain/sessions/status.ts";
 import { mostRepliesOfSubject } from "../../src/domain/automations/reply-target.ts";
 import { noteForgeReply, noteReplyTarget, sayWhatIsDue } from "../../src/store/answers/session-replies.ts";
-import { createJobs } from "../../src/store/automations/jobs.ts";
+import { claimJob, createJobs, failJob, recoverJobs, type ClaimedJob } from "../../src/store/automations/jobs.ts";
 import { recordGate } from "../../src/store/queue/gate.ts";
 import type { Claim } from "../../src/store/queue/lease.ts";
 import { nextMessage } from "../../src/store/queue/progress.ts";
@@ -30,17 +30,23 @@ beforeEach(async () => {
 
 const target = { service: "slack", channel: "C1", threadId: "1.1" } as const;
 
-/** A session that a trigger of a source started. */
-async function run(
-  trigger: { readonly source?: string; readonly hasReplyToken?: boolean } = {},
-  gate: string | null = null,
-): Promise<string> {
+/** A job that a trigger of a source started. */
+async function addJob(trigger: object, payload: object) {
   const [triggerId, jobId] = [crypto.randomUUID(), crypto.randomUUID()];
   await database.pool.query(
     "insert into trigger (id, organization_id, automation_id, type, position, settings) values ($1, $2, $3, 'source', 0, $4)",
     [triggerId, organizationId, automationId, JSON.stringify({ source: "slack", hasReplyToken: true, ...trigger })],
   );
-  await createJobs(database, [{ id: jobId, organizationId, automationId, priority: 5, payload: {}, triggerId }]);
+  await createJobs(database, [{ id: jobId, organizationId, automationId, priority: 5, payload, triggerId }]);
+  return { triggerId, jobId };
+}
+
+/** A session that a trigger of a source started. */
+async function run(
+  trigger: { readonly source?: string; readonly hasReplyToken?: boolean } = {},
+  gate: string | null = null,
+): Promise<string> {
+  const { jobId } = await addJob(trigger, {});
   const session = newSession({ prompt: "Work", repositories: [], sandboxed: true, automationId, jobId, gate });
   const { id } = await createSession(database, organizationId, session);
   await noteReplyTarget(database.pool, { jobId, sessionId: id, target });
@@ -115,6 +121,53 @@ test("a run whose gate filtered it, and one whose trigger has no token or anothe
   }
   await say();
   for (const id of [filtered, ...others]) expect(await said(id)).toEqual([]);
+});
+
+test.each([
+  ["by its worker", async (claimed: ClaimedJob) => failJob(database, claimed, "the instructions need {{ event.x }}")],
+  [
+    "after its workers broke off",
+    async ({ id }: ClaimedJob) => {
+      await database.pool.query("update job set attempt = 10 where id = $1", [id]);
+      await atOnce(3, () => recoverJobs(database, { worker: "w" }));
+    },
+  ],
+])("a run that fails before it has a session, %s, says so once", async (_, end) => {
+  const message = { source: "slack", message: { channel: "C1", threadId: "1.1", text: "Look" } };
+  const issue = { source: "linear", issue: { id: "i-1" } };
+  const answers = async () => {
+    const { rows } = await database.pool.query<{ action: unknown; text: string }>(
+      "select action, text from answer where organization_id = $1 order by number",
+      [organizationId],
+    );
+    return rows;
+  };
+  const failRun = async (payload: object, trigger: object) => {
+    const { jobId, triggerId } = await addJob(trigger, payload);
+    // Jobs of other tests come first.
+    const claim = async (): Promise<ClaimedJob> => {
+      const claimed = await claimJob(database, { worker: "w", leaseMs: 60_000 });
+      if (claimed === null) throw new Error("there is no job");
+      return claimed.id === jobId ? claimed : claim();
+    };
+    await end(await claim());
+    await recoverJobs(database, { worker: "w" });
+    return triggerId;
+  };
+  // No token, another source, and an event of nothing that takes answers.
+  await failRun(message, { hasReplyToken: false });
+  await failRun(message, { source: "linear" });
+  await failRun({ source: "sentry" }, { source: "sentry" });
+  expect(await answers()).toEqual([]);
+  const slack = await failRun(message, {});
+  const linear = await failRun(issue, { source: "linear" });
+  const said = await answers();
+  expect(said.map(({ action }) => action)).toEqual([
+    { kind: "service", target, triggerId: slack },
+    { kind: "service", target: { service: "linear", issueId: "i-1" }, triggerId: linear },
+  ]);
+  expect(said[0]?.text).toMatch(/^Offstage could not begin\.\n\n(?:the instructions need|its worker broke off 10 times)/u);
+  expect(said[1]?.text).toMatch(/^Offstage could not begin\.\n\n```text\n/u);
 });
 
 /** A session that a forge's event about issue 7 started. */

@@ -51,6 +51,16 @@ export function whatToSay(session: RepliedSession, said: ReplyStage | null, link
   }
 }
 
+/**
+ * What is said of a run that failed before it had a session, where its event came from.
+ * @param reason a sentence for readers
+ * @param isMarkdown whether the service reads the text as Markdown
+ */
+export function whatToSayOfFailedRun(reason: string, isMarkdown: boolean): string {
+  const words = cut(reason, longestReason);
+  return paragraphs("Offstage could not begin.", isMarkdown ? codeBlock(words) : words);
+}
+
 const longestComment = 20_000;
 
 /**

@@ -1,7 +1,14 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { type ReplyStage, type RepliedSession, whatToComment, whatToSay } from "../../domain/answers/session-reply.ts";
+import {
+  type ReplyStage,
+  type RepliedSession,
+  whatToComment,
+  whatToSay,
+  whatToSayOfFailedRun,
+} from "../../domain/answers/session-reply.ts";
 import {
   mostRepliesOfSubject,
+  replyTargetOf,
   type ForgeReply,
   type ForgeReplyTarget,
   type ReplyTarget,
@@ -19,12 +26,47 @@ export async function noteReplyTarget(
 ): Promise<void> {
   await queryable.query(
     `insert into session_reply (session_id, trigger_id, target)
-     select $2, trigger.id, $3 from job join trigger on trigger.id = job.trigger_id and trigger.deleted_at is null
-     where job.id = $1 and trigger.type = 'source' and trigger.settings ->> 'source' = $4
-       and trigger.settings -> 'hasReplyToken' = 'true'
+     select $2, trigger.id, $3 from job join trigger on trigger.id = job.trigger_id and ${repliesToSource}
+     where job.id = $1 and trigger.settings ->> 'source' = $4
      on conflict do nothing`,
     [jobId, sessionId, storableJson(target), target.service],
   );
+}
+
+/**
+ * Queues, in the transaction in which a job failed before it had a session, that it did: where its event came from, if its trigger is of
+ * that service and has a token. A worker finds it within a second.
+ * @param reason a sentence for readers
+ */
+export async function sayRunFailed(
+  transaction: Queryable,
+  { jobId, reason }: { readonly jobId: string; readonly reason: string },
+): Promise<void> {
+  const { rows } = await transaction.query<FailedRun>(
+    `select job.organization_id as "organizationId", job.payload, trigger.id as "triggerId", trigger.settings ->> 'source' as source
+     from job join trigger on trigger.id = job.trigger_id and ${repliesToSource}
+     where job.id = $1 and not exists (select from session where session.job_id = job.id)`,
+    [jobId],
+  );
+  const [run] = rows;
+  const target = replyTargetOf(run?.payload);
+  if (run === undefined || target === null || target.service !== run.source) return;
+  const { organizationId, triggerId } = run;
+  await queueAnswer(transaction, {
+    organizationId,
+    sessionId: null,
+    repositoryId: null,
+    key: `job ${jobId} failed`,
+    action: { kind: "service", target, triggerId },
+    text: whatToSayOfFailedRun(reason, target.service === "linear"),
+  });
+}
+
+interface FailedRun {
+  readonly organizationId: string;
+  readonly payload: unknown;
+  readonly triggerId: string;
+  readonly source: string;
 }
 
 /**
@@ -43,6 +85,9 @@ export async function noteForgeReply(
     [jobId, sessionId, storableJson(target), threadId],
   );
 }
+
+/** SQL for whether a trigger is of a service that takes answers, and can write there. */
+const repliesToSource = `trigger.deleted_at is null and trigger.type = 'source' and trigger.settings -> 'hasReplyToken' = 'true'`;
 
 /** SQL for whether a trigger wants results at the subject of its event. */
 const repliesToSubject = `trigger.deleted_at is null and trigger.type = 'forge' and trigger.settings ->> 'reply' = 'subject'`;

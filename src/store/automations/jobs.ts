@@ -3,6 +3,7 @@ import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Job, JobTask } from "../../domain/automations/job.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import { sayRunFailed } from "../answers/session-replies.ts";
 import { isoTime, listRows } from "../cursor.ts";
 
 /** A job as the database has it, without the links that the API adds. */
@@ -170,9 +171,32 @@ export async function cancelPendingJob(database: Database, organizationId: strin
   return rows[0]?.isCancelled ?? false;
 }
 
-/** Ends the job as failed, for the reason `error`, which counts as a failed run. A claim that was lost changes nothing. */
+/**
+ * Ends the job as failed, for the reason `error`, which counts as a failed run, and says so where its event came from. A claim that was
+ * lost changes nothing.
+ */
 export async function failJob(database: Database, claim: ClaimedJob, error: string): Promise<void> {
-  await database.pool.query("select fail_job($1, $2, $3, false)", [claim.id, claim.attempt, error]);
+  await fail(database, claim, error, { isDead: false });
+}
+
+/** @returns whether it failed now */
+function fail(
+  database: Database,
+  { id, attempt }: Pick<ClaimedJob, "id" | "attempt">,
+  reason: string,
+  { isDead }: { readonly isDead: boolean },
+): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    const { rows } = await transaction.query<{ failed: boolean }>("select fail_job($1, $2, $3, $4) as failed", [
+      id,
+      attempt,
+      reason,
+      isDead,
+    ]);
+    if (rows[0]?.failed !== true) return false;
+    await sayRunFailed(transaction, { jobId: id, reason });
+    return true;
+  });
 }
 
 /** Ends the job without a session, since it turned out that there is nothing to do. A claim that was lost changes nothing. */
@@ -205,14 +229,9 @@ export async function recoverJobs(database: Database, options: { readonly worker
   );
   let failed = 0;
   // Each in a transaction of its own: it locks its automation.
-  for (const { id, attempt } of rows) {
-    const reason = `its worker broke off ${attempt} times: see the server's log`;
-    const ended = await database.pool.query<{ failed: boolean }>("select fail_job($1, $2, $3, true) as failed", [
-      id,
-      attempt,
-      reason,
-    ]);
-    if (ended.rows[0]?.failed === true) failed += 1;
+  for (const lost of rows) {
+    const reason = `its worker broke off ${lost.attempt} times: see the server's log`;
+    if (await fail(database, lost, reason, { isDead: true })) failed += 1;
   }
   return (rowCount ?? 0) + failed;
 }
