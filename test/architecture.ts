@@ -208,7 +208,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     repositories: ["sessions", "automations", "cursor.ts", "one-row.ts"],
     queue: ["sessions", "one-row.ts"],
     sessions: ["answers", "automations", "conversations", "cursor.ts", "one-row.ts"],
-    automations: ["secrets", "cursor.ts", "one-row.ts"],
+    automations: ["answers", "secrets", "cursor.ts", "one-row.ts"],
     insight: [],
     conversations: [],
     answers: ["cursor.ts", "prune.ts"],

@@ -19,7 +19,10 @@ export default class CountReporter implements Reporter {
       }
     }
     const skipped = count.skipped === 0 ? "" : `, ${count.skipped} skipped`;
-    const lines = [...failed.map((name) => `failed: ${name}`), `${count.passed} passed, ${count.failed} failed${skipped}`];
+    const lines = [
+      ...failed.map((name) => `failed: ${name}`),
+      `${count.passed} passed, ${count.failed} failed${skipped}`,
+    ];
     // On the next turn, so that the lines are the last ones after the default reporter's summary.
     setImmediate(() => process.stdout.write(`${lines.join("\n")}\n`));
   }

@@ -63,7 +63,9 @@ export function brokenLoop(events: readonly LoopEvent[], found: LoopFound): stri
     const name = `${sign} of ${repository} #${pullRequest}`;
     const turns = found.messages.filter((message) => message.sessionId === sessionId && message.text.includes(sign));
     if (turns.length !== 1)
-      broken.push([`${name} became ${turns.length} turns`, ...turns.map(({ text }) => text.slice(0, 1_000))].join(": "));
+      broken.push(
+        [`${name} became ${turns.length} turns`, ...turns.map(({ text }) => text.slice(0, 1_000))].join(": "),
+      );
     if (turns.some(({ status }) => status !== "done")) broken.push(`the turn of ${name} has not ended`);
     if (reaction !== null && found.reactions.get(repository)?.has(reaction) !== true)
       broken.push(`${name} has no reaction`);

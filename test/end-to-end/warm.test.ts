@@ -71,11 +71,14 @@ async function waiting(): Promise<string[]> {
 /** Waits until a sandbox waits for a session, which a first session has asked for. */
 async function untilReady(current: ServerProcess, prompt = "say ready?"): Promise<string> {
   await run(current, prompt);
-  // It is made beside all else, and after it: where other sandboxes want the processor, it gets a quarter of what they do.
-  const patienceMs = 2 * hangTimeoutMs;
-  return waitFor(async () => (await waiting())[0], "a sandbox is ready", patienceMs).catch((cause: unknown) => {
+  return untilOneWaits().catch((cause: unknown) => {
     throw new Error(`no sandbox became ready: ${current.output()}`, { cause });
   });
+}
+
+/** It is made beside all else, and after it: where other sandboxes want the processor, it gets a quarter of what they do. */
+function untilOneWaits(): Promise<string> {
+  return waitFor(async () => (await waiting())[0], "a sandbox is ready", 2 * hangTimeoutMs);
 }
 
 async function startsOf(current: ServerProcess): Promise<Record<string, number>> {
@@ -257,7 +260,7 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
     const one = await fleet.startWorker("one");
     const first = await client.session.create({ prompt: "say ready?", repositories: [repository] });
     await untilOver(client, first.id);
-    await waitFor(async () => (await waiting())[0], "a sandbox is ready");
+    await untilOneWaits();
     const created = await client.session.create({ prompt: "write a.txt: alpha", repositories: [repository] });
     expect(await untilOver(client, created.id)).toMatchObject({ status: "completed" });
     const { rows } = await store.query<{ id: string }>("select id from worker_node");

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
+import type { EventContext } from "../../src/domain/automations/automation.ts";
 import { newSession } from "../../src/domain/sessions/new-session.ts";
 import type { SessionStatus } from "../../src/domain/sessions/status.ts";
 import { mostRepliesOfSubject } from "../../src/domain/automations/reply-target.ts";
@@ -31,7 +32,7 @@ beforeEach(async () => {
 const target = { service: "slack", channel: "C1", threadId: "1.1" } as const;
 
 /** A job that a trigger of a source started. */
-async function addJob(trigger: object, payload: object) {
+async function addJob(trigger: object, payload: EventContext) {
   const [triggerId, jobId] = [crypto.randomUUID(), crypto.randomUUID()];
   await database.pool.query(
     "insert into trigger (id, organization_id, automation_id, type, position, settings) values ($1, $2, $3, 'source', 0, $4)",
@@ -142,7 +143,7 @@ test.each([
     );
     return rows;
   };
-  const failRun = async (payload: object, trigger: object) => {
+  const failRun = async (payload: EventContext, trigger: object) => {
     const { jobId, triggerId } = await addJob(trigger, payload);
     // Jobs of other tests come first.
     const claim = async (): Promise<ClaimedJob> => {
@@ -161,13 +162,15 @@ test.each([
   expect(await answers()).toEqual([]);
   const slack = await failRun(message, {});
   const linear = await failRun(issue, { source: "linear" });
-  const said = await answers();
-  expect(said.map(({ action }) => action)).toEqual([
+  const queued = await answers();
+  expect(queued.map(({ action }) => action)).toEqual([
     { kind: "service", target, triggerId: slack },
     { kind: "service", target: { service: "linear", issueId: "i-1" }, triggerId: linear },
   ]);
-  expect(said[0]?.text).toMatch(/^Offstage could not begin\.\n\n(?:the instructions need|its worker broke off 10 times)/u);
-  expect(said[1]?.text).toMatch(/^Offstage could not begin\.\n\n```text\n/u);
+  expect(queued[0]?.text).toMatch(
+    /^Offstage could not begin\.\n\n(?:the instructions need|its worker broke off 10 times)/u,
+  );
+  expect(queued[1]?.text).toMatch(/^Offstage could not begin\.\n\n```text\n/u);
 });
 
 /** A session that a forge's event about issue 7 started. */

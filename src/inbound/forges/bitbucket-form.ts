@@ -1,4 +1,5 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
+import { withNamesOf } from "./bitbucket-mentions.ts";
 import { accountOf, longest, mergedAs } from "./event.ts";
 import { choice, identifier, integer, present, required, text, type Untrusted } from "./payload.ts";
 
@@ -42,11 +43,16 @@ export interface PullRequest {
   merge_commit?: { hash: unknown };
   links: Links;
 }
+/** A text as it was written, and as it is shown. */
+interface Content {
+  raw: unknown;
+  html?: unknown;
+}
 /** An issue. */
 export interface Issue {
   id: unknown;
   title: unknown;
-  content?: { raw: unknown };
+  content?: Content;
   state?: unknown;
   reporter?: Account;
   assignee?: Account;
@@ -56,7 +62,7 @@ export interface Issue {
 /** A comment on either. */
 export interface Comment {
   id: unknown;
-  content?: { raw: unknown };
+  content?: Content;
   user?: Account;
   parent?: { id: unknown };
   inline?: { path: unknown; from?: unknown; to?: unknown };
@@ -142,12 +148,17 @@ export function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEve
   };
 }
 
+/** What somebody wrote. */
+function textOf(given: Untrusted<Content>): string {
+  return withNamesOf(text(given?.raw, longest.body) ?? "", text(given?.html, longest.body) ?? "");
+}
+
 /** A comment. @throws InvalidInputError if it has no id */
 export function commentOf(given: Untrusted<Comment>): NonNullable<ForgeEvent["comment"]> {
   const id = required(identifier(given?.id), "comment.id");
   return {
     id,
-    body: text(given?.content?.raw, longest.body) ?? "",
+    body: textOf(given?.content),
     url: text(given?.links?.html?.href, longest.url),
     author: account(given?.user),
     path: text(given?.inline?.path, longest.url),
@@ -165,7 +176,7 @@ export function issue(given: Untrusted<Issue>): NonNullable<ForgeEvent["issue"]>
   return {
     number: required(integer(given?.id), "issue.id"),
     title: text(given?.title, longest.title) ?? "",
-    body: text(given?.content?.raw, longest.body) ?? "",
+    body: textOf(given?.content),
     url: required(text(given?.links?.html?.href, longest.url), "issue.links.html.href"),
     state: closedStates.has(given?.state) ? "closed" : "open",
     labels: [],
