@@ -1,11 +1,12 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
+import { lfsPath, lfsStore } from "../../src/worker/git/lfs/store.ts";
 import { seedRepository } from "../forge/seed-repository.ts";
 import { inOtherClone } from "../other-clone.ts";
 import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
@@ -86,6 +87,24 @@ describe.runIf(isInstalled)("with git-lfs, a session", () => {
     expect(await untilOver(client, session.id)).toMatchObject({ status: "completed", failure: null });
     expect(await show("seen.txt")).toBe("100000");
     expect(await show("old.bin")).toBe(pointerOf(old).trim());
+  });
+
+  test("notes which contents it uses, so that they stay, and gets one that was removed again", async () => {
+    const { url } = await repository("kept", "kept content");
+    await run(url, "shell true");
+    const mirrors = join(world.data, "mirrors");
+    const stores = (await readdir(mirrors)).map((name) => lfsStore(join(mirrors, name)));
+    const store = stores.find((each) => existsSync(lfsPath(each, oidOf("kept content")))) ?? "";
+    const content = lfsPath(store, oidOf("kept content"));
+    const long = new Date(Date.now() - 90 * 24 * 60 * 60 * 1_000);
+    await utimes(content, long, long);
+    // Else it counts as noted today.
+    await rm(join(store, "used"), { recursive: true });
+    await run(url, "shell true");
+    expect((await stat(content)).mtimeMs).toBeGreaterThan(long.getTime() + 1_000);
+    await rm(content);
+    const { session } = await run(url, "shell cat old.bin > seen.txt");
+    expect(await inOtherClone(world, url, `git show origin/${session.branchName}:seen.txt`)).toBe("kept content");
   });
 
   test("pushes nothing whose upload is refused, and says the server's words", async () => {

@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLogger } from "../../src/observability.ts";
 import { maintainMirrors } from "../../src/worker/background/mirror-maintenance.ts";
@@ -10,6 +11,8 @@ import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts
 import type { CloneServices } from "../../src/worker/clones/clone.ts";
 import { makeClones, openClones } from "../../src/worker/clones/clones.ts";
 import { removeSession } from "../../src/worker/clones/remove-session.ts";
+import { noteUsed } from "../../src/worker/git/lfs/prune-contents.ts";
+import { lfsPath, lfsStore, markMade } from "../../src/worker/git/lfs/store.ts";
 import { createFolderLock } from "../../src/worker/git/mirrors/folder-lock.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
@@ -78,6 +81,31 @@ test("a mirror that was not used for long goes, but not while a session has a cl
   expect(await readdir(services.mirrors.directory)).toEqual([]);
   const again = await begin(url);
   expect(await readFile(join(again.clone, "file.txt"), "utf8")).toBe("first\n");
+});
+
+test("a file in LFS that no session used for long goes from a mirror that is used, but none that the remote may not have", async () => {
+  const url = await createRemote("one");
+  await begin(url);
+  const store = lfsStore(mirrorOf(url));
+  const put = async (name: string, days: number): Promise<string> => {
+    const oid = createHash("sha256").update(name).digest("hex");
+    const then = new Date(Date.now() - days * 24 * 60 * 60 * 1_000);
+    await mkdir(dirname(lfsPath(store, oid)), { recursive: true });
+    await writeFile(lfsPath(store, oid), name);
+    await utimes(lfsPath(store, oid), then, then);
+    return oid;
+  };
+  const [unused, used, recent, made] = [await put("a", 31), await put("b", 31), await put("c", 29), await put("d", 31)];
+  await markMade(store, made);
+  const commits = ["1".repeat(40), "2".repeat(40)] as const;
+  await noteUsed(store, commits[0], () => Promise.resolve([used, "0".repeat(64)]));
+  // Once a day is enough: what the commit has is not read again.
+  await noteUsed(store, commits[0], () => Promise.reject(new Error("it is read again")));
+  await expect(noteUsed(store, commits[1], () => Promise.reject(new Error("it is read")))).rejects.toThrow("it is read");
+  expect(await keep(0)).toBe(0);
+  expect(existsSync(lfsPath(store, unused))).toBe(true);
+  expect(await keep(30)).toBe(0);
+  expect([unused, used, recent, made].map((oid) => existsSync(lfsPath(store, oid)))).toEqual([false, true, true, true]);
 });
 
 test("what is beyond the size goes, the least recently used first, and what is pinned stays even then", async () => {

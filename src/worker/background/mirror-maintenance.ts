@@ -8,6 +8,7 @@ import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import { fetchPrefix } from "../git/mirrors/fetch.ts";
 import { mustGit } from "../git/git.ts";
+import { pruneContents } from "../git/lfs/prune-contents.ts";
 import { lfsStore } from "../git/lfs/store.ts";
 import { mirrorUsedMark } from "../git/mirrors/mirror.ts";
 
@@ -25,7 +26,7 @@ const removedPrefix = "removed-";
 const outdatedMark = "offstage-outdated";
 
 interface MirrorLimits {
-  /** Days after which an unused mirror is removed; 0: never. */
+  /** Days after which an unused mirror is removed, and an unused content in LFS of one that is used; 0: never. */
   readonly days: number;
   /** Most bytes of all mirrors; beyond it the least recently used are removed. 0: no limit. */
   readonly maximumBytes: number;
@@ -51,8 +52,8 @@ interface Kept {
 }
 
 /**
- * Removes mirrors that were unused for too long, exceed the size limit or leave the disk no room, except those that a session's clone borrows from, and
- * repacks the others. Errors about one mirror are logged. A removal that a crash interrupts is completed the next time.
+ * Removes mirrors that were unused for too long, exceed the size limit or leave the disk no room, except those that a session's clone borrows from;
+ * repacks the others, and removes contents of files in LFS from them that were unused for too long. Errors about one mirror are logged. A removal that a crash interrupts is completed the next time.
  * @returns how many mirrors were removed, and of how many it is unknown or true that they should be, and are not
  */
 export async function maintainMirrors(
@@ -86,6 +87,7 @@ export async function maintainMirrors(
         removed += 1;
       } else {
         if (alsoLater) await writeFile(join(mirror.path, outdatedMark), "");
+        if (days > 0) await pruneContents(lfsStore(mirror.path), days, signal);
         await pack(kept, mirror, signal);
       }
     } catch (error) {

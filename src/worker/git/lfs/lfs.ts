@@ -4,6 +4,7 @@ import { programText } from "../../../programs/program-text.ts";
 import { git, mustGit, type GitOptions } from "../git.ts";
 import type { Mirror } from "../mirrors/mirror.ts";
 import { sparseCommit } from "../sparse-checkout.ts";
+import { noteUsed } from "./prune-contents.ts";
 import { lfsStore } from "./store.ts";
 import { fetchContents, pipeFunctions, type OnProgress } from "./transfers.ts";
 
@@ -54,6 +55,7 @@ export async function fetchForFolder(
   try {
     const { repository = mirror.path, sparse = [], paths = [] } = from;
     const wanted = await sparseCommit({ folders: sparse, paths }, sha, { cwd: repository, signal });
+    await noteUsed(lfsStore(mirror.path), wanted, () => namesInLfs(repository, wanted, signal));
     await fetchContents(mirror, wanted, signal, from);
     return null;
   } catch (error) {

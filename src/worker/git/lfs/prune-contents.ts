@@ -1,0 +1,75 @@
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { lfsPath, madeMark } from "./store.ts";
+
+const dayMs = 24 * 60 * 60 * 1_000;
+const atOnce = 100;
+
+/** Folder of marks in a store, one for each commit whose contents were noted as used. */
+const usedMarks = (store: string): string => join(store, "used");
+
+/**
+ * Notes, at most once a day for each commit, that its contents are used. To be called before those that are missing are fetched: none of
+ * the others is removed meanwhile.
+ * @param store of a mirror
+ * @param namesOf the contents of the commit's files; null: nobody can tell
+ */
+export async function noteUsed(
+  store: string,
+  sha: string,
+  namesOf: () => Promise<readonly string[] | null>,
+): Promise<void> {
+  const mark = join(usedMarks(store), sha);
+  const { mtimeMs } = await stat(mark).catch(() => ({ mtimeMs: 0 }));
+  if (Date.now() - mtimeMs < dayMs) return;
+  const names = await namesOf();
+  if (names === null) return;
+  const now = new Date();
+  for (let start = 0; start < names.length; start += atOnce) {
+    const some = names.slice(start, start + atOnce);
+    // Those that are not there will be fetched, which is a use, too.
+    await Promise.all(some.map((oid) => utimes(lfsPath(store, oid), now, now).catch(() => undefined)));
+  }
+  await mkdir(usedMarks(store), { recursive: true });
+  await writeFile(mark, "");
+}
+
+/**
+ * Removes contents that no session used for so many days. Those that a session made, and of which nobody knows that the remote has them,
+ * stay; what is missing later is fetched again.
+ * @param store of a mirror
+ * @returns how many were removed
+ */
+export async function pruneContents(store: string, days: number, signal: AbortSignal): Promise<number> {
+  const before = Date.now() - days * dayMs;
+  const isOld = async (path: string): Promise<boolean> =>
+    (await stat(path).catch(() => ({ mtimeMs: Date.now() }))).mtimeMs < before;
+  let removed = 0;
+  const objects = join(store, "objects");
+  for (const first of await namesIn(objects)) {
+    for (const second of await namesIn(join(objects, first))) {
+      const folder = join(objects, first, second);
+      for (const oid of await namesIn(folder)) {
+        signal.throwIfAborted();
+        const path = join(folder, oid);
+        if (existsSync(madeMark(store, oid)) || !(await isOld(path))) continue;
+        await rm(path, { force: true });
+        removed += 1;
+      }
+    }
+  }
+  for (const sha of await namesIn(usedMarks(store))) {
+    const mark = join(usedMarks(store), sha);
+    if (await isOld(mark)) await rm(mark, { force: true });
+  }
+  return removed;
+}
+
+/** Names in a folder; none if it is not there. */
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
+    throw error;
+  });
+}
