@@ -81,7 +81,8 @@ describe.skipIf(reason !== "")(
       await power?.off(signal);
       await power?.on();
       expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
-      expect(await retriesOf(id)).toEqual(new Set(["sandbox_unavailable"]));
+      // If the engine is back before its loss is noticed, the turn is resumed without a retry.
+      expect([...(await retriesOf(id))].filter((code) => code !== "sandbox_unavailable")).toEqual([]);
       const { patch } = (await client.session.diff(id)).repositories[0] ?? { patch: "" };
       expect(patch).toMatch(/made\.txt[^]*more\.txt/u);
     });

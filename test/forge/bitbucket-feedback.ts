@@ -13,6 +13,7 @@ import {
   beginThread,
   idOf,
   isThere,
+  jobsOf,
   logOf,
   resolveThread,
   setStatus,
@@ -54,7 +55,9 @@ export function answerFeedbackAsBitbucket(state: ForgeState, request: ApiRequest
   if (path === "/~people") return listPeople(state, request);
   const [, pipeline = "", step] = /^\/pipelines\/([^/]+)\/steps(?:\/([^/]+)\/log)?$/u.exec(path) ?? [];
   if (pipeline === "") return null;
-  if (logOf(state, place, pipeline) === null) return refusedByBitbucket(404, "There is no pipeline with this id");
+  // The log of a run of CI is that of its one job.
+  const job = String(jobsOf(state, place, pipeline)?.[0]?.id ?? pipeline);
+  if (logOf(state, place, job) === null) return refusedByBitbucket(404, "There is no pipeline with this id");
   const uuid = uuidOf(`step ${pipeline}`);
   if (step === undefined) {
     const step1 = {
@@ -73,7 +76,7 @@ export function answerFeedbackAsBitbucket(state: ForgeState, request: ApiRequest
   if (step !== uuid) return refusedByBitbucket(404, "There is no step with this id");
   return {
     status: 307,
-    headers: { Location: `${place.webUrl}/logs/${place.owner}/${place.name}/${pipeline}` },
+    headers: { Location: `${place.webUrl}/logs/${place.owner}/${place.name}/${job}` },
     text: "",
   };
 }
