@@ -129,11 +129,17 @@ export interface ListedComment extends Omit<Earlier, "text"> {
 /** Most comments that are told of what was said before, and most characters of each. */
 const mostEarlier = { comments: 30, characters: 4_000 };
 
-/** What of a thread was said before one of its comments. @param thread the oldest first */
+const byNumber = new Intl.Collator("en", { numeric: true });
+
+/**
+ * What of a thread was said before one of its comments. A list that lags may have later ones and not this one: forges number comments in
+ * their order.
+ * @param thread the oldest first
+ */
 export function earlierIn(thread: readonly ListedComment[], commentId: string): Earlier[] {
   const at = thread.findIndex(({ id }) => id === commentId);
-  return thread
-    .slice(0, at === -1 ? undefined : at)
+  const before = at === -1 ? thread.filter(({ id }) => byNumber.compare(id, commentId) < 0) : thread.slice(0, at);
+  return before
     .flatMap(({ author, text }) => (text == null || text.trim() === "" ? [] : [{ author, text }]))
     .slice(-mostEarlier.comments)
     .map(({ author, text }) => ({ author, text: text.slice(0, mostEarlier.characters).toWellFormed() }));

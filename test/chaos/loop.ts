@@ -16,7 +16,7 @@ export interface LoopEvent {
   readonly repository: string;
   /** Of the pull request. */
   readonly pullRequest: number;
-  /** What its turn's message contains, and no other's. */
+  /** What its turn's message contains, and no other's: words that are told as said before are JSON, in which no line begins so. */
   readonly sign: string;
   /** The reaction that it gets, as the forge keeps it; null: none. */
   readonly reaction: string | null;
@@ -161,7 +161,7 @@ function inScene({ sessionId, pullRequest, work }: Scene, index: number) {
   const file = `loop-${work.number}-${index}.txt`;
   const content = `said as ${index} of ${work.number}`;
   const order = `write ${file}: ${content}, then shell sleep 0.5`;
-  return { order, event: { sessionId, repository: work.repository, pullRequest, sign: file, file, content } };
+  return { order, event: { sessionId, repository: work.repository, pullRequest, sign: `\nwrite ${file}`, file, content } };
 }
 
 function commented(scene: Scene, index: number): Happened {

@@ -60,7 +60,7 @@ export function brokenLoop(events: readonly LoopEvent[], found: LoopFound): stri
   const broken = [...found.unrest];
   for (const event of events) {
     const { sessionId, repository, pullRequest, sign, reaction, answered, thread, file } = event;
-    const name = `${sign} of ${repository} #${pullRequest}`;
+    const name = `${sign.trim()} of ${repository} #${pullRequest}`;
     const turns = found.messages.filter((message) => message.sessionId === sessionId && message.text.includes(sign));
     if (turns.length !== 1)
       broken.push(
