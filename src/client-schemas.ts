@@ -17,6 +17,7 @@ import { connectionSchema } from "./domain/repositories/connection.ts";
 import { repositorySchema } from "./domain/repositories/repository.ts";
 import { messageSchema } from "./domain/sessions/message.ts";
 import { sessionDetailSchema } from "./domain/sessions/session.ts";
+import { shareSchema } from "./domain/sessions/share.ts";
 import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
 // The form of each answer of the API, by the names that src/client.ts knows them by: a module of its own, so that the web app loads
@@ -50,6 +51,7 @@ export {
 export { eventPageSchema, sessionEventSchema } from "./domain/sessions/event.ts";
 export { labelPageSchema } from "./domain/sessions/labels.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";
+export { createdShareSchema, shareSchema } from "./domain/sessions/share.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
 export const subscriptionsPage = pageSchema("subscriptions", subscriptionSchema);
@@ -74,6 +76,7 @@ export const runsPage = pageSchema("runs", jobSchema);
 export const ledgerPage = pageSchema("entries", ledgerEntrySchema);
 export const webhooksPage = pageSchema("webhooks", webhookSchema);
 export const deliveriesPage = pageSchema("deliveries", deliverySchema);
+export const sharesPage = pageSchema("shares", shareSchema);
 export const answersPage = pageSchema("answers", answerSchema);
 export const egressSchema = z.object({ egress: z.array(z.string()) });
 export const githubAppFormSchema = z.object({ formUrl: z.string() });

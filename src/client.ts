@@ -20,6 +20,7 @@ import type { AttentionReason } from "./domain/sessions/attention.ts";
 import type { SessionEvent } from "./domain/sessions/event.ts";
 import type { changeLabelsSchema } from "./domain/sessions/labels.ts";
 import type { createSessionSchema, SessionDetail } from "./domain/sessions/session.ts";
+import type { createShareSchema } from "./domain/sessions/share.ts";
 import type { SessionStatus } from "./domain/sessions/status.ts";
 import type { createWebhookSchema, Delivery, updateWebhookSchema } from "./domain/webhooks/webhook.ts";
 
@@ -154,6 +155,11 @@ export function createClient({
       get: (id: string) => call("sessionDetailSchema", `/session/${id}`),
       answers: (id: string, page: PageOf = {}) =>
         call("answersPage", `/session/${id}/answer/list${query({ ...page })}`),
+      /** Makes a link that shows the session; its address is in this answer alone. */
+      share: (id: string, body: z.input<typeof createShareSchema> = {}) =>
+        call("createdShareSchema", `/session/${id}/share/create`, body),
+      shares: (id: string, page: PageOf = {}) => call("sharesPage", `/session/${id}/share/list${query({ ...page })}`),
+      revokeShare: (id: string, shareId: string) => call("shareSchema", `/session/${id}/share/${shareId}/revoke`, {}),
       queue: (id: string) => call("sessionDetailSchema", `/session/${id}/queue`, {}),
       cancel: (id: string) => call("sessionDetailSchema", `/session/${id}/cancel`, {}),
       delete: (id: string) => call("emptySchema", `/session/${id}/delete`, {}),

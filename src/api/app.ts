@@ -62,6 +62,7 @@ import { addDownloadOperations } from "./operations/sessions/downloads.ts";
 import { addListStream } from "./operations/sessions/list-stream.ts";
 import { addLabelOperations } from "./operations/sessions/labels.ts";
 import { addMessageOperations } from "./operations/sessions/messages.ts";
+import { addShareLinkOperations } from "./operations/sessions/share-links.ts";
 import { createSessionChanges } from "./operations/sessions/session-changes.ts";
 import { addSessionOperations, toSession } from "./operations/sessions.ts";
 import { addSignInOperations } from "./operations/sign-in.ts";
@@ -131,6 +132,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addListStream(app, streams, changes);
   addLabelOperations(app, options);
   addMessageOperations(app, options);
+  addShareLinkOperations(app, options);
   addDownloadOperations(app, options);
   addAnswerOperations(app, options);
   addAutomationOperations(app, options);

@@ -72,6 +72,7 @@ export function removeRows(
     | "login_link"
     | "model_spend"
     | "oauth_grant"
+    | "share_link"
     | "oauth_request"
     | "notice"
     | "notice_delivery"

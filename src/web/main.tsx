@@ -3,7 +3,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";
 import { pagePath } from "../domain/people/sign-in.ts";
-import { createQueryClient } from "./query.ts";
+import { createQueryClient, isShared } from "./query.ts";
 import { createAppRouter } from "./router.tsx";
 import { followSystem } from "./shell/preferences.ts";
 import { currentLanguage, onLanguage, showLanguage, wantedLanguage } from "./texts/language.ts";
@@ -13,7 +13,7 @@ import "./styles.css";
 const router = createAppRouter();
 const queryClient = createQueryClient(() => {
   const { pathname, searchStr } = router.state.location;
-  if (pathname === "/sign-in") return;
+  if (pathname === "/sign-in" || isShared) return;
   const whole = `${pathname}${searchStr}`;
   void router.navigate({ to: "/sign-in", search: { next: pagePath.test(whole) ? whole : pathname } });
 });

@@ -3,8 +3,18 @@ import { ClientError, createClient } from "../client.ts";
 import type { Scope } from "../domain/people/key.ts";
 import type { Me } from "../domain/people/me.ts";
 
-/** Client of this page's own server, authenticated by the browser's cookie. */
-export const client = createClient({ baseUrl: "", schemas: () => import("./answers.ts") });
+/** The token of the link that this page was opened by, if it shows one session to whoever has the link; null: it does not. */
+const shareToken = globalThis.location?.pathname.startsWith("/shared/") ? location.hash.slice(1) : null;
+
+/** Whether the page shows one session to somebody who has a link to it, and who may do nothing. */
+export const isShared = shareToken !== null;
+
+/** Client of this page's own server, authenticated by the browser's cookie, or by the link that the page was opened by. */
+export const client = createClient({
+  baseUrl: "",
+  schemas: () => import("./answers.ts"),
+  ...(shareToken !== null && { key: shareToken }),
+});
 
 /** @param onSignedOut called whenever the server answers that the browser is not signed in */
 export function createQueryClient(onSignedOut: () => void): QueryClient {
@@ -27,7 +37,7 @@ export function createQueryClient(onSignedOut: () => void): QueryClient {
  * @param enabled false: nobody is, and nothing is asked
  */
 export function useMe(enabled = true): UseQueryResult<Me> {
-  return useQuery({ queryKey: ["me"], queryFn: () => client.me(), enabled });
+  return useQuery({ queryKey: ["me"], queryFn: () => client.me(), enabled: enabled && !isShared });
 }
 
 /**
@@ -36,5 +46,5 @@ export function useMe(enabled = true): UseQueryResult<Me> {
  */
 export function useMay(scope: Scope): boolean {
   const scopes = useMe().data?.scopes;
-  return scopes === undefined || scopes.includes(scope);
+  return !isShared && (scopes === undefined || scopes.includes(scope));
 }

@@ -44,6 +44,20 @@ const sessionRoute = createRoute({
   }),
 });
 
+/** The same page for somebody who has a link to the session. */
+const sharedRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/shared/$id",
+  component: function Shared() {
+    const { id } = sharedRoute.useParams();
+    return <SessionPage key={id} id={id} />;
+  },
+  staticData: { isWide: true },
+  validateSearch: ({ tab }: Given): { tab?: "changes" | "progress" | "answers" | undefined } => ({
+    tab: oneOf(["changes", "progress"], tab),
+  }),
+});
+
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sign-in",
@@ -158,6 +172,7 @@ export function createAppRouter() {
     routeTree: rootRoute.addChildren([
       sessionsRoute,
       sessionRoute,
+      sharedRoute,
       automationsRoute,
       automationRoute,
       ledgerRoute,

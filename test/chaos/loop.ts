@@ -161,7 +161,10 @@ function inScene({ sessionId, pullRequest, work }: Scene, index: number) {
   const file = `loop-${work.number}-${index}.txt`;
   const content = `said as ${index} of ${work.number}`;
   const order = `write ${file}: ${content}, then shell sleep 0.5`;
-  return { order, event: { sessionId, repository: work.repository, pullRequest, sign: `\nwrite ${file}`, file, content } };
+  return {
+    order,
+    event: { sessionId, repository: work.repository, pullRequest, sign: `\nwrite ${file}`, file, content },
+  };
 }
 
 function commented(scene: Scene, index: number): Happened {

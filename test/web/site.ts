@@ -18,6 +18,8 @@ export interface Site {
   call(path: string, body?: unknown): Promise<any>;
   /** A page whose browser has signed in with the admin's key, or with another. */
   signedIn(options?: Parameters<Browser["newContext"]>[0] & { readonly key?: string }): Promise<Page>;
+  /** A page whose browser has not signed in. */
+  stranger(options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
   /**
    * Fails if browsers complained of anything since it was last asked: errors and warnings of the console, and what pages threw. That a
    * request was refused, which the browser says by itself, is for the page to show.
@@ -31,24 +33,29 @@ export async function openSite(overrides: Record<string, string> = {}): Promise<
   const { offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", ...overrides });
   const browser = await launchBrowser();
   const complaints: string[] = [];
+  async function openPage(options: Parameters<Browser["newContext"]>[0]): Promise<Page> {
+    const context = await browser.newContext({ baseURL: offstage.url, ...options });
+    context.setDefaultTimeout(hangTimeoutMs);
+    const page = await context.newPage();
+    page.on("console", (line) => {
+      const isRefusal = line.text().startsWith("Failed to load resource");
+      if (["error", "warning"].includes(line.type()) && !isRefusal) complaints.push(`${page.url()} ${line.text()}`);
+    });
+    page.on("pageerror", (error) => complaints.push(`${page.url()} ${error.message}`));
+    return page;
+  }
   return {
     offstage,
     client,
     forge: world.forge,
     call: (path, body) => callApi(offstage.url, path, body),
     async signedIn({ key = adminKey, ...options } = {}) {
-      const context = await browser.newContext({ baseURL: offstage.url, ...options });
-      context.setDefaultTimeout(hangTimeoutMs);
-      const page = await context.newPage();
-      page.on("console", (line) => {
-        const isRefusal = line.text().startsWith("Failed to load resource");
-        if (["error", "warning"].includes(line.type()) && !isRefusal) complaints.push(`${page.url()} ${line.text()}`);
-      });
-      page.on("pageerror", (error) => complaints.push(`${page.url()} ${error.message}`));
+      const page = await openPage(options);
       const answer = await page.request.post("/login/create", { data: { key } });
       expect(answer.status()).toBe(200);
       return page;
     },
+    stranger: (options = {}) => openPage(options),
     requireQuiet() {
       const found = complaints.splice(0);
       if (found.length > 0) throw new Error(`browsers complained:\n${found.join("\n")}`);

@@ -101,7 +101,9 @@ test("a file in LFS that no session used for long goes from a mirror that is use
   await noteUsed(store, commits[0], () => Promise.resolve([used, "0".repeat(64)]));
   // Once a day is enough: what the commit has is not read again.
   await noteUsed(store, commits[0], () => Promise.reject(new Error("it is read again")));
-  await expect(noteUsed(store, commits[1], () => Promise.reject(new Error("it is read")))).rejects.toThrow("it is read");
+  await expect(noteUsed(store, commits[1], () => Promise.reject(new Error("it is read")))).rejects.toThrow(
+    "it is read",
+  );
   expect(await keep(0)).toBe(0);
   expect(existsSync(lfsPath(store, unused))).toBe(true);
   expect(await keep(30)).toBe(0);

@@ -4,6 +4,7 @@ import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { accessPrefix, findGrantPrincipal } from "../../store/oauth/grants.ts";
 import { findPrincipal, ownerOfKey } from "../../store/people/keys.ts";
 import { findBrowserPrincipal } from "../../store/people/logins.ts";
+import { findShareReader, sharePrefix } from "../../store/people/share-links.ts";
 import type { Database } from "../../database/database.ts";
 import type { ApiOptions, OperationConfig } from "./context.ts";
 
@@ -16,7 +17,7 @@ const noKey = "send an API key as `Authorization: Bearer <key>` or `?apiKey=<key
  * Finds the principal of a request, before its body is read; null if the operation needs no key.
  * @throws UnauthenticatedError if the key or cookie is wrong, revoked or expired, or missing
  * @throws InvalidInputError if the key is missing and the specification demands 400
- * @throws ForbiddenError if the principal lacks the operation's scope
+ * @throws ForbiddenError if the principal lacks the operation's scope, or has a link to a session and asks for something else
  */
 export async function authenticate(
   options: Pick<ApiOptions, "database" | "signInDays">,
@@ -24,7 +25,7 @@ export async function authenticate(
   operation: OperationConfig,
 ): Promise<Principal | null> {
   if (operation.scope === null) return null;
-  const principal = await identify(options, request);
+  const principal = (await readerByLink(options.database, request, operation)) ?? (await identify(options, request));
   if (principal === null) {
     if (operation.missingKey === 400) throw new InvalidInputError(`the organization cannot be determined: ${noKey}`);
     throw new UnauthenticatedError(`no API key: ${noKey}`);
@@ -37,6 +38,25 @@ export async function authenticate(
     );
   }
   return principal;
+}
+
+/** Who reads a session by a link; null: the request has none. It is good for nothing but what shows that session. */
+async function readerByLink(
+  database: Database,
+  request: FastifyRequest,
+  { isShared = false }: OperationConfig,
+): Promise<Principal | null> {
+  const token = presentedKey(request);
+  if (token?.startsWith(sharePrefix) !== true) return null;
+  const { id } = request.params as { readonly id?: string };
+  if (!isShared || id === undefined)
+    throw new ForbiddenError("this link shows one session, and lets nobody do anything");
+  const reader = await findShareReader(database, token, id);
+  if (reader === null)
+    throw new UnauthenticatedError(
+      "the link does not show this session: it is wrong, revoked or expired. Ask for another one",
+    );
+  return reader;
 }
 
 /**

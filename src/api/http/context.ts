@@ -164,6 +164,8 @@ export interface OperationConfig {
   readonly scope: Scope | null;
   /** It creates something, so an Idempotency-Key is honoured. */
   readonly creates?: boolean;
+  /** It shows one session, the one that its path names: whoever has a link to that one may ask for it. */
+  readonly isShared?: boolean;
   /** Status for a request without a key: 401 unless the specification demands 400. */
   readonly missingKey?: 400 | 401;
   /** It puts work into the queue, so it is rejected while the queue is full. */

@@ -11,7 +11,7 @@ interface Bucket {
 const pruneAbove = 10_000;
 
 /**
- * Makes a token bucket for each key and each signed-in user, as `createRateLimitById`.
+ * Makes a token bucket for each key, each signed-in user and each link to a session, as `createRateLimitById`.
  * @returns a function that takes a token; it throws TooManyRequestsError if the bucket is empty
  */
 export function createRateLimit(
@@ -19,7 +19,8 @@ export function createRateLimit(
   now: () => number = Date.now,
 ): (principal: Principal, reply: FastifyReply) => void {
   const take = createRateLimitById(perMinute, "this key", now);
-  return (principal, reply) => take(principal.keyId ?? principal.userId ?? principal.organizationId, reply);
+  return ({ keyId, userId, shareId, organizationId }, reply) =>
+    take(keyId ?? userId ?? shareId ?? organizationId, reply);
 }
 
 /**

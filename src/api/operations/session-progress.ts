@@ -19,7 +19,7 @@ export function addSessionProgress(app: App, options: ApiOptions, streams: Event
   app.get(
     "/session/:id/events",
     {
-      config: { operation: { scope: "read", streams: true } },
+      config: { operation: { scope: "read", isShared: true, streams: true } },
       schema: {
         tags,
         operationId: "listEvents",
@@ -50,7 +50,7 @@ export function addSessionProgress(app: App, options: ApiOptions, streams: Event
   app.get(
     "/session/:id/diff",
     {
-      config: { operation: { scope: "read" } },
+      config: { operation: { scope: "read", isShared: true } },
       schema: {
         tags,
         operationId: "getDiff",

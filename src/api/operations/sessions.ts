@@ -229,7 +229,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
   app.get(
     "/session/:id",
     {
-      config: { operation: { scope: "read" } },
+      config: { operation: { scope: "read", isShared: true } },
       schema: {
         tags,
         operationId: "getSession",

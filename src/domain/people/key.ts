@@ -69,6 +69,8 @@ export interface Principal {
   readonly scopes: readonly Scope[];
   /** Automations that the caller's key may trigger; null: all. */
   readonly automationIds: readonly string[] | null;
+  /** Of somebody who reads one session by a link: the link. They ask for nothing else. */
+  readonly shareId?: string;
 }
 
 /** Whether a caller has a scope: `admin` includes `write`, which includes `read` and `trigger`. */

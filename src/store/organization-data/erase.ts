@@ -56,6 +56,7 @@ const afterSessions = [
   "browser_session",
   "oauth_request",
   "oauth_grant",
+  "share_link",
   "api_key",
   "user_account",
 ] as const;
@@ -105,6 +106,7 @@ export async function beginErasure(
     await transaction.query("delete from browser_session where organization_id = $1", [organizationId]);
     await transaction.query("delete from login_link where organization_id = $1", [organizationId]);
     await transaction.query("delete from oauth_grant where organization_id = $1", [organizationId]);
+    await transaction.query("delete from share_link where organization_id = $1", [organizationId]);
     await transaction.query(
       "update user_account set disabled_at = coalesce(disabled_at, now()) where organization_id = $1",
       [organizationId],

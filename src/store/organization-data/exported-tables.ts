@@ -619,6 +619,7 @@ export const tablesLeftOut: Readonly<Record<string, string>> = {
   oauth_client: "of the installation: programs that registered",
   oauth_grant: "what programs may do is a credential",
   oauth_token: "credentials",
+  share_link: "a link that shows a session is a credential",
   oauth_request: "credentials that are asked for",
   idempotency: "answers that are kept for a day, which may hold credentials",
   checkpoint_piece: "an agent's unfinished work, sealed: its changes are among the diffs",

@@ -2,12 +2,13 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
 import { lazy, Suspense, useCallback, useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
+import { ClientError } from "../../client.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
-import { Absent, ErrorText, Loading } from "../elements/notice.tsx";
+import { Absent, ErrorText, Loading, Notice } from "../elements/notice.tsx";
 import { useMedia } from "../elements/use-media.ts";
 import { useTitle } from "../elements/use-title.ts";
-import { client } from "../query.ts";
+import { client, isShared } from "../query.ts";
 import { Answers } from "../session/answers.tsx";
 import { Conversation } from "../session/conversation.tsx";
 import { Details, HeadActions, TitleLine } from "../session/head.tsx";
@@ -38,7 +39,11 @@ export function SessionPage({ id }: { id: string }) {
   if (session.data !== undefined) return <Session session={session.data} />;
   return (
     <div className="p-4">
-      <Absent missing={texts.missing} error={session.error} reason={texts.missingReason} retry={session.refetch} />
+      {isShared && session.error instanceof ClientError ? (
+        <Notice title={texts.share.gone}>{texts.share.goneReason}</Notice>
+      ) : (
+        <Absent missing={texts.missing} error={session.error} reason={texts.missingReason} retry={session.refetch} />
+      )}
     </div>
   );
 }
@@ -57,14 +62,15 @@ function Session({ session }: { session: SessionDetail }) {
   }, [queries, id]);
   const live = useSessionView(id, !isFinal(status), onNews);
   const isWide = useMedia(wide);
-  const { tab } = useSearch({ from: "/sessions/$id" });
+  const { tab } = useSearch({ from: isShared ? "/shared/$id" : "/sessions/$id" });
   const shown: Tab = tab ?? (isWide ? "changes" : "conversation");
   const navigate = useNavigate();
   const show = (chosen: string): void => {
     const isOther = chosen === "changes" || chosen === "answers" || chosen === "progress";
     void navigate({
-      to: "/sessions/$id",
+      to: isShared ? "/shared/$id" : "/sessions/$id",
       params: { id },
+      hash: true,
       search: isOther ? { tab: chosen } : {},
       replace: true,
       resetScroll: false,
@@ -77,7 +83,7 @@ function Session({ session }: { session: SessionDetail }) {
     { keys: "c", does: texts.keys.changes, run: () => show("changes") },
     { keys: "t", does: texts.keys.progress, run: () => show("progress") },
     ...(isWide ? [] : [{ keys: "m", does: texts.keys.conversation, run: () => show("conversation") }]),
-    { keys: "u", does: texts.keys.back, run: () => void navigate({ to: "/" }) },
+    ...(isShared ? [] : [{ keys: "u", does: texts.keys.back, run: () => void navigate({ to: "/" }) }]),
   ]);
   const actions = <HeadActions session={session} />;
   const conversation = (
@@ -93,11 +99,12 @@ function Session({ session }: { session: SessionDetail }) {
     <>
       {panel("changes", <Changes session={session} view={live.view} onSent={onNews} />)}
       {panel("progress", <Progress session={session} view={live.view} />)}
-      {panel("answers", <Answers id={id} />)}
+      {!isShared && panel("answers", <Answers id={id} />)}
     </>
   );
   const title = <TitleLine session={session}>{isWide && <HeadActions session={session} />}</TitleLine>;
-  const tabs = <TabList tabs={isWide ? ["changes", "progress", "answers"] : allTabs} />;
+  const offered = allTabs.filter((each) => (each !== "conversation" || !isWide) && (each !== "answers" || !isShared));
+  const tabs = <TabList tabs={offered} />;
   const problem = (
     <div className="px-3 pt-3 empty:hidden md:px-4">
       <ErrorText error={live.error} />

@@ -7,6 +7,7 @@ import { Icon, type IconName } from "../elements/icon.tsx";
 import { RepositoryName } from "../elements/repository-name.tsx";
 import { StatusBadge } from "../elements/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
+import { isShared } from "../query.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { formatDollars, formatDuration } from "../texts/formats.ts";
 import { useSessionTexts } from "../texts/session.ts";
@@ -22,9 +23,11 @@ export function TitleLine({ session, children }: { session: SessionDetail; child
   const texts = useSessionTexts();
   return (
     <div className="flex flex-wrap items-start gap-x-3 gap-y-2 px-3 pt-2.5 md:px-4">
-      <Link to="/" className="button button-quiet min-h-7 px-1" aria-label={texts.all}>
-        <Icon name="chevron" className="size-4 rotate-180" />
-      </Link>
+      {!isShared && (
+        <Link to="/" className="button button-quiet min-h-7 px-1" aria-label={texts.all}>
+          <Icon name="chevron" className="size-4 rotate-180" />
+        </Link>
+      )}
       <h1
         className="min-w-0 flex-1 pt-0.5 text-base font-semibold wrap-anywhere max-md:line-clamp-2"
         title={session.title}
@@ -106,9 +109,13 @@ function Facts({ session, view }: { session: SessionDetail; view: SessionView })
       )}
       {session.automationId !== null && (
         <Fact icon="automations" name={texts.startedBy}>
-          <Link to="/automations/$id" params={{ id: session.automationId }} className="underline">
-            {texts.anAutomation}
-          </Link>
+          {isShared ? (
+            texts.anAutomation
+          ) : (
+            <Link to="/automations/$id" params={{ id: session.automationId }} className="underline">
+              {texts.anAutomation}
+            </Link>
+          )}
         </Fact>
       )}
       <Fact icon="clock" name={texts.created}>

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { announce } from "../elements/announce.tsx";
@@ -8,14 +8,19 @@ import { Confirmation } from "../elements/dialog.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Menu, type MenuItem } from "../elements/menu.tsx";
 import { ErrorText } from "../elements/notice.tsx";
-import { client, useMay } from "../query.ts";
+import { client, isShared, useMay } from "../query.ts";
 import { useSessionTexts } from "../texts/session.ts";
 import { download } from "./download.ts";
+
+const ShareLinks = lazy(() =>
+  import("./share-links.tsx").then(({ ShareLinks: component }) => ({ default: component })),
+);
 
 /** What is done less often with a session: its work downloaded, its link copied; archived or deleted, by those who may. */
 export function MoreActions({ session }: { session: SessionDetail }) {
   const texts = useSessionTexts().actions;
   const [isAsking, setAsking] = useState(false);
+  const [isSharing, setSharing] = useState(false);
   const queries = useQueryClient();
   const navigate = useNavigate();
   const { id } = session;
@@ -29,7 +34,10 @@ export function MoreActions({ session }: { session: SessionDetail }) {
   });
   return (
     <>
-      <Menu label={texts.more} items={useMenuItems(session, () => setAsking(true))}>
+      <Menu
+        label={texts.more}
+        items={useMenuItems(session, { onDelete: () => setAsking(true), onShare: () => setSharing(true) })}
+      >
         <Icon name="more" />
       </Menu>
       {isAsking && (
@@ -42,6 +50,7 @@ export function MoreActions({ session }: { session: SessionDetail }) {
           {texts.deleteText}
         </Confirmation>
       )}
+      <Suspense>{isSharing && <ShareLinks sessionId={id} onClosed={() => setSharing(false)} />}</Suspense>
       <ErrorText error={remove.error} />
     </>
   );
@@ -49,7 +58,7 @@ export function MoreActions({ session }: { session: SessionDetail }) {
 
 function useMenuItems(
   { id, branchName, htmlUrl, status, archivedAt }: SessionDetail,
-  onDelete: () => void,
+  { onDelete, onShare }: { readonly onDelete: () => void; readonly onShare: () => void },
 ): MenuItem[] {
   const texts = useSessionTexts().actions;
   const queries = useQueryClient();
@@ -71,7 +80,7 @@ function useMenuItems(
       icon: "download",
       run: () => save(client.session.transcript(id), `${name}.md`, "text/markdown"),
     },
-    ...(window.isSecureContext
+    ...(window.isSecureContext && !isShared
       ? [
           {
             name: texts.copyLink,
@@ -80,6 +89,7 @@ function useMenuItems(
           },
         ]
       : []),
+    ...(may ? [{ name: texts.share, icon: "person" as const, run: onShare }] : []),
     ...(may && archivedAt !== null
       ? [{ name: texts.unarchive, icon: "archive" as const, run: () => put("unarchive") }]
       : []),

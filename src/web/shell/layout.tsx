@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useRef, useState, type RefObject } from "rea
 import { Announcements } from "../elements/announce.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Notice } from "../elements/notice.tsx";
+import { isShared } from "../query.ts";
 import { useShellTexts } from "../texts/shell.ts";
 import { useGoTo } from "./pages.ts";
 import { Brand, Rail, railId, type Overlay } from "./rail.tsx";
@@ -18,8 +19,8 @@ export function Layout() {
   const { pathname } = useLocation();
   const main = useFocusOnNewPage();
   const [overlay, setOverlay] = useState<Overlay | null>(null);
-  // The page of a program's mistake is for anybody.
-  const isSignedIn = pathname !== "/sign-in" && pathname !== "/authorize";
+  // The pages of a program's mistake and of a shared session are for anybody.
+  const isSignedIn = pathname !== "/sign-in" && pathname !== "/authorize" && !isShared;
   const isWide = useMatches({ select: (matches) => matches.some(({ staticData }) => staticData.isWide === true) });
   useEffect(listenForShortcuts, []);
   return (

@@ -27,7 +27,7 @@ export function addDownloadOperations(app: App, options: ApiOptions): void {
   app.get(
     "/session/:id/patch",
     {
-      config: { operation: { scope: "read" } },
+      config: { operation: { scope: "read", isShared: true } },
       schema: {
         tags,
         operationId: "getPatch",
@@ -51,7 +51,7 @@ export function addDownloadOperations(app: App, options: ApiOptions): void {
   app.get(
     "/session/:id/transcript",
     {
-      config: { operation: { scope: "read" } },
+      config: { operation: { scope: "read", isShared: true } },
       schema: {
         tags,
         operationId: "getTranscript",

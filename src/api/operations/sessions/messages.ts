@@ -16,7 +16,7 @@ export function addMessageOperations(app: App, options: ApiOptions): void {
   app.get(
     "/session/:id/message/list",
     {
-      config: { operation: { scope: "read" } },
+      config: { operation: { scope: "read", isShared: true } },
       schema: {
         tags,
         operationId: "listMessages",

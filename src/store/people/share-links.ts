@@ -1,0 +1,118 @@
+import type { Database } from "../../database/database.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import type { Principal } from "../../domain/people/key.ts";
+import { mostShareLinks, type Share } from "../../domain/sessions/share.ts";
+import { isoTime, listRows } from "../cursor.ts";
+import { one } from "../one-row.ts";
+import { hashOf, randomToken } from "./tokens.ts";
+
+/** Beginning of the token of a share link, by which it is told from an API key. */
+export const sharePrefix = "ofsh_";
+/** Days after which a link that shows nothing any more is forgotten, once its session gets another one. */
+const forgottenDays = 30;
+
+/** SQL for the user who made a link, signed in or by a key of their own. */
+const maker = "coalesce(share_link.user_id, (select user_id from api_key where api_key.id = share_link.key_id))";
+
+const columns = `id, session_id as "sessionId", ${isoTime("created_at")} as "createdAt", ${isoTime("expires_at")} as "expiresAt",
+  ${isoTime("revoked_at")} as "revokedAt", ${isoTime("last_used_at")} as "lastUsedAt",
+  (select jsonb_build_object('id', person.id, 'name', person.name) from user_account person
+   where person.id = ${maker}) as "createdBy"`;
+
+/**
+ * Makes a link that shows a session.
+ * @param days for which it does
+ * @returns its record and its token, which is stored nowhere and shown only now
+ * @throws NotFoundError if the organization has no such session
+ * @throws ConflictError if the session has as many links as it may
+ */
+export function createShare(
+  database: Database,
+  { organizationId, userId, keyId }: Pick<Principal, "organizationId" | "userId" | "keyId">,
+  sessionId: string,
+  days: number,
+): Promise<{ readonly share: Share; readonly token: string }> {
+  const token = `${sharePrefix}${randomToken()}`;
+  return database.transaction(async (transaction) => {
+    // One after the other, so that no two of them are the last that may be.
+    const { rows: sessions } = await transaction.query<{ id: string }>(
+      "select id from session where id = $1 and organization_id = $2 for no key update",
+      [sessionId, organizationId],
+    );
+    one(sessions, "session", sessionId);
+    await transaction.query(
+      `delete from share_link where session_id = $1
+       and least(expires_at, coalesce(revoked_at, expires_at)) < now() - $2 * interval '1 day'`,
+      [sessionId, forgottenDays],
+    );
+    const { rows } = await transaction.query<Share>(
+      `insert into share_link (id, organization_id, session_id, hash, user_id, key_id, expires_at)
+       select gen_random_uuid(), $1, $2, $3, $4, $5, now() + $6 * interval '1 day'
+       where (select count(*) from share_link
+         where session_id = $2 and revoked_at is null and expires_at > now()) < ${mostShareLinks}
+       returning ${columns}`,
+      [organizationId, sessionId, hashOf(token), userId, keyId, days],
+    );
+    const [share] = rows;
+    if (share === undefined)
+      throw new ConflictError(`the session has ${mostShareLinks} links that show it: revoke one of them first`);
+    return { share, token };
+  });
+}
+
+/**
+ * Lists the links of a session, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
+export function listShares(
+  database: Database,
+  organizationId: string,
+  sessionId: string,
+  query: PageQuery,
+): Promise<Page<Share>> {
+  return listRows<Share>(database, organizationId, query, {
+    table: "share_link",
+    columns,
+    condition: "session_id = $5",
+    values: [sessionId],
+  });
+}
+
+/** Ends what a link shows, at once. @throws NotFoundError if the session has no such link */
+export async function revokeShare(
+  database: Database,
+  organizationId: string,
+  sessionId: string,
+  id: string,
+): Promise<Share> {
+  const { rows } = await database.pool.query<Share>(
+    `update share_link set revoked_at = coalesce(revoked_at, now())
+     where id = $1 and session_id = $2 and organization_id = $3 returning ${columns}`,
+    [id, sessionId, organizationId],
+  );
+  return one(rows, "share link", id);
+}
+
+/**
+ * Who reads a session by a link's token: somebody who may read that one session; null if the token is wrong, revoked, expired, or of
+ * another session, or if whoever made the link may not sign in any more. Records the time of use, at most once a minute.
+ */
+export async function findShareReader(
+  database: Database,
+  token: string,
+  sessionId: string,
+): Promise<(Principal & { readonly shareId: string }) | null> {
+  const { rows } = await database.pool.query<{ id: string; organizationId: string; stale: boolean }>({
+    name: "find_share_reader",
+    text: `select id, organization_id as "organizationId", coalesce(last_used_at < now() - interval '1 minute', true) as stale
+      from share_link where hash = $1 and session_id::text = lower($2) and revoked_at is null and expires_at > now()
+        and not exists (select from user_account where user_account.id = ${maker} and disabled_at is not null)`,
+    values: [hashOf(token), sessionId],
+  });
+  const [link] = rows;
+  if (link === undefined) return null;
+  const { id: shareId, organizationId, stale } = link;
+  if (stale) await database.pool.query("update share_link set last_used_at = now() where id = $1", [shareId]);
+  return { organizationId, keyId: null, userId: null, scopes: ["read"], automationIds: null, shareId };
+}

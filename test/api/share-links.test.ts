@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eraseUser } from "../../src/store/people/users.ts";
+import { addPerson } from "../store/fixtures.ts";
+import { createTestApp, type TestApp } from "./app.ts";
+
+/** Links that show one session to whoever has them. */
+let api: TestApp;
+let id: string;
+let other: string;
+
+beforeAll(async () => {
+  api = await createTestApp();
+  [id, other] = (await Promise.all(
+    ["Look", "Look elsewhere"].map(async (prompt) => (await api.post("/session/create", { prompt })).body.id as string),
+  )) as [string, string];
+});
+afterAll(() => api?.close());
+
+async function share(body: object = {}, key?: string) {
+  const answer = await api.post(`/session/${id}/share/create`, body, key === undefined ? {} : { key });
+  expect(answer.status).toBe(200);
+  const [, token = ""] = (answer.body.url as string).split("#");
+  return { ...answer.body, token } as { id: string; url: string; expiresAt: string; token: string };
+}
+
+const shown = ["", "/events", "/diff", "/message/list", "/patch", "/transcript"];
+const statuses = (token: string, of: string) =>
+  Promise.all(shown.map(async (path) => (await api.get(`/session/${of}${path}`, { key: token })).status));
+
+describe("a link to a session", () => {
+  test("shows that session, and nothing else, and lets nobody do anything", async () => {
+    const { token, url, ...made } = await share();
+    expect(url).toMatch(new RegExp(`/shared/${id}#ofsh_[\\w-]{43}$`, "u"));
+    expect(made).toMatchObject({ sessionId: id, revokedAt: null, lastUsedAt: null, createdBy: null });
+    expect(await statuses(token, id)).toEqual(shown.map(() => 200));
+    expect(new Set(await statuses(token, other))).toEqual(new Set([401]));
+    const { body: description } = await api.get("/openapi.json");
+    const refused: string[] = [];
+    const allowed: string[] = [];
+    for (const [path, methods] of Object.entries(description.paths as Record<string, object>)) {
+      for (const method of Object.keys(methods) as ("get" | "post")[]) {
+        const at = path.replace("{id}", id).replaceAll(/\{\w+\}/gu, other);
+        const { status } = await api.request(method === "get" ? "GET" : "POST", at, {
+          key: token,
+          ...(method === "post" && { body: {} }),
+        });
+        (status === 200 ? allowed : refused).push(`${method} ${path}`);
+      }
+    }
+    // Those that need no key at all are for everybody.
+    const open = (path: string): boolean => !path.includes("/session/");
+    expect(allowed.filter((each) => !open(each.split(" ")[1] ?? ""))).toEqual(
+      shown
+        .map((path) => `get /session/{id}${path}`)
+        .toSorted((one, two) => allowed.indexOf(one) - allowed.indexOf(two)),
+    );
+    expect(allowed).not.toContain("get /session/list");
+    expect(allowed).not.toContain("get /me");
+    expect(refused).toContain("post /session/{id}/message");
+    expect((await api.post(`/session/${id}/message`, { message: "Go on" }, { key: token })).body).toEqual({
+      error: "this link shows one session, and lets nobody do anything",
+    });
+    // The positive control: it is well-formed, and with a key it is done.
+    expect((await api.post(`/session/${id}/message`, { message: "Go on" })).status).toBe(200);
+  });
+
+  test("is good in the query too, and never as a cookie's or a key's stand-in elsewhere", async () => {
+    const { token } = await share();
+    expect((await api.get(`/session/${id}?apiKey=${token}`, { key: null })).status).toBe(200);
+    expect((await api.get(`/session/${other}?apiKey=${token}`, { key: null })).status).toBe(401);
+    expect((await api.post("/login/create", { key: token }, { key: null })).status).toBe(401);
+    expect((await api.post("/mcp", { jsonrpc: "2.0", id: 1, method: "ping" }, { key: token })).status).not.toBe(200);
+  });
+
+  test("ends when it is revoked, when it expires, and when whoever made it may sign in no more", async () => {
+    const { database, organizationId } = api;
+    const revoked = await share();
+    expect((await api.post(`/session/${id}/share/${revoked.id}/revoke`, {})).body).toMatchObject({ id: revoked.id });
+    const expired = await share({ expiresInDays: 1 });
+    const { pool } = database;
+    await pool.query("update share_link set expires_at = now() where id = $1", [expired.id]);
+    const { userId, key } = await addPerson(database, organizationId, { name: "Ada" });
+    const [byKey, signedIn] = [await share({}, key), await share()];
+    await pool.query("update share_link set user_id = $2 where id = $1", [signedIn.id, userId]);
+    for (const { token } of [byKey, signedIn]) expect(await statuses(token, id)).toEqual(shown.map(() => 200));
+    const { body: list } = await api.get(`/session/${id}/share/list?limit=2`);
+    expect(list.shares).toMatchObject([1, 2].map(() => ({ createdBy: { id: userId, name: "Ada" } })));
+    await eraseUser(database, organizationId, userId);
+    for (const { token } of [revoked, expired, byKey, signedIn])
+      expect(new Set(await statuses(token, id))).toEqual(new Set([401]));
+    const { body } = await api.get(`/session/${id}`, { key: expired.token });
+    expect(body.error).toContain("revoked or expired");
+  });
+
+  test("is listed without its secret, with when it was used, and kept nowhere whole", async () => {
+    const { token, id: shareId } = await share();
+    await api.get(`/session/${id}`, { key: token });
+    const { body } = await api.get(`/session/${id}/share/list?limit=1`);
+    expect(body.shares).toMatchObject([{ id: shareId, lastUsedAt: expect.any(String) as string }]);
+    expect(JSON.stringify(body)).not.toContain(token);
+    const { rows } = await api.database.pool.query("select to_jsonb(share_link)::text as row from share_link");
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toContain(token.slice("ofsh_".length));
+  });
+
+  test("is refused for what is no session, a time that is none, and more links than a session may have", async () => {
+    const refusal = async (of: string, body: object) =>
+      (await api.post(`/session/${of}/share/create`, body)).body.error;
+    expect(await refusal(crypto.randomUUID(), {})).toMatch(/session .* was not found/u);
+    expect(await refusal(id, { expiresInDays: 0 })).toContain("expiresInDays");
+    expect(await refusal(id, { expiresInDays: 366 })).toContain("expiresInDays");
+    await api.database.pool.query(
+      `insert into share_link (id, organization_id, session_id, hash, expires_at)
+       select gen_random_uuid(), $1, $2, sha256(n::text::bytea), now() + interval '1 day' from generate_series(1, 100) n`,
+      [api.organizationId, other],
+    );
+    expect(await refusal(other, {})).toContain("100 links");
+    await api.database.pool.query(
+      "update share_link set revoked_at = now() - interval '31 days' where session_id = $1",
+      [other],
+    );
+    expect((await api.post(`/session/${other}/share/create`, {})).status).toBe(200);
+    expect((await api.get(`/session/${other}/share/list`)).body.shares).toHaveLength(1);
+  });
+
+  test("is made and revoked by those who may write, and goes with its session", async () => {
+    const { body: viewer } = await api.post("/key/create", { name: "viewer", scopes: ["read"] });
+    const { id: shareId, token } = await share();
+    const asViewer = { key: viewer.key as string };
+    expect((await api.post(`/session/${id}/share/create`, {}, asViewer)).status).toBe(403);
+    expect((await api.post(`/session/${id}/share/${shareId}/revoke`, {}, asViewer)).status).toBe(403);
+    expect((await api.get(`/session/${id}/share/list`, asViewer)).status).toBe(200);
+    await api.database.pool.query("update session set status = 'cancelled', finished_at = now() where id = $1", [id]);
+    expect((await api.post(`/session/${id}/delete`, {})).status).toBe(200);
+    expect((await api.get(`/session/${id}`, { key: token })).status).toBe(401);
+  });
+});
