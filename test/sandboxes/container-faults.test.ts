@@ -173,7 +173,8 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       const child = begin("echo up; sleep 1000");
       await firstLine(child.stdout);
       proxy.drop();
-      expect((await outcome(child)).code).toBe(127);
+      const [{ code }] = await Promise.all([child.exited, text(child.stderr)]);
+      expect(code).toBe(127);
       expect(child.fault()).toMatchObject({ passes: true });
     });
   });

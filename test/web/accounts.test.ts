@@ -87,15 +87,18 @@ test("a member is shown their own settings and nothing that is refused to them",
   const navigation = page.getByRole("navigation", { name: "Main" });
   await navigation.getByRole("link", { name: "Audit" }).waitFor({ state: "detached" });
   expect(await navigation.getByRole("link").allTextContents()).toEqual([
+    "Offstage",
     "Sessions",
     "Automations",
     "Ledger",
+    "Insight",
     "Settings",
     "API",
   ]);
   expect(await page.getByRole("heading", { level: 2 }).allTextContents()).toEqual([
     "Your accounts",
     "Signed-in browsers",
+    "Programs",
   ]);
   expect(refused).toEqual([]);
 });

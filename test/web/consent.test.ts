@@ -110,7 +110,7 @@ test("what was allowed is in the settings, and is ended there", async () => {
   expect(await reads(token)).toBe(200);
   await page.goto("/settings");
   const row = page.getByRole("region", { name: "Programs" }).getByRole("listitem").first();
-  await row.getByText("Offstage command line").waitFor();
+  await row.locator("bdi", { hasText: "Offstage command line" }).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await row.getByRole("button", { name: /^End/u }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: /^End/u }).click();

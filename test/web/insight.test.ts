@@ -151,6 +151,7 @@ test("the keyboard, the palette and German lead there", async () => {
   await page.keyboard.press("i");
   await page.getByRole("heading", { name: "Auswertung" }).waitFor();
   await page.goto("/");
+  await page.getByRole("link", { name: "Auswertung" }).waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("dialog").getByRole("combobox").fill("Auswert");
   await page.keyboard.press("Enter");

@@ -100,6 +100,7 @@ test("a file that was viewed is folded and stays so until it changes again; word
     [filled.running],
   );
   await page.reload();
+  await file.scrollIntoViewIfNeeded();
   await file.getByText("הסכום").waitFor();
   await page.getByLabel("Find in the changes").fill("MATH.ROUND(exact)");
   await page.getByText("1 file has it").waitFor();
@@ -159,6 +160,7 @@ test("the progress tells where the time went, what it cost of the budget, and wh
   await page.getByText("1.8 cores").or(page.getByText("1.75 cores")).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.getByRole("tab", { name: "Changes" }).press("ArrowRight");
+  await page.getByRole("tab", { name: "Progress", selected: true }).waitFor();
   await page.keyboard.press("c");
   await page.getByLabel("Find in the changes").waitFor();
   await page.keyboard.press("t");
