@@ -253,7 +253,8 @@ function checked(loop: Loop, failCheck: NonNullable<LoopForge["failCheck"]>): re
         await until(subject.offstage.turnMs + askedWithinMs, turns, (found) => found >= at.turns);
         await untilOver();
         same(await turns(), at.turns, "its turns");
-        unless((await told()).at(-1)?.includes(name) !== true, `it was not told of ${name}`);
+        const last = (await told()).at(-1) ?? "";
+        unless(!last.includes(name), `it was not told of ${name}, but: ${last.slice(0, 500)}`);
       },
     ],
   ];

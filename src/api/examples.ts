@@ -16,6 +16,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   },
   createTask: { description: "Fix the failing test in src/cart", repositories: [repository] },
   changeLabels: { add: ["billing"], remove: ["triage"] },
+  createShare: { expiresInDays: 7 },
   sendMessage: { message: "Also update the changelog" },
   sendMessages: { message: "Also update the changelog" },
   setSessionBudget: { budgetUsd: 5 },

@@ -361,6 +361,7 @@ const calls: Readonly<Record<string, Call>> = {
     for (const status of ["completed", "failed"])
       withArguments({ ...told, status }, null, "https://x.example", true)(exported, text);
   },
+  "session-reply.whatToSayOfFailedRun": (exported, text) => withArguments(given, true)(exported, text),
   "session-reply.whatToComment": (exported, text) => {
     const told = { status: "completed", summary: text, hasBegun: true, pullRequestUrls: [text, `https://${text}`] };
     withArguments(told, null, "https://x.example")(exported, text);

@@ -137,6 +137,9 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /session/:id/transcript": "read",
   "GET /session/:id/message/list": "read",
   "POST /session/:id/message/:messageId/withdraw": "write",
+  "POST /session/:id/share/create": "write",
+  "GET /session/:id/share/list": "read",
+  "POST /session/:id/share/:shareId/revoke": "write",
   "POST /session/:id/labels": "write",
   "POST /session/:id/archive": "write",
   "POST /session/:id/unarchive": "write",
@@ -328,9 +331,9 @@ async function addCredentials(): Promise<void> {
   foreignKey = (await createKey(database, elsewhere, foreign)).key;
 }
 
-/** Each id of the path is the same: that of an automation's trigger of the API is the automation's. */
+/** Each id of the path is the same: that of an automation's trigger of the API is the automation's, and a session's link has its id. */
 const pathOf = (url: string, id: string = crypto.randomUUID()): string =>
-  url.replace(/:(?:id|messageId|keyOrId|method)/gu, id);
+  url.replace(/:(?:id|messageId|shareId|keyOrId|method)/gu, id);
 const isHeld = (scopes: readonly Scope[], scope: Scope): boolean => scopes.some((each) => holds[each].includes(scope));
 
 function outcomeOf(status: number, { error = "" }: { readonly error?: string }): string {
@@ -441,6 +444,11 @@ describe("another organization's admin", () => {
     own.set("repository", await made("/repository/create", { url: "https://git.example/acme/own" }));
     const codeRepoIds = [own.get("repository")];
     own.set("session", await made("/session/create", { prompt: "ours", codeRepoIds }));
+    await api.database.pool.query(
+      `insert into share_link (id, organization_id, session_id, hash, expires_at)
+       values ($1, $2, $1, 'no token', now() + interval '1 day')`,
+      [own.get("session"), api.organizationId],
+    );
     own.set(
       "automation",
       await made("/automation/create", {

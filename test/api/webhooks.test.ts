@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestApp, type TestApp } from "./app.ts";
+import { waitFor } from "../wait-for.ts";
 
 let api: TestApp;
 beforeAll(async () => {
@@ -30,3 +31,23 @@ test.each(["/webhook/create", "/webhook/{id}/update"])(
     expect([refused.status, refused.body.error]).toEqual([400, expect.stringMatching(/^url .*2,?000 characters/u)]);
   },
 );
+
+test("a test of a webhook that is being deleted finds none", async () => {
+  const { id } = (await api.post("/webhook/create", { url: "https://hooks.example.com/going" })).body as { id: string };
+  const client = await api.database.pool.connect();
+  try {
+    await client.query("begin");
+    await client.query("delete from webhook where id = $1", [id]);
+    const tested = api.post(`/webhook/${id}/test`, {});
+    await waitFor(async () => {
+      const { rowCount } = await api.database.pool.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%into webhook_delivery%'",
+      );
+      return rowCount === 1;
+    }, "the test waits for the deletion");
+    await client.query("commit");
+    expect((await tested).status).toBe(404);
+  } finally {
+    client.release();
+  }
+});

@@ -27,7 +27,9 @@ export async function connectForge(
   forge: TestForge,
   { kind, url, key }: { readonly kind: Hook["kind"]; readonly url: string; readonly key: string },
 ): Promise<ConnectedForge> {
-  const settings = { kind, webUrl: forge.url, apiUrl: `${forge.url}${apis[kind]}`, token: forge.token };
+  // Azure DevOps checks a token in an organization, whose name is in the address.
+  const webUrl = kind === "azure" ? `${forge.url}/acme` : forge.url;
+  const settings = { kind, webUrl, apiUrl: `${forge.url}${apis[kind]}`, token: forge.token };
   const { token, ...address } = settings;
   const response = await fetch(`${url}/connection/create`, {
     method: "POST",

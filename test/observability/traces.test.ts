@@ -137,7 +137,9 @@ test("a trigger's trace goes on through its job", async () => {
     instructions: "say triggered",
   });
   const job = await callApi(url, `/automation/${automation.id}/trigger`, {});
-  const spans = await traceWith("offstage.job.id", job.id, ["triggerAutomation", "job.run", "session.attempt"]);
+  const all = await traceWith("offstage.job.id", job.id, ["triggerAutomation", "job.run", "session.attempt"]);
+  // A job that a busy worker could not run at once is run again, which the trace has, too.
+  const spans = all.filter(({ name, failed }) => name !== "job.run" || !failed);
   expect(treeOf(spans, undefined)).toEqual([
     [
       "triggerAutomation",

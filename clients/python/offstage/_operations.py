@@ -97,6 +97,18 @@ class _Session:
         """Take back a message that no turn has taken; a session that was queued for nothing else is cancelled."""
         return self._send("POST", f"/session/{_part(id)}/message/{_part(message_id)}/withdraw")
 
+    def share_create(self, id: str, body: Mapping[str, Any] = {}) -> Dict[str, Any]:
+        """Make a link that shows the session to whoever has it, shown only in this response."""
+        return self._send("POST", f"/session/{_part(id)}/share/create", body=body)
+
+    def share_list(self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
+        """List the links that show the session."""
+        return self._send("GET", f"/session/{_part(id)}/share/list", query={"limit": limit, "cursor": cursor})
+
+    def share_revoke(self, id: str, share_id: str) -> Dict[str, Any]:
+        """End what a link shows, at once."""
+        return self._send("POST", f"/session/{_part(id)}/share/{_part(share_id)}/revoke")
+
     def patch(self, id: str, *, repository_id: Optional[str] = None) -> bytes:
         """Download what a session changed, for `git apply`: paths of several repositories begin with their folders."""
         return self._send("GET", f"/session/{_part(id)}/patch", query={"repositoryId": repository_id}, is_json=False)

@@ -177,6 +177,11 @@ import type {
   SessionResolveConflictsAnswer,
   SessionSearchAnswer,
   SessionSearchQuery,
+  SessionShareCreateAnswer,
+  SessionShareCreateBody,
+  SessionShareListAnswer,
+  SessionShareListQuery,
+  SessionShareRevokeAnswer,
   SessionStopAnswer,
   SessionTranscriptAnswer,
   SessionTranscriptQuery,
@@ -254,6 +259,12 @@ export interface Operations {
     messageList(id: string, query?: SessionMessageListQuery, options?: CallOptions): Promise<SessionMessageListAnswer>;
     /** Take back a message that no turn has taken; a session that was queued for nothing else is cancelled */
     messageWithdraw(id: string, messageId: string, options?: CallOptions): Promise<SessionMessageWithdrawAnswer>;
+    /** Make a link that shows the session to whoever has it, shown only in this response */
+    shareCreate(id: string, body?: SessionShareCreateBody, options?: CallOptions): Promise<SessionShareCreateAnswer>;
+    /** List the links that show the session */
+    shareList(id: string, query?: SessionShareListQuery, options?: CallOptions): Promise<SessionShareListAnswer>;
+    /** End what a link shows, at once */
+    shareRevoke(id: string, shareId: string, options?: CallOptions): Promise<SessionShareRevokeAnswer>;
     /** Download what a session changed, for `git apply`: paths of several repositories begin with their folders */
     patch(id: string, query?: SessionPatchQuery, options?: CallOptions): Promise<Response>;
     /** Download what was said and done in a session */
@@ -563,6 +574,9 @@ export function createOperations(send: Send): Operations {
       unarchive: (id, options) => call({ method: "POST", path: `/session/${part(id)}/unarchive`, isIdempotent: false, ...options }),
       messageList: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/message/list`, query, isIdempotent: true, ...options }),
       messageWithdraw: (id, messageId, options) => call({ method: "POST", path: `/session/${part(id)}/message/${part(messageId)}/withdraw`, isIdempotent: false, ...options }),
+      shareCreate: (id, body, options) => call({ method: "POST", path: `/session/${part(id)}/share/create`, body, isIdempotent: false, ...options }),
+      shareList: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/share/list`, query, isIdempotent: true, ...options }),
+      shareRevoke: (id, shareId, options) => call({ method: "POST", path: `/session/${part(id)}/share/${part(shareId)}/revoke`, isIdempotent: false, ...options }),
       patch: (id, query, options) => send({ method: "GET", path: `/session/${part(id)}/patch`, query, isIdempotent: true, ...options }),
       transcript: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/transcript`, query, isIdempotent: true, ...options }),
       answerList: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/answer/list`, query, isIdempotent: true, ...options }),

@@ -2764,6 +2764,56 @@ export interface SessionMessageListAnswer {
   }[];
   nextCursor: string | null;
 }
+export interface SessionShareCreateBody {
+  /**
+   * Days for which the link shows the session; default 7.
+   */
+  expiresInDays?: number;
+}
+export interface SessionShareCreateAnswer {
+  id: string;
+  sessionId: string;
+  createdAt: string;
+  expiresAt: string;
+  revokedAt: string | null;
+  /**
+   * To the minute.
+   */
+  lastUsedAt: string | null;
+  /**
+   * The person who made it; null: nobody who is known by name.
+   */
+  createdBy: {
+    id: string;
+    name: string;
+  } | null;
+  /**
+   * The page that shows the session. What follows the # is the secret.
+   */
+  url: string;
+}
+export interface SessionShareListAnswer {
+  shares: SessionShareRevokeAnswer[];
+  nextCursor: string | null;
+}
+export interface SessionShareRevokeAnswer {
+  id: string;
+  sessionId: string;
+  createdAt: string;
+  expiresAt: string;
+  revokedAt: string | null;
+  /**
+   * To the minute.
+   */
+  lastUsedAt: string | null;
+  /**
+   * The person who made it; null: nobody who is known by name.
+   */
+  createdBy: {
+    id: string;
+    name: string;
+  } | null;
+}
 export interface SessionPatchQuery {
   /**
    * Only the changes of this one, from its own root.
@@ -8037,6 +8087,7 @@ export type SessionLabelsAnswer = SessionGetAnswer;
 export type SessionArchiveAnswer = SessionGetAnswer;
 export type SessionUnarchiveAnswer = SessionGetAnswer;
 export type SessionMessageWithdrawAnswer = SessionGetAnswer;
+export type SessionShareListQuery = SessionMessageListQuery;
 export type SessionAnswerListQuery = SessionMessageListQuery;
 export type AutomationCreateAnswer = AutomationGetAnswer;
 export type AutomationListQuery = SessionMessageListQuery;

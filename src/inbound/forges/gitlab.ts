@@ -117,12 +117,13 @@ export type PipelinePayload = NonNullable<
       source_project_id?: unknown;
       target_project_id?: unknown;
     };
+    builds?: { name: unknown; status: unknown }[];
   }>
 >;
 
 /** A pipeline ended. Its jobs can be run again, after which it ends again. */
 function pipeline(payload: object, { projectUrl }: Around): ForgeHappening[] {
-  const { object_attributes: given, merge_request: into } = payload as PipelinePayload;
+  const { object_attributes: given, merge_request: into, builds } = payload as PipelinePayload;
   const outcome = choice(given?.status, { success: "passed", failed: "failed" } as const);
   if (outcome === null) return [];
   const id = required(identifier(given?.id), "object_attributes.id");
@@ -134,7 +135,7 @@ function pipeline(payload: object, { projectUrl }: Around): ForgeHappening[] {
   const checks = {
     kind: "pipeline",
     id,
-    name: text(given?.name, longest.name) ?? "",
+    name: text(given?.name, longest.name) ?? failedJobs(builds),
     url: text(given?.url, longest.url) ?? `${projectUrl}/-/pipelines/${id}`,
     sha: required(text(given?.sha, longest.name), "object_attributes.sha"),
     branch: given?.tag === true || isFork ? null : ref,
@@ -142,6 +143,16 @@ function pipeline(payload: object, { projectUrl }: Around): ForgeHappening[] {
   };
   const run = [id, text(given?.finished_at, longest.name) ?? ""];
   return [checksOf(projectUrl, outcome, checks, run, "/-/merge_requests/")];
+}
+
+/** Most jobs that a pipeline is called by. */
+const mostJobs = 5;
+
+/** The names of the jobs that failed: few pipelines have a name, and none that is made of other programs' statuses. */
+function failedJobs(builds: PipelinePayload["builds"]): string {
+  const failed = (Array.isArray(builds) ? builds : []).filter((build) => build?.status === "failed");
+  const names = failed.slice(0, mostJobs).flatMap((build) => text(build?.name, longest.name) ?? []);
+  return text(names.join(", "), longest.name) ?? "";
 }
 
 /** What is read of a release's delivery. */

@@ -28,14 +28,14 @@ export function toldAsGitLab(told: Told): Delivered {
     }
     // It makes a pipeline of its own for what other programs check.
     case "status": {
-      const { sha, state } = told.status;
+      const { sha, state, name } = told.status;
       const object = { id: idOf(`pipeline ${sha}`), ref: "", tag: false, sha, status: state, finished_at: now() };
       const payload = {
         object_kind: "pipeline",
         object_attributes: object,
         merge_request: null,
         ...around,
-        builds: [],
+        builds: [{ id: idOf(`build ${sha}`), stage: "external", name, status: state, manual: false }],
       };
       return { event: "Pipeline Hook", payload };
     }
