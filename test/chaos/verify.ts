@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { ChaosFleet, ChaosWorker } from "./fleet.ts";
 import { listProcesses } from "./processes.ts";
@@ -186,13 +187,24 @@ async function checkEvents({ store }: LookedAt): Promise<string[]> {
   ];
 }
 
+/** Time in which what was killed has to be gone, in ms: on a busy machine the kernel takes a while to end a sandbox. */
+const dyingMs = 20_000;
+
+/** What still runs of the fleet, once what was killed is gone. */
+async function remainingProcesses(fleet: LookedAt): Promise<ReturnType<typeof listProcesses>> {
+  for (const until = performance.now() + dyingMs; ; await pause(250)) {
+    // git is told where the forge is, and not where its folder is.
+    const found = listProcesses().filter(
+      ({ command }) =>
+        (command.includes(fleet.folder) || command.includes(fleet.forge.url)) && !command.includes("/bin/postgres"),
+    );
+    if (found.length === 0 || performance.now() > until) return found;
+  }
+}
+
 /** After every node was told to stop: nothing runs, nothing is held, and no folder is anything's that there is not. */
 async function checkLeftovers(fleet: LookedAt): Promise<string[]> {
-  // git is told where the forge is, and not where its folder is.
-  const processes = listProcesses().filter(
-    ({ command }) =>
-      (command.includes(fleet.folder) || command.includes(fleet.forge.url)) && !command.includes("/bin/postgres"),
-  );
+  const processes = await remainingProcesses(fleet);
   const { rows: locks } = await fleet.store.query<{ objid: string }>(
     `select objid from pg_locks where locktype = 'advisory' and objid <> 4747001
        and database = (select oid from pg_database where datname = current_database())`,
@@ -200,7 +212,7 @@ async function checkLeftovers(fleet: LookedAt): Promise<string[]> {
   const { rows: sessions } = await fleet.store.query<{ id: string }>("select id from session");
   const known = new Set(sessions.map(({ id }) => id));
   const broken = [
-    ...processes.map(({ pid, command }) => `process ${pid} is still there: ${command.slice(0, 200)}`),
+    ...processes.map(({ pid, command }) => `process ${pid} is still there: ${command.slice(0, 4_000)}`),
     ...locks.map(({ objid }) => `the lock ${objid} is still held`),
   ];
   for (const { data } of fleet.workers) {

@@ -49,7 +49,11 @@ export async function startEngine(): Promise<TestEngine | string> {
     },
     async on() {
       daemon = startDaemon(folder, socket);
-      await isUp();
+      // One that finds what a killed one left behind may give up, and is started again, as a service is.
+      await waitFor(async () => {
+        if (daemon.exitCode !== null || daemon.signalCode !== null) daemon = startDaemon(folder, socket);
+        return answers(socket);
+      }, "the engine answers again");
     },
   };
   try {
