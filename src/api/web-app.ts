@@ -8,6 +8,7 @@ import type { App } from "./http/context.ts";
 const pages = [
   "/",
   "/sessions/:id",
+  "/shared/:id",
   "/automations",
   "/automations/:id",
   "/sign-in",

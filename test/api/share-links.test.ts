@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pruneShares } from "../../src/store/people/share-links.ts";
 import { eraseUser } from "../../src/store/people/users.ts";
 import { addPerson } from "../store/fixtures.ts";
+import { waitFor } from "../wait-for.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
 /** Links that show one session to whoever has them. */
@@ -92,6 +94,68 @@ describe("a link to a session", () => {
     expect(body.error).toContain("revoked or expired");
   });
 
+  test("ends with the key that made it, for good with the sign-in of whoever did, and while its organization is erased", async () => {
+    const { pool } = api.database;
+    const { body: key } = await api.post("/key/create", { name: "leaked", scopes: ["write"] });
+    const [ofRevoked, ofExpired] = [await share({}, key.key), await share({}, key.key)];
+    await pool.query("update share_link set key_id = null where id = $1", [ofExpired.id]);
+    expect(await statuses(ofExpired.token, id)).toEqual(shown.map(() => 200));
+    const { body: short } = await api.post("/key/create", { name: "short", scopes: ["write"] });
+    await pool.query("update share_link set key_id = $2 where id = $1", [ofExpired.id, short.id]);
+    await pool.query("update api_key set expires_at = now() where id = $1", [short.id]);
+    await api.post(`/key/${key.id}/revoke`, {});
+    await pool.query("update api_key set revoked_at = null where id = $1", [key.id]);
+    const { userId } = await addPerson(api.database, api.organizationId, { name: "Eve" });
+    const theirs = await share();
+    await pool.query("update share_link set user_id = $2 where id = $1", [theirs.id, userId]);
+    for (const disabled of [true, false]) await api.post(`/user/${userId}/update`, { disabled });
+    for (const { token } of [ofRevoked, ofExpired, theirs])
+      expect(new Set(await statuses(token, id))).toEqual(new Set([401]));
+    const { token } = await share();
+    await pool.query("insert into erasure (organization_id) values ($1)", [api.organizationId]);
+    expect(new Set(await statuses(token, id))).toEqual(new Set([401]));
+    await pool.query("delete from erasure");
+    expect(await statuses(token, id)).toEqual(shown.map(() => 200));
+  });
+
+  test("tells nothing of what is around the session, and breaks by no address", async () => {
+    const { token } = await share();
+    const [queued, asAdmin] = await Promise.all([api.get(`/session/${id}`, { key: token }), api.get(`/session/${id}`)]);
+    expect(queued.body).toMatchObject({ queuePosition: null, estimatedWaitSeconds: null, jobId: null, attention: [] });
+    // The positive control.
+    expect(typeof asAdmin.body.queuePosition).toBe("number");
+    const transcript = await api.get(`/session/${id}/transcript?format=json`, { key: token });
+    expect(transcript.body.session).toMatchObject({ queuePosition: null });
+    for (const odd of ["%00", "x", "%F0%9F%92%A9", "..%2f..", `${id}%00`])
+      expect([odd, (await api.get(`/session/${odd}`, { key: token })).status]).toEqual([odd, 401]);
+  });
+
+  test("that is revoked ends the stream that is under way", async () => {
+    const { token, id: shareId } = await share();
+    const stream = api.app.inject({
+      url: `/session/${id}/events`,
+      headers: { accept: "text/event-stream", authorization: `Bearer ${token}` },
+    });
+    await waitFor(async () => {
+      const { body } = await api.get(`/session/${id}/share/list?limit=1`);
+      return body.shares[0].lastUsedAt !== null;
+    }, "the stream has begun");
+    await api.post(`/session/${id}/share/${shareId}/revoke`, {});
+    expect((await stream).statusCode).toBe(200);
+  });
+
+  test("is forgotten a month after it ended", async () => {
+    const { pool } = api.database;
+    const { id: shareId } = await share();
+    const isThere = async () => (await pool.query("select from share_link where id = $1", [shareId])).rowCount === 1;
+    await pool.query("update share_link set revoked_at = now() - interval '29 days' where id = $1", [shareId]);
+    await pruneShares(api.database);
+    expect(await isThere()).toBe(true);
+    await pool.query("update share_link set revoked_at = now() - interval '31 days' where id = $1", [shareId]);
+    expect(await pruneShares(api.database)).toBeGreaterThan(0);
+    expect(await isThere()).toBe(false);
+  });
+
   test("is listed without its secret, with when it was used, and kept nowhere whole", async () => {
     const { token, id: shareId } = await share();
     await api.get(`/session/${id}`, { key: token });
@@ -120,7 +184,6 @@ describe("a link to a session", () => {
       [other],
     );
     expect((await api.post(`/session/${other}/share/create`, {})).status).toBe(200);
-    expect((await api.get(`/session/${other}/share/list`)).body.shares).toHaveLength(1);
   });
 
   test("is made and revoked by those who may write, and goes with its session", async () => {

@@ -38,7 +38,7 @@ test("somebody makes a link, a stranger reads the session by it, and it is revok
   const stranger = await site.stranger({ viewport: { width: 1_440, height: 900 } });
   const asked: string[] = [];
   stranger.on("request", (request) => asked.push(new URL(request.url()).pathname));
-  await stranger.goto(url);
+  expect((await stranger.goto(url))?.status()).toBe(200);
   await stranger.getByRole("heading", { level: 1, name: "Round the cart's total once" }).waitFor();
   await stranger.getByRole("list", { name: "Conversation" }).getByText("rounds").first().waitFor();
   await stranger.getByRole("region", { name: "Changes in acme/shop" }).getByText("Math.round(exact)").waitFor();
@@ -53,6 +53,8 @@ test("somebody makes a link, a stranger reads the session by it, and it is revok
     ).toBe(0);
   await stranger.getByRole("tab", { name: "Progress" }).click();
   await stranger.getByRole("tab", { name: "Answers" }).waitFor({ state: "detached" });
+  await stranger.getByRole("link", { name: "Skip to the content" }).press("Enter");
+  expect(await stranger.locator(":focus").getAttribute("id")).toBe("main");
   await stranger.reload();
   await stranger.getByRole("tab", { name: "Progress", selected: true }).waitFor();
   await stranger.getByRole("button", { name: "More", exact: true }).click();
@@ -70,6 +72,11 @@ test("somebody makes a link, a stranger reads the session by it, and it is revok
   await page.getByRole("alertdialog", { name: "Revoke the link?" }).getByRole("button", { name: "Revoke" }).click();
   await dialog.getByText("revoked").waitFor();
   await stranger.reload();
+  await stranger.getByText("This link shows nothing").waitFor();
+  // Another link, in the same tab: its address differs after the # alone.
+  await stranger.goto((await site.client.session.share(filled.completed)).url);
+  await stranger.getByRole("heading", { level: 1, name: "Round the cart's total once" }).waitFor();
+  await stranger.goto(url);
   await stranger.getByText("This link shows nothing").waitFor();
   expect(new URL(stranger.url()).pathname).toBe(`/shared/${filled.completed}`);
   expect(await accessibilityProblems(stranger)).toEqual([]);

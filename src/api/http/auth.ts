@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../../domain/errors/errors.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { accessPrefix, findGrantPrincipal } from "../../store/oauth/grants.ts";
 import { findPrincipal, ownerOfKey } from "../../store/people/keys.ts";
@@ -51,7 +52,7 @@ async function readerByLink(
   const { id } = request.params as { readonly id?: string };
   if (!isShared || id === undefined)
     throw new ForbiddenError("this link shows one session, and lets nobody do anything");
-  const reader = await findShareReader(database, token, id);
+  const reader = isUuid(id) ? await findShareReader(database, token, id) : null;
   if (reader === null)
     throw new UnauthenticatedError(
       "the link does not show this session: it is wrong, revoked or expired. Ask for another one",

@@ -77,7 +77,9 @@ export function createStreams(
     try {
       let sent = after;
       while (!ended.signal.aborted) {
-        if (isInDoubt && !(await mayStillRead(request))) break;
+        // A link is looked at before each part: whoever revokes it has no other way to stop what is under way.
+        const isByLink = request.principal?.shareId !== undefined;
+        if ((isInDoubt || isByLink) && !(await mayStillRead(request))) break;
         isInDoubt = false;
         const { over, events, last, more } = await source.read(sent);
         if (events.length > 0) raw.write(events);

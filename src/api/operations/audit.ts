@@ -75,8 +75,15 @@ function entryOf(request: FastifyRequest, status: number, body: unknown): NewAud
   const target = parameters.find((value) => typeof value === "string") ?? made ?? null;
   return {
     organizationId: principal?.organizationId ?? null,
+    // Nobody knows who reads by a link.
     actor:
-      principal === null ? "nobody" : principal.keyId !== null ? "key" : principal.userId !== null ? "user" : "browser",
+      principal === null || principal.shareId !== undefined
+        ? "nobody"
+        : principal.keyId !== null
+          ? "key"
+          : principal.userId !== null
+            ? "user"
+            : "browser",
     keyId: principal?.keyId ?? null,
     userId: principal?.userId ?? null,
     action: request.routeOptions.schema?.operationId ?? `${request.method} ${request.routeOptions.url ?? ""}`,

@@ -16,6 +16,7 @@ import {
   type Session,
   type SessionDetail,
 } from "../../domain/sessions/session.ts";
+import { withoutSurroundings } from "../../domain/sessions/share.ts";
 import { isFinal, sessionStatuses } from "../../domain/sessions/status.ts";
 import { getOrganization } from "../../store/people/organizations.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
@@ -241,6 +242,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     async (request) => {
       const principal = principalOfRequest(request);
       const session = await readSession(options, principal, request.params.id);
+      if (principal.shareId !== undefined) return withoutSurroundings(show(session));
       if (session.queuePosition === null) return (await toSessions(options, principal, [session]))[0] ?? show(session);
       const { organizationId, queuePosition } = session;
       const maximum = options.maxRunningPerOrganization;

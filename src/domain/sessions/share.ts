@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { SessionDetail } from "./session.ts";
 
 /** Most links of one session that are neither revoked nor expired. */
 export const mostShareLinks = 100;
@@ -34,6 +35,18 @@ export const shareSchema = z.object({
 });
 /** See `shareSchema`. */
 export type Share = z.infer<typeof shareSchema>;
+
+/** A session as whoever has a link to it sees it: without what its organization's other sessions and automations have to do with it. */
+export function withoutSurroundings(session: SessionDetail): SessionDetail {
+  return {
+    ...session,
+    queuePosition: null,
+    estimatedWaitSeconds: null,
+    jobId: null,
+    automationId: null,
+    attention: [],
+  };
+}
 
 /** Answer to the creation of a share link: the only one that has its address. */
 export const createdShareSchema = shareSchema.extend({

@@ -3,6 +3,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Key, Principal, Scope } from "../../domain/people/key.ts";
 import { isoTime, listRows } from "../cursor.ts";
+import { revokeSharesOfKey } from "./share-links.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 import { one } from "../one-row.ts";
 
@@ -92,7 +93,7 @@ export async function listEveryKey(database: Database, organizationId: string): 
 }
 
 /**
- * Revokes a key at once, and signs out the browsers that signed in with it, and the programs that they let act.
+ * Revokes a key at once, signs out the browsers that signed in with it, and the programs that they let act, and ends the links that it made.
  * @throws NotFoundError
  */
 export function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
@@ -105,6 +106,7 @@ export function revokeKey(database: Database, organizationId: string, id: string
     const key = one(rows, "key", id);
     await transaction.query("delete from browser_session where key_id = $1", [key.id]);
     await transaction.query("delete from oauth_grant where key_id = $1", [key.id]);
+    await revokeSharesOfKey(transaction, key.id);
     return key;
   });
 }

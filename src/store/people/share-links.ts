@@ -1,4 +1,4 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Principal } from "../../domain/people/key.ts";
@@ -9,7 +9,7 @@ import { hashOf, randomToken } from "./tokens.ts";
 
 /** Beginning of the token of a share link, by which it is told from an API key. */
 export const sharePrefix = "ofsh_";
-/** Days after which a link that shows nothing any more is forgotten, once its session gets another one. */
+/** Days after which a link that shows nothing any more is forgotten. */
 const forgottenDays = 30;
 
 /** SQL for the user who made a link, signed in or by a key of their own. */
@@ -41,11 +41,6 @@ export function createShare(
       [sessionId, organizationId],
     );
     one(sessions, "session", sessionId);
-    await transaction.query(
-      `delete from share_link where session_id = $1
-       and least(expires_at, coalesce(revoked_at, expires_at)) < now() - $2 * interval '1 day'`,
-      [sessionId, forgottenDays],
-    );
     const { rows } = await transaction.query<Share>(
       `insert into share_link (id, organization_id, session_id, hash, user_id, key_id, expires_at)
        select gen_random_uuid(), $1, $2, $3, $4, $5, now() + $6 * interval '1 day'
@@ -79,7 +74,7 @@ export function listShares(
   });
 }
 
-/** Ends what a link shows, at once. @throws NotFoundError if the session has no such link */
+/** Ends what a link shows, at once: streams that are under way, too. @throws NotFoundError if the session has no such link */
 export async function revokeShare(
   database: Database,
   organizationId: string,
@@ -91,12 +86,39 @@ export async function revokeShare(
      where id = $1 and session_id = $2 and organization_id = $3 returning ${columns}`,
     [id, sessionId, organizationId],
   );
-  return one(rows, "share link", id);
+  const share = one(rows, "share link", id);
+  database.notify("offstage_event", sessionId);
+  return share;
+}
+
+/** Ends the links that a key made, for the transaction that revokes it. */
+export async function revokeSharesOfKey(transaction: Queryable, keyId: string): Promise<void> {
+  await transaction.query("update share_link set revoked_at = now() where key_id = $1 and revoked_at is null", [keyId]);
+}
+
+/** Ends the links that a user made, signed in or by keys of their own, for the transaction that signs them out. */
+export async function revokeSharesOfUser(transaction: Queryable, userId: string): Promise<void> {
+  await transaction.query(
+    `update share_link set revoked_at = now() where revoked_at is null
+     and (user_id = $1 or key_id in (select id from api_key where user_id = $1))`,
+    [userId],
+  );
+}
+
+/** Forgets links that have shown nothing for a month. @returns how many */
+export async function pruneShares(database: Database): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    "delete from share_link where least(expires_at, coalesce(revoked_at, expires_at)) < now() - $1 * interval '1 day'",
+    [forgottenDays],
+  );
+  return rowCount ?? 0;
 }
 
 /**
  * Who reads a session by a link's token: somebody who may read that one session; null if the token is wrong, revoked, expired, or of
- * another session, or if whoever made the link may not sign in any more. Records the time of use, at most once a minute.
+ * another session, if whoever made the link may not sign in any more, if the key that made it is not valid any more, or if the organization
+ * is being erased. Records the time of use, at most once a minute.
+ * @param sessionId a UUID
  */
 export async function findShareReader(
   database: Database,
@@ -106,7 +128,10 @@ export async function findShareReader(
   const { rows } = await database.pool.query<{ id: string; organizationId: string; stale: boolean }>({
     name: "find_share_reader",
     text: `select id, organization_id as "organizationId", coalesce(last_used_at < now() - interval '1 minute', true) as stale
-      from share_link where hash = $1 and session_id::text = lower($2) and revoked_at is null and expires_at > now()
+      from share_link where hash = $1 and session_id = $2 and revoked_at is null and expires_at > now()
+        and not exists (select from api_key
+          where api_key.id = share_link.key_id and (api_key.revoked_at is not null or api_key.expires_at <= now()))
+        and not exists (select from erasure where erasure.organization_id = share_link.organization_id)
         and not exists (select from user_account where user_account.id = ${maker} and disabled_at is not null)`,
     values: [hashOf(token), sessionId],
   });

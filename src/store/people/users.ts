@@ -5,6 +5,7 @@ import type { SignInIdentity, Role, SignInAttempt, SignInMethodId, User } from "
 import { isoTime, listRows } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 import { one } from "../one-row.ts";
+import { revokeSharesOfUser } from "./share-links.ts";
 
 const columns = `id, name, email, issuer, role, ${isoTime("created_at")} as "createdAt",
   ${isoTime("last_sign_in_at")} as "lastSignInAt", ${isoTime("disabled_at")} as "disabledAt"`;
@@ -166,10 +167,11 @@ export function eraseUser(database: Database, organizationId: string, id: string
   });
 }
 
-/** Signs a user out of every browser, and out of every program that they let act for them. */
+/** Signs a user out of every browser and of every program that they let act for them, and ends the links that they made. */
 async function signOut(transaction: Queryable, id: string): Promise<void> {
   await transaction.query("delete from browser_session where user_id = $1", [id]);
   await transaction.query("delete from oauth_grant where user_id = $1", [id]);
+  await revokeSharesOfUser(transaction, id);
 }
 
 /**

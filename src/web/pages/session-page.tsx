@@ -33,20 +33,21 @@ export function SessionPage({ id }: { id: string }) {
     queryKey: ["session", id],
     queryFn: () => client.session.get(id),
     // A session's place in the queue changes without an event of the session.
-    refetchInterval: ({ state }) => (state.data?.status === "queued" ? 3_000 : false),
+    refetchInterval: ({ state }) => (state.data?.status === "queued" && state.error === null ? 3_000 : false),
   });
   useTitle(session.data?.title ?? texts.title);
+  if (isShared && session.error instanceof ClientError && refusals.has(session.error.status))
+    return <Notice title={texts.share.gone}>{texts.share.goneReason}</Notice>;
   if (session.data !== undefined) return <Session session={session.data} />;
   return (
     <div className="p-4">
-      {isShared && session.error instanceof ClientError ? (
-        <Notice title={texts.share.gone}>{texts.share.goneReason}</Notice>
-      ) : (
-        <Absent missing={texts.missing} error={session.error} reason={texts.missingReason} retry={session.refetch} />
-      )}
+      <Absent missing={texts.missing} error={session.error} reason={texts.missingReason} retry={session.refetch} />
     </div>
   );
 }
+
+/** Of a link that shows nothing, or nothing any more. */
+const refusals: ReadonlySet<number> = new Set([401, 403, 404]);
 
 const allTabs = ["conversation", "changes", "progress", "answers"] as const;
 type Tab = (typeof allTabs)[number];

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { isShared } from "../query.ts";
 import { Until } from "../elements/time.tsx";
 import { useSessionTexts } from "../texts/session.ts";
 import { RaiseBudget } from "./raise-budget.tsx";
@@ -10,7 +11,7 @@ export function Banners({ session }: { session: SessionDetail }) {
   const { sandboxed, failure, retry, waiting } = session;
   return (
     <div className="space-y-2 pt-3 empty:hidden">
-      {!sandboxed && (
+      {!sandboxed && !isShared && (
         <Banner tone="warn" title={texts.notSandboxed}>
           {texts.notSandboxedText}
         </Banner>
@@ -26,7 +27,7 @@ export function Banners({ session }: { session: SessionDetail }) {
           {retry.attempt > 1 && texts.afterAttempts(retry.attempt)}. <code className="text-xs">({retry.code})</code>
         </Banner>
       )}
-      {waiting !== null && <RaiseBudget session={session} />}
+      {waiting !== null && !isShared && <RaiseBudget session={session} />}
     </div>
   );
 }

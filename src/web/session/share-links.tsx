@@ -17,7 +17,12 @@ export function ShareLinks({ sessionId, onClosed }: { sessionId: string; onClose
   const texts = useSessionTexts().share;
   const [url, setUrl] = useState<string | null>(null);
   return (
-    <Modal title={texts.title} className="w-[min(36rem,94vw)] space-y-4" closesOutside onClosed={onClosed}>
+    <Modal
+      title={texts.title}
+      className="w-[min(36rem,94vw)] space-y-4"
+      closesOutside={url === null}
+      onClosed={onClosed}
+    >
       <p className="text-sm text-muted">{texts.about}</p>
       {url === null ? (
         <NewLink sessionId={sessionId} onMade={setUrl} />

@@ -27,6 +27,11 @@ export function Layout() {
     <div className="flex min-h-dvh flex-col md:flex-row">
       <a
         href="#main"
+        onClick={(event) => {
+          // What follows the # of a shared session's address is its secret.
+          event.preventDefault();
+          main.current?.focus();
+        }}
         className="sr-only focus:not-sr-only focus:absolute focus:z-40 focus:m-2 focus:rounded focus:bg-surface focus:p-2"
       >
         {texts.skip}

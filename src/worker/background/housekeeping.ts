@@ -13,6 +13,7 @@ import { pruneGrantRequests } from "../../store/oauth/requests.ts";
 import { pruneNotices } from "../../store/notices/deliveries.ts";
 import { pruneReadMarks } from "../../store/notices/read-marks.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
+import { pruneShares } from "../../store/people/share-links.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
 import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
 import { pruneDiffs, pruneSessions } from "../../store/prune-sessions.ts";
@@ -61,6 +62,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
   const tasks: Record<string, () => Promise<number>> = {
     requests: () => pruneRequests(database, signal),
     logins: () => pruneLogins(database),
+    shares: () => pruneShares(database),
     signIns: () => pruneSignIns(database),
     grants: () => pruneGrants(database),
     oauthRequests: () => pruneGrantRequests(database),

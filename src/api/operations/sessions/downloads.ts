@@ -3,11 +3,12 @@ import { z } from "zod";
 import { ConflictError, NotFoundError } from "../../../domain/errors/errors.ts";
 import { inDirectory, lacksContent } from "../../../domain/sessions/patch.ts";
 import type { SessionDetail } from "../../../domain/sessions/session.ts";
+import { withoutSurroundings } from "../../../domain/sessions/share.ts";
 import { markdownHead, markdownOf, readTranscript, type TranscriptEntry } from "../../../domain/sessions/transcript.ts";
 import { listEvents } from "../../../store/sessions/events.ts";
 import { listPatches, type StoredPatch } from "../../../store/sessions/patches.ts";
 import { requireSession } from "../../../store/sessions/sessions.ts";
-import { organizationOf } from "../../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { idOf, idParameters, textAnswers } from "../../http/shapes.ts";
 import { toSession } from "../sessions.ts";
@@ -66,8 +67,9 @@ export function addDownloadOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request, reply) => {
-      const organizationId = organizationOf(request);
-      const session = toSession(options, await requireSession(database, organizationId, idOf(request, "session")));
+      const { organizationId, shareId } = principalOfRequest(request);
+      const whole = toSession(options, await requireSession(database, organizationId, idOf(request, "session")));
+      const session = shareId === undefined ? whole : withoutSurroundings(whole);
       const isJson = request.query.format === "json";
       const file = Readable.from((isJson ? jsonFile : markdownFile)(session, entriesOf(options, session)));
       open.add(file);

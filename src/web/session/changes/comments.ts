@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { isShared } from "../../query.ts";
 import { readStored, writeStored } from "../../stored.ts";
 import type { SessionTexts } from "../../texts/session.ts";
 
@@ -16,7 +17,7 @@ export interface Comment {
 /** The comments on a session's changes, which this browser remembers until they are sent. */
 export function useComments(sessionId: string): [readonly Comment[], (comments: readonly Comment[]) => void] {
   const key = `comments ${sessionId}`;
-  const [comments, setComments] = useState(() => readComments(key));
+  const [comments, setComments] = useState(() => (isShared ? [] : readComments(key)));
   return [
     comments,
     (changed) => {
