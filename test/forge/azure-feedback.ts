@@ -15,6 +15,7 @@ import {
   beginThread,
   feedbackOf,
   isThere,
+  jobsOf,
   logOf,
   personOf,
   reactionsTo,
@@ -184,7 +185,9 @@ function answerWorkItem(state: ForgeState, request: ApiRequest, item: number, be
 
 /** A build has one step that did its work, one that failed with the log, and one that came after it. */
 function answerBuild(state: ForgeState, place: Place | null, build: string, log: string | undefined): Answer {
-  const text = place === null ? null : logOf(state, place, build);
+  // The log of a run of CI is that of its one job.
+  const job = place === null ? build : String(jobsOf(state, place, build)?.[0]?.id ?? build);
+  const text = place === null ? null : logOf(state, place, job);
   if (text === null)
     return refusedByAzure(404, `The requested build ${build} could not be found.`, "BuildNotFoundException");
   if (log !== undefined) return { status: 200, text: log === "8" ? text : "Nothing of interest\n" };
