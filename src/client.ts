@@ -1,8 +1,7 @@
-import type { EventSourceMessage } from "eventsource-parser";
 import type { z } from "zod";
 import type * as answerSchemas from "./client-schemas.ts";
+import type { Sent } from "./client-stream.ts";
 import { OffstageError } from "./domain/errors/errors.ts";
-import { backoffMs } from "./domain/time/backoff.ts";
 import type { createAutomationSchema, EventContext, updateAutomationSchema } from "./domain/automations/automation.ts";
 import type { previewDraftSchema } from "./domain/automations/preview.ts";
 import type { LedgerOutcome } from "./domain/automations/ledger-outcome.ts";
@@ -86,9 +85,6 @@ export interface StreamOptions {
   /** Called when the connection is made and when it is lost. */
   readonly onConnection?: (connected: boolean) => void;
 }
-
-/** Pauses before a lost stream is asked for again. */
-const reconnecting = { fromMs: 200, toMs: 10_000, jitter: 0.5 };
 
 /** The API's client. */
 export type Client = ReturnType<typeof createClient>;
@@ -349,15 +345,10 @@ export function createClient({
     },
     /** What happens to the list of sessions from now on. */
     streamSessions: (options: Omit<StreamOptions, "after"> = {}) =>
-      streamSessions(`${baseUrl}/session/changes`, { headers, schemas, send, ...options }),
+      streamSessions(`${baseUrl}/session/changes`, { headers, schemas, send, refusal, ...options }),
     streamEvents: (id: string, options: StreamOptions = {}) =>
-      streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, send, ...options }),
+      streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, send, refusal, ...options }),
   };
-}
-
-/** A function, because the compiler would otherwise assume that `aborted` can't have changed since the last check. */
-function isAborted(signal: AbortSignal | undefined): boolean {
-  return signal?.aborted === true;
 }
 
 function query(parameters: Record<string, string | number | readonly string[] | undefined>): string {
@@ -383,6 +374,7 @@ async function* streamEvents(
   { after = 0, schemas, ...options }: StreamOptions & Required<Pick<ClientOptions, "schemas">> & Sent,
 ): AsyncGenerator<SessionEvent> {
   const loading = schemas();
+  const { streamMessages } = await import("./client-stream.ts");
   let seen = after;
   for await (const { data } of streamMessages(url, { ...options, lastId: String(after) })) {
     const payload: unknown = JSON.parse(data);
@@ -411,6 +403,7 @@ async function* streamSessions(
   { schemas, ...options }: Omit<StreamOptions, "after"> & Required<Pick<ClientOptions, "schemas">> & Sent,
 ): AsyncGenerator<SessionChange> {
   const loading = schemas();
+  const { streamMessages } = await import("./client-stream.ts");
   for await (const { event, data } of streamMessages(url, { ...options, lastId: null })) {
     const { sessionDetailSchema, deletedSchema } = await loading;
     const payload: unknown = JSON.parse(data);
@@ -420,73 +413,4 @@ async function* streamSessions(
     } else if (event === "deleted") yield { type: "deleted", id: deletedSchema.parse(payload).id };
     else if (event === "reset") yield { type: "reset" };
   }
-}
-
-/** What is sent with each request of a stream. */
-interface Sent {
-  readonly headers: Record<string, string>;
-  readonly send: typeof fetch;
-}
-
-/** The messages of a stream until it says that it has ended, over as many connections as it takes. */
-async function* streamMessages(
-  url: string,
-  {
-    lastId,
-    headers,
-    send,
-    signal,
-    onConnection,
-  }: Sent & Pick<StreamOptions, "signal" | "onConnection"> & { readonly lastId: string | null },
-): AsyncGenerator<EventSourceMessage> {
-  let seen = lastId;
-  for (let failures = 0; signal?.aborted !== true; failures += 1) {
-    try {
-      const response = await send(url, {
-        headers: { ...headers, Accept: "text/event-stream", ...(seen !== null && { "Last-Event-ID": seen }) },
-        ...(signal !== undefined && { signal }),
-      });
-      if (!response.ok && response.status < 500 && response.status !== 429) throw await refusal(response);
-      if (!response.ok || response.body === null) throw new TypeError(`the server answered ${response.status}`);
-      onConnection?.(true);
-      for await (const message of readMessages(response.body)) {
-        failures = 0;
-        if (message.event === "end") return;
-        if (message.data === "") continue;
-        yield message;
-        // Once it was taken: what was not is sent again.
-        seen = message.id ?? seen;
-      }
-    } catch (error) {
-      if (error instanceof OffstageError || isAborted(signal)) throw error;
-    }
-    onConnection?.(false);
-    await pause(backoffMs(failures + 1, reconnecting), signal);
-  }
-}
-
-/** The messages of an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
-async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGenerator<EventSourceMessage> {
-  const { createParser } = await import("eventsource-parser");
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  const messages: EventSourceMessage[] = [];
-  const parser = createParser({ onEvent: (message) => messages.push(message) });
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      parser.feed(decoder.decode(value, { stream: true }));
-      yield* messages.splice(0);
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined);
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-  });
 }

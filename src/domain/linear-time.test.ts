@@ -471,6 +471,7 @@ const calls: Readonly<Record<string, Call>> = {
 
 /** Those that take no text of anybody's, and why. */
 const withoutText: Readonly<Record<string, string>> = {
+  "share.withoutSurroundings": "takes a session, and leaves its texts",
   "approval.approvalWords": "three flags",
   "answers.isDoneByCommit": "names of ours, and commits, which it compares",
   "answers.isWorthAnswering": "names of ours, and commits, which it compares",

@@ -30,8 +30,6 @@ function App() {
 
 async function start(): Promise<void> {
   followSystem();
-  // Another link to the same session differs after the # alone, of which the browser makes no new page.
-  if (isShared) window.addEventListener("hashchange", () => location.reload());
   const language = wantedLanguage();
   await loadTexts(language);
   showLanguage(language);

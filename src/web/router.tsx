@@ -29,6 +29,10 @@ const sessionsRoute = createRoute({
   }),
 });
 
+const tabIn = ({ tab }: Given): { tab?: "changes" | "progress" | "answers" | undefined } => ({
+  tab: oneOf(["changes", "progress", "answers"], tab),
+});
+
 const SessionPage = lazyRouteComponent(() => import("./pages/session-page.tsx"), "SessionPage");
 const sessionRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -39,9 +43,7 @@ const sessionRoute = createRoute({
     return <SessionPage key={id} id={id} />;
   },
   staticData: { isWide: true },
-  validateSearch: ({ tab }: Given): { tab?: "changes" | "progress" | "answers" | undefined } => ({
-    tab: oneOf(["changes", "progress", "answers"], tab),
-  }),
+  validateSearch: tabIn,
 });
 
 /** The same page for somebody who has a link to the session. */
@@ -53,9 +55,7 @@ const sharedRoute = createRoute({
     return <SessionPage key={id} id={id} />;
   },
   staticData: { isWide: true },
-  validateSearch: ({ tab }: Given): { tab?: "changes" | "progress" | "answers" | undefined } => ({
-    tab: oneOf(["changes", "progress"], tab),
-  }),
+  validateSearch: tabIn,
 });
 
 const signInRoute = createRoute({

@@ -36,6 +36,13 @@ export function SessionPage({ id }: { id: string }) {
     refetchInterval: ({ state }) => (state.data?.status === "queued" && state.error === null ? 3_000 : false),
   });
   useTitle(session.data?.title ?? texts.title);
+  useEffect(() => {
+    if (!isShared) return undefined;
+    // Another link to the same session differs after the # alone, of which the browser makes no new page.
+    const reload = (): void => location.reload();
+    window.addEventListener("hashchange", reload);
+    return () => window.removeEventListener("hashchange", reload);
+  }, []);
   if (isShared && session.error instanceof ClientError && refusals.has(session.error.status))
     return <Notice title={texts.share.gone}>{texts.share.goneReason}</Notice>;
   if (session.data !== undefined) return <Session session={session.data} />;
