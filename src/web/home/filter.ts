@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
+import { searchOfPage } from "../elements/search-of-page.ts";
 
 /** What the list is narrowed to, as the address has it. */
 export interface HomeFilter {
@@ -16,7 +17,8 @@ export interface HomeFilter {
 
 /** The filter, and a function that changes parts of it. */
 export function useSessionFilter(): [HomeFilter, (changes: HomeFilter, replace?: boolean) => void] {
-  const filter = useSearch({ from: "/" });
+  const given = useSearch({ from: "/", shouldThrow: false });
+  const filter = searchOfPage(given);
   const navigate = useNavigate();
   // Undefined values are removed from the address.
   const change = (changes: HomeFilter, replace = true): void =>

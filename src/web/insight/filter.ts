@@ -2,6 +2,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { z } from "zod";
 import type { InsightDimension } from "../../domain/insight/dimension.ts";
 import type { insightQuerySchema } from "../../domain/insight/insight.ts";
+import { searchOfPage } from "../elements/search-of-page.ts";
 
 /** Periods until today that can be chosen beside the usual one of 30 days, in days. */
 export const choiceOfDays = [7, 90, 365] as const;
@@ -39,7 +40,8 @@ export function questionOf(filter: InsightFilter, now: Date): z.input<typeof ins
 
 /** The filter of the address, and what changes it. */
 export function useInsightFilter(): [InsightFilter, (changes: InsightFilter) => void] {
-  const filter = useSearch({ from: "/insight" });
+  const given = useSearch({ from: "/insight", shouldThrow: false });
+  const filter = searchOfPage(given);
   const navigate = useNavigate();
   return [
     filter,

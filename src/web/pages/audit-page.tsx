@@ -6,10 +6,12 @@ import { asOptions, Select } from "../elements/select.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
+import { searchOfPage } from "../elements/search-of-page.ts";
 
 /** The audit log, for admins. */
 export function AuditPage() {
-  const { outcome } = useSearch({ from: "/audit" });
+  const given = useSearch({ from: "/audit", shouldThrow: false });
+  const { outcome } = searchOfPage(given);
   const navigate = useNavigate();
   useTitle("Audit log");
   return (

@@ -6,6 +6,7 @@ import type { Scope } from "../../domain/people/key.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { searchOfPage } from "../elements/search-of-page.ts";
 
 /** What each scope lets a program do, in the order in which they are listed. */
 const meanings: Readonly<Record<Scope, string>> = {
@@ -17,7 +18,8 @@ const meanings: Readonly<Record<Scope, string>> = {
 
 /** Says why a program's request can't be shown: the server sends a browser here with a code. */
 export function ConsentProblemPage() {
-  const { problem } = useSearch({ from: "/authorize" });
+  const given = useSearch({ from: "/authorize", shouldThrow: false });
+  const { problem } = searchOfPage(given);
   useTitle("Nothing was allowed");
   const isKnown = Object.hasOwn(consentProblems, problem ?? "");
   return (

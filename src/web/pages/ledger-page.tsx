@@ -11,10 +11,12 @@ import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { Entry, type KnownAutomations } from "../ledger/entry.tsx";
 import { client } from "../query.ts";
+import { searchOfPage } from "../elements/search-of-page.ts";
 
 /** The ledger of triggers, the newest first, with their outcomes; or one entry. */
 export function LedgerPage() {
-  const { entry } = useSearch({ from: "/ledger" });
+  const given = useSearch({ from: "/ledger", shouldThrow: false });
+  const { entry } = searchOfPage(given);
   const automations = useQuery({ queryKey: ["automations"], queryFn: allAutomations });
   useTitle("Ledger");
   const known = automations.data ?? null;
@@ -46,7 +48,8 @@ async function allAutomations(): Promise<readonly Automation[]> {
 }
 
 function Filters({ automations }: { automations: readonly Automation[] }) {
-  const search = useSearch({ from: "/ledger" });
+  const given = useSearch({ from: "/ledger", shouldThrow: false });
+  const search = searchOfPage(given);
   const navigate = useNavigate();
   const show = (changes: typeof search): void => {
     // Undefined values are removed from the address.
@@ -73,7 +76,8 @@ function Filters({ automations }: { automations: readonly Automation[] }) {
 }
 
 function Entries({ automations }: { automations: KnownAutomations }) {
-  const { automation, outcome } = useSearch({ from: "/ledger" });
+  const given = useSearch({ from: "/ledger", shouldThrow: false });
+  const { automation, outcome } = searchOfPage(given);
   const isFiltered = automation !== undefined || outcome !== undefined;
   return (
     <PagedList

@@ -15,6 +15,7 @@ import { Details, HeadActions, TitleLine } from "../session/head.tsx";
 import { useSessionView } from "../session/view/use-session-view.ts";
 import { useShortcuts } from "../shell/shortcuts.ts";
 import { useSessionTexts } from "../texts/session.ts";
+import { searchOfPage } from "../elements/search-of-page.ts";
 
 const Changes = lazy(() =>
   import("../session/changes/changes.tsx").then(({ Changes: component }) => ({ default: component })),
@@ -70,7 +71,8 @@ function Session({ session }: { session: SessionDetail }) {
   }, [queries, id]);
   const live = useSessionView(id, !isFinal(status), onNews);
   const isWide = useMedia(wide);
-  const { tab } = useSearch({ from: isShared ? "/shared/$id" : "/sessions/$id" });
+  const given = useSearch({ from: isShared ? "/shared/$id" : "/sessions/$id", shouldThrow: false });
+  const { tab } = searchOfPage(given);
   const shown: Tab = tab ?? (isWide ? "changes" : "conversation");
   const navigate = useNavigate();
   const show = (chosen: string): void => {

@@ -5,13 +5,15 @@ import { pagePath, signInProblems, type SignInProblem } from "../../domain/peopl
 import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { searchOfPage } from "../elements/search-of-page.ts";
 
 /**
  * Signs in by a one-time link, by a key or by an identity provider. The link's token is in the fragment, which no
  * server logs.
  */
 export function SignInPage() {
-  const { next, problem } = useSearch({ from: "/sign-in" });
+  const given = useSearch({ from: "/sign-in", shouldThrow: false });
+  const { next, problem } = searchOfPage(given);
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [key, setKey] = useState("");

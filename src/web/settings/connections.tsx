@@ -11,6 +11,7 @@ import { client } from "../query.ts";
 import { CallingForm } from "./calling-form.tsx";
 import { ConnectionForm, CredentialForm } from "./connection-form.tsx";
 import { HealthBadge, HealthProblems } from "./health.tsx";
+import { searchOfPage } from "../elements/search-of-page.ts";
 
 /** A webhook's secret that is shown once, with where it goes. */
 interface Shown {
@@ -29,7 +30,8 @@ const problems = {
 export function Connections() {
   const queries = useQueryClient();
   const [shown, setShown] = useState<Shown | null>(null);
-  const { connection: problem } = useSearch({ from: "/settings" });
+  const given = useSearch({ from: "/settings", shouldThrow: false });
+  const { connection: problem } = searchOfPage(given);
   const reload = () => queries.invalidateQueries({ queryKey: ["connections"] });
   return (
     <section aria-labelledby="connections" className="card space-y-4 p-4">
