@@ -1,4 +1,4 @@
--- works-from: 0088
+-- works-from: 0027
 -- Sandboxes that workers keep ready. One is taken by a session, for ever: `session_id` is set once and never changed.
 create table warm_sandbox (
   id uuid primary key,

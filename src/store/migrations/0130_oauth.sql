@@ -1,4 +1,4 @@
--- works-from: 0088
+-- works-from: 0027
 -- Programs that people let act for them, by OAuth 2.1: src/domain/people/grant.ts. Nodes of the version before know none of it.
 
 -- Programs that registered themselves (RFC 7591). Those that name a document of their own are in no table.

@@ -1,4 +1,4 @@
--- works-from: 0088
+-- works-from: 0027
 -- Links that show one session to whoever has them: src/domain/sessions/share.ts. Nodes of the version before know none of them, and
 -- refuse their tokens.
 
