@@ -34,7 +34,7 @@ export function SessionPage({ id }: { id: string }) {
     queryKey: ["session", id],
     queryFn: () => client.session.get(id),
     // A session's place in the queue changes without an event of the session.
-    refetchInterval: ({ state }) => (state.data?.status === "queued" && state.error === null ? 3_000 : false),
+    refetchInterval: ({ state }) => (state.data?.status === "queued" && !isRefused(state.error) ? 3_000 : false),
   });
   useTitle(session.data?.title ?? texts.title);
   useEffect(() => {
@@ -44,8 +44,7 @@ export function SessionPage({ id }: { id: string }) {
     window.addEventListener("hashchange", reload);
     return () => window.removeEventListener("hashchange", reload);
   }, []);
-  if (isShared && session.error instanceof ClientError && refusals.has(session.error.status))
-    return <Notice title={texts.share.gone}>{texts.share.goneReason}</Notice>;
+  if (isShared && isRefused(session.error)) return <Notice title={texts.share.gone}>{texts.share.goneReason}</Notice>;
   if (session.data !== undefined) return <Session session={session.data} />;
   return (
     <div className="p-4">
@@ -54,8 +53,12 @@ export function SessionPage({ id }: { id: string }) {
   );
 }
 
-/** Of a link that shows nothing, or nothing any more. */
 const refusals: ReadonlySet<number> = new Set([401, 403, 404]);
+
+/** Whether the server shows nothing, or nothing any more: asked again, it would say the same. */
+function isRefused(error: Error | null): boolean {
+  return error instanceof ClientError && refusals.has(error.status);
+}
 
 const allTabs = ["conversation", "changes", "progress", "answers"] as const;
 type Tab = (typeof allTabs)[number];
