@@ -66,7 +66,9 @@ export function createStreams(
     // The client may have disconnected while the key was checked; then no "close" event follows.
     if (raw.closed) ended.abort();
     raw.write(connected);
-    let isInDoubt = false;
+    // A link is looked at before each further part: whoever revokes it has no other way to stop what is under way.
+    const isByLink = request.principal?.shareId !== undefined;
+    let isInDoubt = isByLink;
     const heartbeat = setInterval(() => {
       raw.write(beat);
       // A notification can be lost: this also polls for its events. It also checks that the key or role is still
@@ -77,10 +79,8 @@ export function createStreams(
     try {
       let sent = after;
       while (!ended.signal.aborted) {
-        // A link is looked at before each part: whoever revokes it has no other way to stop what is under way.
-        const isByLink = request.principal?.shareId !== undefined;
-        if ((isInDoubt || isByLink) && !(await mayStillRead(request))) break;
-        isInDoubt = false;
+        if (isInDoubt && !(await mayStillRead(request))) break;
+        isInDoubt = isByLink;
         const { over, events, last, more } = await source.read(sent);
         if (events.length > 0) raw.write(events);
         sent = last;

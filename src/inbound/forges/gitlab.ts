@@ -8,7 +8,7 @@ import { commits } from "./github-form.ts";
 import { issues, mergeRequests, note } from "./gitlab-conversations.ts";
 import { account, repository } from "./gitlab-form.ts";
 import type { Around, Project, User } from "./gitlab-form.ts";
-import { choice, identifier, integer, readPayload, required, text } from "./payload.ts";
+import { choice, identifier, integer, list, present, readPayload, required, text } from "./payload.ts";
 import type { Untrusted } from "./payload.ts";
 
 /**
@@ -150,8 +150,8 @@ const mostJobs = 5;
 
 /** The names of the jobs that failed: few pipelines have a name, and none that is made of other programs' statuses. */
 function failedJobs(builds: PipelinePayload["builds"]): string {
-  const failed = (Array.isArray(builds) ? builds : []).filter((build) => build?.status === "failed");
-  const names = failed.slice(0, mostJobs).flatMap((build) => text(build?.name, longest.name) ?? []);
+  const failed = list(builds, Infinity).filter((build) => build?.status === "failed");
+  const names = present(failed.slice(0, mostJobs).map((build) => text(build?.name, longest.name)));
   return text(names.join(", "), longest.name) ?? "";
 }
 

@@ -109,13 +109,9 @@ function Facts({ session, view }: { session: SessionDetail; view: SessionView })
       )}
       {session.automationId !== null && (
         <Fact icon="automations" name={texts.startedBy}>
-          {isShared ? (
-            texts.anAutomation
-          ) : (
-            <Link to="/automations/$id" params={{ id: session.automationId }} className="underline">
-              {texts.anAutomation}
-            </Link>
-          )}
+          <Link to="/automations/$id" params={{ id: session.automationId }} className="underline">
+            {texts.anAutomation}
+          </Link>
         </Fact>
       )}
       <Fact icon="clock" name={texts.created}>

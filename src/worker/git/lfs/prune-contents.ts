@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, type Dirent } from "node:fs";
 import { mkdir, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { lfsPath, madeMark } from "./store.ts";
@@ -46,30 +46,23 @@ export async function pruneContents(store: string, days: number, signal: AbortSi
   const isOld = async (path: string): Promise<boolean> =>
     (await stat(path).catch(() => ({ mtimeMs: Date.now() }))).mtimeMs < before;
   let removed = 0;
-  const objects = join(store, "objects");
-  for (const first of await namesIn(objects)) {
-    for (const second of await namesIn(join(objects, first))) {
-      const folder = join(objects, first, second);
-      for (const oid of await namesIn(folder)) {
-        signal.throwIfAborted();
-        const path = join(folder, oid);
-        if (existsSync(madeMark(store, oid)) || !(await isOld(path))) continue;
-        await rm(path, { force: true });
-        removed += 1;
-      }
-    }
+  for (const { name: oid, parentPath } of await filesBelow(join(store, "objects"))) {
+    signal.throwIfAborted();
+    const path = join(parentPath, oid);
+    if (existsSync(madeMark(store, oid)) || !(await isOld(path))) continue;
+    await rm(path, { force: true });
+    removed += 1;
   }
-  for (const sha of await namesIn(usedMarks(store))) {
-    const mark = join(usedMarks(store), sha);
+  for (const { name, parentPath } of await filesBelow(usedMarks(store))) {
+    const mark = join(parentPath, name);
     if (await isOld(mark)) await rm(mark, { force: true });
   }
   return removed;
 }
 
-/** Names in a folder; none if it is not there. */
-async function namesIn(folder: string): Promise<string[]> {
-  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
-    throw error;
-  });
+/** The files below a folder; none if it is not there. */
+async function filesBelow(folder: string): Promise<Dirent[]> {
+  if (!existsSync(folder)) return [];
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile());
 }
