@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import type { Reporter, TestModule } from "vitest/node";
 
 /** Ends the run with what failed, a line each, and its count alone on the last line, for people and for whatever reads the log's end. */
@@ -8,9 +9,9 @@ export default class CountReporter implements Reporter {
     for (const module of modules) {
       const tests = [...module.children.allTests()];
       for (const test of tests) {
-        const { state } = test.result();
+        const { state, errors = [] } = test.result();
         count[state] += 1;
-        if (state === "failed") failed.push(`${module.relativeModuleId} > ${test.fullName}`);
+        if (state === "failed") failed.push(`${module.relativeModuleId} > ${test.fullName}: ${whyOf(errors)}`);
       }
       // A file that could not be loaded has no tests, and has failed all the same.
       if (module.state() === "failed" && !tests.some((test) => test.result().state === "failed")) {
@@ -26,4 +27,14 @@ export default class CountReporter implements Reporter {
     // On the next turn, so that the lines are the last ones after the default reporter's summary.
     setImmediate(() => process.stdout.write(`${lines.join("\n")}\n`));
   }
+}
+
+/** So much is told of a failure, in characters: enough to go on without what stands far above. */
+const mostOfReason = 600;
+
+/** @returns the beginnings of what a test failed of, on one line */
+function whyOf(errors: readonly { readonly message: string }[]): string {
+  return stripVTControlCharacters(errors.map(({ message }) => message).join(" | "))
+    .replaceAll(/\s+/gu, " ")
+    .slice(0, mostOfReason);
 }

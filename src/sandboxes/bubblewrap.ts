@@ -7,11 +7,13 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { shellQuote } from "../programs/shell-quote.ts";
 import { childEnvironment } from "../domain/environments/child-environment.ts";
+import { joinServices } from "../lifecycle/service.ts";
 import { programText } from "../programs/program-text.ts";
 import { accountsOf, type SandboxUser } from "./process/accounts.ts";
 import { attachFolders, tryAttaching } from "./process/attach.ts";
 import { canLimit } from "./process/cgroup.ts";
 import { startLimited } from "./process/limited.ts";
+import { createOrphanSweep } from "./process/orphan-sweep.ts";
 import { nodeFolders } from "./process/node-folders.ts";
 import { giveToSandbox, userOfHome } from "./process/ownership.ts";
 import { systemPerl, withRelay } from "./process/relay.ts";
@@ -161,7 +163,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
     makeWritable,
     moveOwner: (from, to) => claims.move(from, to),
     releaseOwner,
-    ...(isRoot && { sweeper: claims.sweeper }),
+    sweeper: joinServices([createOrphanSweep(), ...(isRoot ? [claims.sweeper] : [])]),
   };
 }
 

@@ -1,4 +1,5 @@
 import { mkdir } from "node:fs/promises";
+import { createOrphanSweep } from "./process/orphan-sweep.ts";
 import { startProcess } from "./process/process.ts";
 import { withRelay } from "./process/relay.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -25,5 +26,6 @@ export function createUnsandboxed(): Sandbox {
     attachProblem: () => Promise.resolve("there is no sandbox"),
     moveOwner: () => Promise.resolve(),
     releaseOwner: () => Promise.resolve(),
+    sweeper: createOrphanSweep(),
   };
 }

@@ -125,6 +125,6 @@ export interface Sandbox {
    * one, once no process has it.
    */
   releaseOwner(folder: string): Promise<void>;
-  /** Removes leftovers now and then periodically, if the sandbox can leave any. */
-  readonly sweeper?: Service;
+  /** Removes what killed servers left behind, at its start and now and then. */
+  readonly sweeper: Service;
 }

@@ -71,7 +71,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     writeAuthorities(config),
   ]);
   const id = await readWorkerId(config.data);
-  if (sandbox.sweeper !== undefined) await shutdown.start(sandbox.sweeper);
+  await shutdown.start(sandbox.sweeper);
   const signer = await openConfiguredSigner(config);
   if (signer !== null) shutdown.add(() => signer.close());
   const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id, signer });

@@ -123,9 +123,11 @@ async function settleNeighbour(
   const { url } = await world.forge.createRepository("acme", "neighbour", { "private.txt": `${content}\n` });
   const { id: repositoryId } = await call("/repository/create", { url });
   await call("/secret/create", { name: "NEIGHBOUR_TOKEN", value: secret, phases: ["agent"], repositoryId });
+  // The agent ends each command after two minutes: an hour in all.
+  const waits = Array.from({ length: 30 }, (_, index) => `run \`sleep ${3_000 + index}\``);
   const waiting = `neighbour waits ${randomInt(1_000_000_000)}`;
   const { id } = await client.session.create({
-    prompt: `Please run \`echo ${content} > made.txt; cp made.txt $HOME/made.txt; echo "${waiting}"\` and run \`sleep 3000\``,
+    prompt: `Please run \`echo ${content} > made.txt; cp made.txt $HOME/made.txt; echo "${waiting}"\` and ${waits.join(" and ")}`,
     repositories: [url],
   });
   await waitFor(async () => {

@@ -8,7 +8,7 @@ import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { isInstalled } from "../registries/installed.ts";
 import { waitFor } from "../wait-for.ts";
-import { firstLine, running, uniqueMark, useSandboxFolders } from "./sandbox-folders.ts";
+import { commandLines, firstLine, running, uniqueMark, useSandboxFolders } from "./sandbox-folders.ts";
 import { describeSandbox } from "./shared-suite.ts";
 
 /** What every sandbox does, then what only one that isolates does. */
@@ -177,5 +177,27 @@ describe("bubblewrap alone", () => {
     await waitFor(() => running(mark).length > 0, "what it started runs");
     server.kill("SIGKILL");
     await waitFor(() => running(mark).length === 0, "everything inside is gone");
+  });
+
+  it("ends at the next start what a server left that was killed while bubblewrap began", async () => {
+    const mark = uniqueMark();
+    const left = () => commandLines().filter((line) => line.startsWith("bwrap ") && line.includes(mark));
+    const server = spawn(process.execPath, [join(import.meta.dirname, "hold-beginning.ts"), place.home, mark], {
+      stdio: "inherit",
+    });
+    await waitFor(() => left().length === 2, "bubblewrap and its child, which waits for it");
+    server.kill("SIGKILL");
+    await waitFor(() => left().length === 1, "bubblewrap is gone, and its child is not");
+    const own = uniqueMark();
+    const aborting = new AbortController();
+    const child = sandbox.start(place.request(`exec sleep ${own}`, { signal: aborting.signal }));
+    await waitFor(() => running(own).length === 1, "what this process started runs");
+    const next = createBubblewrap().sweeper;
+    await next.start();
+    await waitFor(() => left().length === 0, "what was left is gone");
+    await next.stop();
+    expect(running(own)).toHaveLength(1);
+    aborting.abort();
+    await child.exited;
   });
 });

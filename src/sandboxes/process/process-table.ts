@@ -11,22 +11,6 @@ export function endProcess(pid: number): void {
 }
 
 /**
- * Ids of all processes with this variable in their initial environment: finds descendants that left the process group
- * or session. Reads /proc; without it (macOS), returns none, and only the process group can be ended.
- * @param variable `NAME=value`
- */
-export function carriersOf(variable: string): number[] {
-  return processes().filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(variable);
-    } catch {
-      // Ended, or another user's process.
-      return false;
-    }
-  });
-}
-
-/**
  * A process and its descendants, including those with an environment of their own. A descendant whose parent has ended
  * is found only if its namespace has an init process (pid_namespaces(7)), as bubblewrap's has.
  */
@@ -87,7 +71,8 @@ function fieldsOf(pid: number): string[] | null {
   }
 }
 
-function processes(): number[] {
+/** Ids of all processes of this process namespace; none if there is no /proc (macOS). */
+export function processes(): number[] {
   try {
     return readdirSync("/proc")
       .map(Number)

@@ -1,13 +1,11 @@
 import { spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { usageOf } from "./process-usage.ts";
-import { carriersOf, endProcess, familyOf, isSameProcess, knownProcess, type KnownProcess } from "./process-table.ts";
+import { carriersOf, markName, newMark } from "./marks.ts";
+import { endProcess, familyOf, isSameProcess, knownProcess, type KnownProcess } from "./process-table.ts";
 
-/** Environment variable that every process of one start inherits, to find those that left its process group. */
-const mark = "OFFSTAGE_PROCESS";
 /** The kernel ends the processes of a namespace shortly after its first one. */
 const checkAgainMs = 5;
 const patienceMs = 2_000;
@@ -44,11 +42,11 @@ export function startProcess(
   options: StartOptions,
 ): StartedProcess {
   request.signal.throwIfAborted();
-  const id = randomUUID();
+  const mark = newMark();
   const { ends, more = [] } = options;
   const child = spawn(command, parameters, {
     cwd: options.cwd,
-    env: { ...request.environment, ...(ends !== "group" && { [mark]: id }) },
+    env: { ...request.environment, ...(ends !== "group" && { [markName]: mark }) },
     detached: true,
     stdio: [
       "pipe",
@@ -72,7 +70,7 @@ export function startProcess(
   const descendants = (): number[] => {
     if (ends === "group") return [];
     const known = first();
-    if (known === null) return carriersOf(`${mark}=${id}`);
+    if (known === null) return carriersOf(mark);
     return known !== "ended" && isSameProcess(known) ? [known.pid] : [];
   };
   const endAll = (): void => {
