@@ -5,6 +5,7 @@ import type { Config } from "../config/config.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { listWorkers } from "../store/queue/worker-nodes.ts";
 import { createMask } from "../domain/masking/mask.ts";
+import { createPrincipalFinder } from "../store/people/keys.ts";
 import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
 import { createForgeChoices } from "./browse-forges.ts";
@@ -44,6 +45,7 @@ export async function startApiNode(
   const app = await createApp({
     database,
     inserts: createBatchedInserts(database),
+    findPrincipal: createPrincipalFinder(database),
     vault,
     logger,
     metrics,

@@ -9,6 +9,7 @@ import { bootstrap } from "../../src/store/people/organizations.ts";
 import { createForgeChoices } from "../../src/server/browse-forges.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
+import { createPrincipalFinder } from "../../src/store/people/keys.ts";
 import { createBatchedInserts } from "../../src/store/sessions/batched-inserts.ts";
 import { createTemplates, type Templates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";
@@ -69,6 +70,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
   const settings: Parameters<typeof createApp>[0] = {
     database: testDatabase.database,
     inserts: createBatchedInserts(testDatabase.database),
+    findPrincipal: createPrincipalFinder(testDatabase.database),
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     logger: createLogger("silent"),
     metrics: createMetrics(),

@@ -25,7 +25,7 @@ import {
 } from "../../src/store/organization-data/exported-tables.ts";
 import { bootstrap, defaultOrganization } from "../../src/store/people/organizations.ts";
 import { tarHeader } from "../../src/store/organization-data/tar.ts";
-import { createKey, findPrincipal } from "../../src/store/people/keys.ts";
+import { createKey, createPrincipalFinder } from "../../src/store/people/keys.ts";
 import { signInUser } from "../../src/store/people/users.ts";
 import { appendAudit } from "../../src/store/requests/audit.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
@@ -368,9 +368,9 @@ test("nothing is left of an erased organization but that it was, however often i
   const before = await everything();
   const erased = await fill("erasedword", 2_500);
   await expect(beginErasure(database, erased.organizationId, "another name")).rejects.toThrow(/to confirm/u);
-  expect(await findPrincipal(database, erased.key)).not.toBeNull();
+  expect(await createPrincipalFinder(database)(erased.key)).not.toBeNull();
   await beginErasure(database, erased.organizationId, erased.name);
-  expect(await findPrincipal(database, erased.key)).toBeNull();
+  expect(await createPrincipalFinder(database)(erased.key)).toBeNull();
   expect(await unfinishedErasures(database)).toEqual([erased.organizationId]);
 
   // Each time it gets one query further than the time before.
@@ -420,9 +420,9 @@ test("a server starts again with the operator's key while the erasure is under w
   await beginErasure(other, organizationId, defaultOrganization);
   const again = await bootstrap(other, { adminKey });
   expect(again).toMatchObject({ created: true });
-  expect(await findPrincipal(other, adminKey)).toMatchObject({ organizationId: again.organizationId });
+  expect(await createPrincipalFinder(other)(adminKey)).toMatchObject({ organizationId: again.organizationId });
   expect(await continueErasure(other, organizationId, signal)).toBe(true);
-  expect(await findPrincipal(other, adminKey)).toMatchObject({ organizationId: again.organizationId });
+  expect(await createPrincipalFinder(other)(adminKey)).toMatchObject({ organizationId: again.organizationId });
   await close();
 });
 
@@ -478,7 +478,7 @@ test("an erased user is nobody any more: not on their sessions, not by their key
   expect(status).toBe(200);
   expect(body).toMatchObject({ id: ada?.id, name: "deleted user", email: null, issuer: "" });
   expect((await api.get(`/session/${sessions[0]}`, { key })).body.requestedBy.name).toBe("deleted user");
-  expect(await findPrincipal(database, theirs.key)).toBeNull();
+  expect(await createPrincipalFinder(database)(theirs.key)).toBeNull();
   const { rows } = await database.pool.query<{ line: string }>(
     "select u::text as line from user_account u where id = $1",
     [ada?.id],

@@ -3,7 +3,7 @@ import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../../d
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { accessPrefix, findGrantPrincipal } from "../../store/oauth/grants.ts";
-import { findPrincipal, ownerOfKey } from "../../store/people/keys.ts";
+import { ownerOfKey } from "../../store/people/keys.ts";
 import { findBrowserPrincipal } from "../../store/people/logins.ts";
 import { findShareReader, sharePrefix } from "../../store/people/share-links.ts";
 import type { Database } from "../../database/database.ts";
@@ -21,7 +21,7 @@ const noKey = "send an API key as `Authorization: Bearer <key>` or `?apiKey=<key
  * @throws ForbiddenError if the principal lacks the operation's scope, or has a link to a session and asks for something else
  */
 export async function authenticate(
-  options: Pick<ApiOptions, "database" | "signInDays">,
+  options: Pick<ApiOptions, "database" | "signInDays" | "findPrincipal">,
   request: FastifyRequest,
   operation: OperationConfig,
 ): Promise<Principal | null> {
@@ -65,7 +65,7 @@ async function readerByLink(
  * @throws UnauthenticatedError if what it has is good for nothing
  */
 export async function identify(
-  { database, signInDays }: Pick<ApiOptions, "database" | "signInDays">,
+  { database, signInDays, findPrincipal }: Pick<ApiOptions, "database" | "signInDays" | "findPrincipal">,
   request: FastifyRequest,
 ): Promise<Principal | null> {
   const key = presentedKey(request);
@@ -76,7 +76,7 @@ export async function identify(
     return principal;
   }
   if (key !== null) {
-    const principal = await findPrincipal(database, key);
+    const principal = await findPrincipal(key);
     if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
     return principal;
   }

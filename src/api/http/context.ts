@@ -19,6 +19,7 @@ import type { Repository, RepositoryAddress } from "../../domain/repositories/re
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
+import type { FindPrincipal } from "../../store/people/keys.ts";
 import type { BatchedInserts } from "../../store/sessions/batched-inserts.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { OpenSpan, Traces } from "../../traces.ts";
@@ -83,6 +84,7 @@ export interface ForgeChoices {
 export interface ApiOptions {
   readonly database: Database;
   readonly inserts: BatchedInserts;
+  readonly findPrincipal: FindPrincipal;
   readonly vault: Vault;
   readonly logger: Logger;
   readonly metrics: Metrics;

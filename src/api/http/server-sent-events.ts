@@ -44,7 +44,7 @@ export interface Streams {
 
 /** Makes the streams of a server. */
 export function createStreams(
-  options: Pick<ApiOptions, "database" | "metrics" | "signInDays" | "heartbeatMs">,
+  options: Pick<ApiOptions, "database" | "metrics" | "signInDays" | "findPrincipal" | "heartbeatMs">,
 ): Streams {
   const { metrics, heartbeatMs = usualHeartbeatMs } = options;
   const open = new Set<AbortController>();

@@ -4,7 +4,6 @@ import { ForbiddenError, UnauthenticatedError } from "../../domain/errors/errors
 import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { hasScope } from "../../domain/people/key.ts";
 import { loginSchema } from "../../domain/people/login.ts";
-import { findPrincipal } from "../../store/people/keys.ts";
 import {
   createBrowserSession,
   deleteBrowserSession,
@@ -29,7 +28,7 @@ const tags = ["Sign-in"];
  */
 export function addLoginOperations(
   app: App,
-  options: Pick<ApiOptions, "database" | "signInDays" | "publicUrl">,
+  options: Pick<ApiOptions, "database" | "signInDays" | "findPrincipal" | "publicUrl">,
   failures: FailureLimit,
 ): void {
   const { database, signInDays } = options;
@@ -70,7 +69,7 @@ export function addLoginOperations(
     },
   );
   async function byKey(key: string, request: FastifyRequest): Promise<string> {
-    const principal = await findPrincipal(database, key.trim());
+    const principal = await options.findPrincipal(key.trim());
     if (principal === null) failures.fail(request.ip);
     if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
     if (!hasScope(principal, "read")) {

@@ -105,6 +105,7 @@ export async function findRepositories(
   organizationId: string,
   ids: readonly string[],
 ): Promise<RepositoryRecord[]> {
+  if (ids.length === 0) return [];
   const { rows } = await database.pool.query<RepositoryRecord>(
     `select ${columns} from repository where organization_id = $1 and deleted_at is null and id = any($2::uuid[])`,
     [organizationId, ids],

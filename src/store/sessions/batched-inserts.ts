@@ -5,7 +5,7 @@ import type { NewSession } from "../../domain/sessions/new-session.ts";
 import { createJobs, type JobRecord, type JobToCreate } from "../automations/jobs.ts";
 import { fireTriggers, type Fired, type Firing } from "../automations/firings.ts";
 import { prepareReceived, receiveEvents, type ReceivedEvent, type Receiving } from "../automations/inbound-events.ts";
-import { createBatcher } from "./batcher.ts";
+import { createBatcher } from "../batcher.ts";
 import { createSessions, type CreatedSession, type SessionToCreate } from "./new-session.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { UnavailableError } from "../../domain/errors/errors.ts";
+import { UnavailableError } from "../domain/errors/errors.ts";
 
 /**
  * Handles many inputs at once.
