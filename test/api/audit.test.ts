@@ -41,6 +41,19 @@ it("tells who changed what, from where, and under which request", async () => {
   });
 });
 
+it("names what was made or ended below something else, and not only that", async () => {
+  const { body: session } = await app.post("/session/create", { prompt: "Work", queueRightAway: false });
+  const { body: link } = await app.post(`/session/${(session as { id: string }).id}/share/create`, {});
+  const [sessionId, linkId] = [session, link].map((made) => (made as { id: string }).id);
+  await app.post(`/session/${sessionId}/share/${linkId}/revoke`, {});
+  const found = await untilEntries(3);
+  expect(found.map(({ action, target }) => [action, target])).toEqual([
+    ["revokeShare", `${sessionId}/${linkId}`],
+    ["createShare", `${sessionId}/${linkId}`],
+    ["postPublic-apiSessionCreate", sessionId],
+  ]);
+});
+
 it("has what takes an admin written before it is answered, and the rest a moment later", async () => {
   await app.post("/key/create", { name: "at once" });
   expect((await entries()).map(({ action }) => action)).toEqual(["createKey"]);

@@ -70,9 +70,8 @@ export function createAudit(database: Database, logger: Logger): Audit {
 
 function entryOf(request: FastifyRequest, status: number, body: unknown): NewAuditEntry {
   const { principal } = request;
-  const parameters = Object.values((request.params ?? {}) as Record<string, unknown>);
-  const made = typeof body === "string" && status < 400 ? /"id":"([0-9a-f-]{36})"/u.exec(body)?.[1] : undefined;
-  const target = parameters.find((value) => typeof value === "string") ?? made ?? null;
+  const action = request.routeOptions.schema?.operationId ?? `${request.method} ${request.routeOptions.url ?? ""}`;
+  const target = targetOf(request, action, status < 400 ? body : null);
   return {
     organizationId: principal?.organizationId ?? null,
     // Nobody knows who reads by a link.
@@ -86,12 +85,26 @@ function entryOf(request: FastifyRequest, status: number, body: unknown): NewAud
             : "browser",
     keyId: principal?.keyId ?? null,
     userId: principal?.userId ?? null,
-    action: request.routeOptions.schema?.operationId ?? `${request.method} ${request.routeOptions.url ?? ""}`,
+    action,
     target: target === null ? null : target.slice(0, 200).replaceAll("\0", "").toWellFormed(),
     status,
     address: request.ip,
     requestId: request.id,
   };
+}
+
+/**
+ * What a request was about: the ids in its path, and what it made, with a slash between them, such as a session and one of its links.
+ * @param answer its body; null: it was no success
+ */
+function targetOf(request: FastifyRequest, action: string, answer: unknown): string | null {
+  const named = Object.values((request.params ?? {}) as Record<string, unknown>).filter(
+    (value) => typeof value === "string",
+  );
+  const id = typeof answer === "string" ? /"id":"([0-9a-f-]{36})"/u.exec(answer)?.[1] : undefined;
+  const made = named.length === 0 || action.startsWith("create") ? id : undefined;
+  const all = made === undefined ? named : [...named, made];
+  return all.length === 0 ? null : all.join("/");
 }
 
 /** Adds the operation that lists the audit log. */

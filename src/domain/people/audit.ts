@@ -11,6 +11,7 @@ export const auditEntrySchema = z.object({
   keyName: z.string().nullable(),
   userId: z.uuid().nullable(),
   action: z.string(),
+  /** What it was about, from the outside in, with a slash between, such as `<session>/<link>`; null: nothing that has an id. */
   target: z.string().nullable(),
   outcome: z.enum(auditOutcomes),
   /** HTTP status of the API's answer. */
