@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidInputError, OffstageError } from "../../domain/errors/errors.ts";
@@ -14,6 +14,7 @@ import { openConnection, saveConnectionHealth } from "../../store/secrets/opened
 import type { Vault } from "../../store/secrets/vault.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
+import { isSameSecret } from "../http/same-secret.ts";
 import { refuseIdempotencyKey } from "../http/idempotency.ts";
 import { answers } from "../http/shapes.ts";
 import { addressesOf, defaultName, hookUrlOf } from "./connections.ts";
@@ -231,13 +232,8 @@ async function registrationOf(
     .open(stateId, { masterKey, sealed: Buffer.from(sealed, "base64url") })
     .catch(() => Promise.reject(expired));
   const registration = JSON.parse(opened) as Registration;
-  if (registration.until < Date.now() || !isSame(given, registration.nonce)) throw expired;
+  if (registration.until < Date.now() || !isSameSecret(given, registration.nonce)) throw expired;
   return { state, registration };
-}
-
-function isSame(one: string, other: string): boolean {
-  const [a, b] = [one, other].map((each) => createHash("sha256").update(each).digest());
-  return a !== undefined && b !== undefined && timingSafeEqual(a, b);
 }
 
 function formPage(action: string, manifest: Record<string, unknown>): string {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ForbiddenError, NotFoundError, OffstageError, UnavailableError } from "../../domain/errors/errors.ts";
@@ -10,6 +10,7 @@ import { beginSignIn, signInUser, takeSignIn } from "../../store/people/users.ts
 import { cookieName } from "../http/auth.ts";
 import { browserCookie, browserOf } from "../http/browser-cookie.ts";
 import type { ApiOptions, App } from "../http/context.ts";
+import { isSameSecret } from "../http/same-secret.ts";
 import { createFailureLimit, type FailureLimit } from "../http/failure-limit.ts";
 import { answers } from "../http/shapes.ts";
 
@@ -121,7 +122,8 @@ async function finish(
   const { database, publicUrl, signInPolicy } = options;
   const { state } = request.query as { state?: unknown };
   const begun = request.cookies[attemptCookie];
-  if (typeof state !== "string" || begun === undefined || !isSame(state, begun)) throw new SignInRefused("expired");
+  if (typeof state !== "string" || begun === undefined || !isSameSecret(state, begun))
+    throw new SignInRefused("expired");
   const kept = await takeSignIn(database, method.id, state);
   if (kept === null) throw new SignInRefused("expired");
   const { search } = new URL(request.url, publicUrl());
@@ -154,9 +156,4 @@ function problemPage(problem: SignInProblem): string {
 
 function randomText(): string {
   return randomBytes(32).toString("base64url");
-}
-
-function isSame(one: string, other: string): boolean {
-  const [a, b] = [one, other].map((text) => createHash("sha256").update(text).digest());
-  return a !== undefined && b !== undefined && timingSafeEqual(a, b);
 }

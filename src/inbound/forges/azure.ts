@@ -4,7 +4,7 @@ import { hasToken } from "../signatures.ts";
 import { account, labels, pullRequest, repository, reviewers } from "./azure-form.ts";
 import type { Identity, PullRequest, Repository } from "./azure-form.ts";
 import { repositoryOfWorkItem, workItemChanged, workItemCommented, workItemCreated } from "./azure-work-items.ts";
-import { branchOf, checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
+import { branchOf, checksOf, commitOf, inboundEvents, longest, most, pushedCommit, pushOf } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
@@ -122,11 +122,7 @@ function push(resource: Resource, of: ForgeEvent["repository"]): ForgeHappening[
 
 function commitsOf(given: Resource["commits"]): NonNullable<ForgeEvent["push"]>["commits"] {
   return present(
-    list(given, most.commits).map((commit) => {
-      const sha = text(commit?.commitId, longest.name);
-      const message = text(commit?.comment, longest.commitMessage) ?? "";
-      return sha === null ? null : { sha, message, author: text(commit?.author?.name, longest.name) ?? "" };
-    }),
+    list(given, most.commits).map((commit) => pushedCommit(commit?.commitId, commit?.comment, commit?.author?.name)),
   ).toReversed();
 }
 

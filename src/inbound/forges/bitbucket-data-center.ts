@@ -1,7 +1,17 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
 import type { DeliveryReader } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
-import { accountOf, branchOf, commitOf, inboundEvents, longest, mergedAs, most, pushOf } from "./event.ts";
+import {
+  accountOf,
+  branchOf,
+  commitOf,
+  inboundEvents,
+  longest,
+  mergedAs,
+  most,
+  pushedCommit,
+  pushOf,
+} from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, integer, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
@@ -242,10 +252,6 @@ function push({ changes, commits: given }: Payload, repositoryUrl: string | null
 
 function commitsOf(given: Payload["commits"]): NonNullable<ForgeEvent["push"]>["commits"] {
   return present(
-    list(given, most.commits).map((commit) => {
-      const sha = text(commit?.id, longest.name);
-      const message = text(commit?.message, longest.commitMessage) ?? "";
-      return sha === null ? null : { sha, message, author: text(commit?.author?.name, longest.name) ?? "" };
-    }),
+    list(given, most.commits).map((commit) => pushedCommit(commit?.id, commit?.message, commit?.author?.name)),
   ).toReversed();
 }

@@ -3,7 +3,7 @@ import type { DeliveryReader } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
 import { account, closedStates, commentOf, issue, pullRequest, repository } from "./bitbucket-form.ts";
 import type { Payload, PullRequest, PushChange } from "./bitbucket-form.ts";
-import { checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
+import { checksOf, commitOf, inboundEvents, longest, most, pushedCommit, pushOf } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
@@ -159,11 +159,9 @@ function push({ push: given }: Payload, repositoryUrl: string | null): ForgeHapp
 function commits(change: Untrusted<PushChange>): NonNullable<ForgeEvent["push"]>["commits"] {
   // The newest comes first.
   return present(
-    list(change?.commits, most.commits).map((commit) => {
-      const sha = text(commit?.hash, longest.name);
-      const message = text(commit?.message, longest.commitMessage) ?? "";
-      return sha === null ? null : { sha, message, author: text(commit?.author?.raw, longest.name) ?? "" };
-    }),
+    list(change?.commits, most.commits).map((commit) =>
+      pushedCommit(commit?.hash, commit?.message, commit?.author?.raw),
+    ),
   ).toReversed();
 }
 

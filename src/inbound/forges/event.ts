@@ -95,6 +95,31 @@ export function pushOf(repositoryUrl: string | null, push: NonNullable<ForgeEven
   return { name: "push", key: [branch, key], subject: branchSubject(repositoryUrl, branch), fields: { push } };
 }
 
+/** What of a push is said in git's own words. @returns nothing if it is not of a branch */
+export function gitPush(
+  repositoryUrl: string | null,
+  { ref, before, after }: { readonly ref?: unknown; readonly before?: unknown; readonly after?: unknown },
+  commits: NonNullable<ForgeEvent["push"]>["commits"],
+): ForgeHappening[] {
+  const branch = branchOf(ref);
+  if (branch === null) return [];
+  const [from, to] = [commitOf(before), commitOf(after)];
+  return [
+    pushOf(repositoryUrl, { branch, before: from, after: to, created: from === null, deleted: to === null, commits }),
+  ];
+}
+
+/** A commit of a push; null if the payload does not name it. */
+export function pushedCommit(
+  name: unknown,
+  message: unknown,
+  author: unknown,
+): NonNullable<ForgeEvent["push"]>["commits"][number] | null {
+  const sha = text(name, longest.name);
+  if (sha === null) return null;
+  return { sha, message: text(message, longest.commitMessage) ?? "", author: text(author, longest.name) ?? "" };
+}
+
 /**
  * A check that ended.
  * @param run what tells this run of the check from all others

@@ -1,6 +1,6 @@
 import type { InboundDelivery, DeliveryReader } from "../delivery.ts";
 import { hasHmac, hasHubSignature } from "../signatures.ts";
-import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
+import { gitPush, inboundEvents, longest, pushOf } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { actionRun, status, workflowRun } from "./gitea-checks.ts";
 import {
@@ -253,12 +253,8 @@ type PushPayload = NonNullable<
 >;
 
 function push(payload: object, repositoryUrl: string | null): ForgeHappening[] {
-  const { ref, before, after, commits: given } = payload as PushPayload;
-  const branch = branchOf(ref);
-  if (branch === null) return [];
-  const [from, to] = [commitOf(before), commitOf(after)];
-  const change = { branch, before: from, after: to, created: from === null, deleted: to === null };
-  return [pushOf(repositoryUrl, { ...change, commits: commits(given) })];
+  const change = payload as PushPayload;
+  return gitPush(repositoryUrl, change, commits(change.commits));
 }
 
 /** A branch was deleted: no push tells of that. The ref is the branch's short name. */

@@ -1,5 +1,5 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { accountOf, longest, mergedAs, most, type ForgeHappening } from "./event.ts";
+import { accountOf, longest, mergedAs, most, pushedCommit, type ForgeHappening } from "./event.ts";
 import { endOfText, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
 /** An account, as payloads of GitHub and Gitea have it. */
@@ -156,13 +156,7 @@ export function commits(
   given: Untrusted<{ id: unknown; message: unknown; author: { name: unknown } }[]>,
 ): NonNullable<ForgeEvent["push"]>["commits"] {
   const all = list(given, Number.POSITIVE_INFINITY).slice(-most.commits);
-  return present(
-    all.map((commit) => {
-      const sha = text(commit?.id, longest.name);
-      const message = text(commit?.message, longest.commitMessage) ?? "";
-      return sha === null ? null : { sha, message, author: text(commit?.author?.name, longest.name) ?? "" };
-    }),
-  );
+  return present(all.map((commit) => pushedCommit(commit?.id, commit?.message, commit?.author?.name)));
 }
 
 /** A release, likewise. */

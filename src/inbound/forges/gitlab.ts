@@ -2,7 +2,7 @@ import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
 import { gitlabSigningToken } from "../../domain/repositories/connection.ts";
 import { idWithBody, type InboundDelivery, type DeliveryReader } from "../delivery.ts";
 import { hasStandardSignature, hasToken } from "../signatures.ts";
-import { branchOf, checksOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
+import { checksOf, gitPush, inboundEvents, longest } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { commits } from "./github-form.ts";
 import { issues, mergeRequests, note } from "./gitlab-conversations.ts";
@@ -90,12 +90,8 @@ function pusher(payload: object): ForgeAccount | null {
 }
 
 function push(payload: object, { projectUrl }: Around): ForgeHappening[] {
-  const { ref, before, after, commits: given } = payload as PushPayload;
-  const branch = branchOf(ref);
-  if (branch === null) return [];
-  const [from, to] = [commitOf(before), commitOf(after)];
-  const change = { branch, before: from, after: to, created: from === null, deleted: to === null };
-  return [pushOf(projectUrl, { ...change, commits: commits(given) })];
+  const change = payload as PushPayload;
+  return gitPush(projectUrl, change, commits(change.commits));
 }
 
 /** What is read of a pipeline's delivery. */

@@ -4,6 +4,7 @@ import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { knownProcess } from "../process/process-table.ts";
 
 /** The server's processes of one data folder, as containers name the process that created them. */
 export interface OwnerProcess {
@@ -60,7 +61,8 @@ export function createOwnerProcess(folder: string): OwnerProcess {
     if (name === ownName) return true;
     const [boot, namespace, pid, start] = name.split(" ");
     const [ownBoot, ownNamespace] = thisProcess.split(" ");
-    if (boot === ownBoot && namespace === ownNamespace && boot !== unknown) return startOf(Number(pid)) === start;
+    if (boot === ownBoot && namespace === ownNamespace && boot !== unknown)
+      return knownProcess(Number(pid))?.startedAt === start;
     return answers(socketOf(name));
   }
 
@@ -99,25 +101,12 @@ const unknown = "-";
 
 /** Boot id, process id namespace, process id, and start time of this process. */
 function processOf(): string {
-  const start = startOf(process.pid);
+  const start = knownProcess(process.pid)?.startedAt;
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
     return `${boot} ${readlinkSync("/proc/self/ns/pid")} ${process.pid} ${start ?? unknown}`;
   } catch {
     // Not Linux: process ids can't be verified.
     return `${unknown} ${unknown} ${process.pid} ${unknown}`;
-  }
-}
-
-/**
- * Start time in clock ticks since boot (proc_pid_stat(5)); the name before it may contain any characters. Null if there
- * is no such process.
- */
-function startOf(pid: number): string | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
-  } catch {
-    return null;
   }
 }

@@ -4,6 +4,7 @@ import { readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
+import { isOlderThanADay } from "../disk/age.ts";
 import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import { fetchPrefix } from "../git/mirrors/fetch.ts";
@@ -114,11 +115,6 @@ async function removeLeftovers(directory: string, names: readonly string[]): Pro
       await rm(path, { recursive: true, force: true });
     }
   }
-}
-
-async function isOlderThanADay(path: string): Promise<boolean> {
-  const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
-  return Date.now() - mtimeMs > dayMs;
 }
 
 async function inspect(path: string, signal: AbortSignal): Promise<KnownMirror> {

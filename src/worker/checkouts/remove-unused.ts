@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { rename, stat } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import { usedAtMs } from "./choose-base.ts";
@@ -8,6 +8,7 @@ import { layersInUse } from "./layers.ts";
 import { unfinishedPrefix } from "./make-checkout.ts";
 import { checkoutNames, readSharedCheckout, type SharedCheckouts } from "./shared-checkouts.ts";
 import { trialPrefix } from "./ways.ts";
+import { isOlderThanADay } from "../disk/age.ts";
 import { removeFolder } from "../disk/remove-folder.ts";
 import { namesIn } from "../disk/session-folders.ts";
 
@@ -61,11 +62,6 @@ async function removeLeftovers(directory: string): Promise<void> {
     const isUnfinished = name.startsWith(unfinishedPrefix) || name.startsWith(trialPrefix);
     if (name.startsWith(removedPrefix) || (isUnfinished && (await isOlderThanADay(path)))) await removeFolder(path);
   }
-}
-
-async function isOlderThanADay(path: string): Promise<boolean> {
-  const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
-  return Date.now() - mtimeMs > dayMs;
 }
 
 /**
