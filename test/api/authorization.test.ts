@@ -139,6 +139,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /session/:id/message/:messageId/withdraw": "write",
   "POST /session/:id/share/create": "write",
   "GET /session/:id/share/list": "read",
+  "GET /share/list": "admin",
   "POST /session/:id/share/:shareId/revoke": "write",
   "POST /session/:id/labels": "write",
   "POST /session/:id/archive": "write",

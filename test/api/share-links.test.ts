@@ -29,6 +29,18 @@ const shown = ["", "/events", "/diff", "/message/list", "/patch", "/transcript"]
 const statuses = (token: string, of: string) =>
   Promise.all(shown.map(async (path) => (await api.get(`/session/${of}${path}`, { key: token })).status));
 
+test("an admin sees the links of all sessions, newest first, and a member those of one", async () => {
+  const first = await share();
+  const { body: second } = await api.post(`/session/${other}/share/create`, {});
+  const { shares } = (await api.get("/share/list?limit=2")).body as { shares: { id: string; sessionId: string }[] };
+  expect(shares.map((each) => [each.id, each.sessionId])).toEqual([
+    [(second as { id: string }).id, other],
+    [first.id, id],
+  ]);
+  const ofOne = (await api.get(`/session/${other}/share/list`)).body.shares as { sessionId: string }[];
+  expect(new Set(ofOne.map(({ sessionId }) => sessionId))).toEqual(new Set([other]));
+});
+
 describe("a link to a session", () => {
   test("shows that session, and nothing else, and lets nobody do anything", async () => {
     const { token, url, ...made } = await share();

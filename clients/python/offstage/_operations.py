@@ -143,6 +143,15 @@ class _Label:
         return self._send("GET", "/label/list", query={"limit": limit, "cursor": cursor, "prefix": prefix})
 
 
+class _Share:
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
+        """List the links that show any session of the organization."""
+        return self._send("GET", "/share/list", query={"limit": limit, "cursor": cursor})
+
+
 class _Automation:
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -701,6 +710,7 @@ class Operations:
     def __init__(self, send: Send) -> None:
         self.session = _Session(send)
         self.label = _Label(send)
+        self.share = _Share(send)
         self.automation = _Automation(send)
         self.agent = _Agent(send)
         self.hook = _Hook(send)

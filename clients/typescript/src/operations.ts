@@ -187,6 +187,8 @@ import type {
   SessionTranscriptQuery,
   SessionUnarchiveAnswer,
   SessionUnreadAnswer,
+  ShareListAnswer,
+  ShareListQuery,
   SubscriptionCreateAnswer,
   SubscriptionCreateBody,
   SubscriptionDeleteAnswer,
@@ -281,6 +283,10 @@ export interface Operations {
   readonly label: {
     /** List the labels that sessions have, in the order of their letters */
     list(query?: LabelListQuery, options?: CallOptions): Promise<LabelListAnswer>;
+  };
+  readonly share: {
+    /** List the links that show any session of the organization */
+    list(query?: ShareListQuery, options?: CallOptions): Promise<ShareListAnswer>;
   };
   readonly automation: {
     /** Create an automation */
@@ -586,6 +592,9 @@ export function createOperations(send: Send): Operations {
     },
     label: {
       list: (query, options) => call({ method: "GET", path: "/label/list", query, isIdempotent: true, ...options }),
+    },
+    share: {
+      list: (query, options) => call({ method: "GET", path: "/share/list", query, isIdempotent: true, ...options }),
     },
     automation: {
       create: (body, options) => call({ method: "POST", path: "/automation/create", body, isIdempotent: true, ...options }),

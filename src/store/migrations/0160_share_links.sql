@@ -17,7 +17,7 @@ create table share_link (
   last_used_at timestamptz
 );
 create index share_link_list on share_link (session_id, created_at desc, id desc);
-create index share_link_organization on share_link (organization_id);
+create index share_link_organization on share_link (organization_id, created_at desc, id desc);
 create index share_link_user on share_link (user_id) where user_id is not null;
 create index share_link_key on share_link (key_id) where key_id is not null;
 create index share_link_end on share_link (least(expires_at, revoked_at));

@@ -57,21 +57,18 @@ export function createShare(
 }
 
 /**
- * Lists the links of a session, newest first.
+ * Lists links that show sessions, newest first.
+ * @param sessionId of the session that they show; null: all of the organization
  * @throws InvalidInputError if the cursor is malformed
  */
 export function listShares(
   database: Database,
   organizationId: string,
-  sessionId: string,
+  sessionId: string | null,
   query: PageQuery,
 ): Promise<Page<Share>> {
-  return listRows<Share>(database, organizationId, query, {
-    table: "share_link",
-    columns,
-    condition: "session_id = $5",
-    values: [sessionId],
-  });
+  const ofSession = sessionId === null ? {} : { condition: "session_id = $5", values: [sessionId] };
+  return listRows<Share>(database, organizationId, query, { table: "share_link", columns, ...ofSession });
 }
 
 /** Ends what a link shows, at once: streams that are under way, too. @throws NotFoundError if the session has no such link */

@@ -62,6 +62,23 @@ export function addShareLinkOperations(
       return { shares: page.items, nextCursor: page.nextCursor };
     },
   );
+  app.get(
+    "/share/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "listSharesOfAll",
+        summary: "List the links that show any session of the organization",
+        querystring: pageQuerySchema,
+        response: answers(pageSchema("shares", shareSchema)),
+      },
+    },
+    async (request) => {
+      const page = await listShares(database, organizationOf(request), null, request.query);
+      return { shares: page.items, nextCursor: page.nextCursor };
+    },
+  );
   app.post(
     "/session/:id/share/:shareId/revoke",
     {
