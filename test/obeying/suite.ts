@@ -3,6 +3,9 @@ import type { Goal, Outcome } from "./goal.ts";
 import { playAll } from "./play.ts";
 import { startScene, type Scene } from "./scene.ts";
 
+/** For what hangs, in ms: two worlds and all their sessions, beside whatever else the machine does. */
+const playLimitMs = 1_800_000;
+
 type Outcomes = ReadonlyMap<string, Outcome>;
 
 /**
@@ -29,7 +32,7 @@ export function describeGoals(
         return playAll(scene, wanted);
       }),
     )) as [Outcomes, Outcomes];
-  });
+  }, playLimitMs);
 
   afterAll(async () => {
     await Promise.all(scenes.map((scene) => scene.close()));
