@@ -1,11 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
-import { eventContextSchema, type Automation, type EventContext } from "../../domain/automations/automation.ts";
-import { messageOf } from "../../domain/errors/errors.ts";
+import type { Automation } from "../../domain/automations/automation.ts";
 import { CloseDialog } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { eventOf, NoEvent } from "./event-json.ts";
 import { sampleEvent } from "./sample-event.ts";
 
 /** Triggers an automation with an event written by the user, after a preview of the prompt. */
@@ -70,18 +70,4 @@ export function TriggerForm({
       </div>
     </form>
   );
-}
-
-class NoEvent extends Error {}
-
-function eventOf(text: string): EventContext {
-  let value: unknown;
-  try {
-    value = JSON.parse(text.trim() === "" ? "{}" : text);
-  } catch (error) {
-    throw new NoEvent(`This is no JSON: ${messageOf(error)}`, { cause: error });
-  }
-  const event = eventContextSchema.safeParse(value);
-  if (!event.success) throw new NoEvent("An event is a JSON object: write it in { and }.");
-  return event.data;
 }
