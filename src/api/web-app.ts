@@ -11,6 +11,7 @@ const pages = [
   "/shared/:id",
   "/automations",
   "/automations/:id",
+  "/automations/:id/edit",
   "/sign-in",
   "/authorize",
   "/authorize/:id",

@@ -103,6 +103,23 @@ const automationRoute = createRoute({
   },
 });
 
+const newAutomationRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/automations/new",
+  component: lazyRouteComponent(() => import("./pages/automation-editor-page.tsx"), "NewAutomationPage"),
+  validateSearch: ({ template }: Given): { template?: string | undefined } => ({ template: textOf(template) }),
+});
+
+const EditAutomationPage = lazyRouteComponent(() => import("./pages/automation-editor-page.tsx"), "EditAutomationPage");
+const editAutomationRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/automations/$id/edit",
+  component: function EditAutomation() {
+    const { id } = editAutomationRoute.useParams();
+    return <EditAutomationPage key={id} id={id} />;
+  },
+});
+
 const ledgerRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ledger",
@@ -175,6 +192,8 @@ export function createAppRouter() {
       sharedRoute,
       automationsRoute,
       automationRoute,
+      newAutomationRoute,
+      editAutomationRoute,
       ledgerRoute,
       insightRoute,
       webhooksRoute,

@@ -33,7 +33,8 @@ test("an automation is created, its macro from its name, and stands in the list"
   await page.getByRole("link", { name: "Automations" }).click();
   await page.getByText("No automations yet.").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
-  await page.getByRole("button", { name: "New automation" }).click();
+  await page.getByRole("link", { name: "New automation" }).click();
+  await page.getByRole("link", { name: "An empty form" }).click();
   await page.getByLabel("Name").fill("Répondre à l’équipe!");
   expect(await page.getByLabel("Macro").inputValue()).toBe("repondre-a-l-equipe");
   await page.getByLabel("Macro").fill("answer");
@@ -69,12 +70,16 @@ test("an automation is created, its macro from its name, and stands in the list"
 test("a new automation starts from a template, with its triggers", async () => {
   const page = await site.signedIn();
   await page.goto("/automations");
-  await page.getByRole("button", { name: "New automation" }).click();
-  await page.getByLabel("Start from").selectOption({ label: "Bump dependencies" });
+  await page.getByRole("link", { name: "New automation" }).click();
+  await page.getByRole("list", { name: "Start from" }).getByText("0 5 * * 1 (UTC)").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("link", { name: "Bump dependencies" }).click();
   await page.getByText("Name the repositories that it is to work on.").waitFor();
   expect(await page.getByLabel("Macro").inputValue()).toBe("bump-dependencies");
   expect(await accessibilityProblems(page)).toEqual([]);
-  await page.getByLabel("Start from").selectOption({ label: "Triage new issues" });
+  await page.getByRole("link", { name: "Start from something else" }).click();
+  await page.getByRole("link", { name: "Triage new issues" }).click();
+  await page.getByLabel("What the agent would be asked").getByText("A new issue was opened").waitFor();
   expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Triage new issues");
   await page.getByLabel("Macro").fill("triage");
   await page.getByRole("button", { name: "Create" }).click();
@@ -88,8 +93,7 @@ test("a new automation starts from a template, with its triggers", async () => {
 test("what the API refuses is said by its field", async () => {
   const { macro } = await createAutomation("There already");
   const page = await site.signedIn();
-  await page.goto("/automations");
-  await page.getByRole("button", { name: "New automation" }).click();
+  await page.goto("/automations/new?template=none");
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("alert").getByText(/^name/u).waitFor();
   await page.getByLabel("Name").fill("There already");
@@ -152,7 +156,7 @@ test("its gate is set and shown, and a run that it filtered says so with what it
   const { id, macro } = await createAutomation("Gated");
   const page = await site.signedIn();
   await page.goto(`/automations/${id}`);
-  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("link", { name: "Edit" }).click();
   await page.getByLabel("Gate").fill("echo nothing new\nexit 4");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("region", { name: "Gate" }).getByText("echo nothing new").waitFor();
@@ -198,15 +202,14 @@ test("an automation is changed, paused, resumed and deleted", async () => {
   const { id, macro } = await createAutomation("Changed soon", { agent: "basic:scripted", budgetUsd: 2 });
   const page = await site.signedIn();
   await page.goto(`/automations/${id}`);
-  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("link", { name: "Edit" }).click();
   expect(await page.getByLabel("Macro").inputValue()).toBe(macro);
   await page.getByLabel("Name").fill("Changed now");
   // Who calls it by its macro goes on to.
   expect(await page.getByLabel("Macro").inputValue()).toBe(macro);
-  await page.getByLabel("Agent").fill("");
+  await page.getByLabel("Agent", { exact: true }).fill("");
   await page.getByLabel("Budget of a run").fill("");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByRole("heading", { name: "Changed now" }).waitFor();
   const saved = { name: "Changed now", macro, agent: null, budgetUsd: null, instructions: "say {{ event.word }}" };
   expect(await site.call(`/automation/${id}`)).toMatchObject(saved);
@@ -245,8 +248,8 @@ for (const colorScheme of ["light", "dark"] as const) {
       await page.goto(`/automations/${id}`);
       await runs(page).getByText("Failed").waitFor();
       await looksRight();
-      await page.getByRole("button", { name: "Edit" }).click();
-      await page.getByRole("dialog").waitFor();
+      await page.getByRole("link", { name: "Edit" }).click();
+      await page.getByText("The event", { exact: true }).waitFor();
       await looksRight();
     });
   }
@@ -293,7 +296,7 @@ test("a page tells of failures in a row, of silence, and of all sessions of a ru
   const { id, macro } = await createAutomation("Watched");
   const page = await site.signedIn();
   await page.goto(`/automations/${id}`);
-  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("link", { name: "Edit" }).click();
   expect(await page.getByLabel("Pause after failures").inputValue()).toBe("3");
   await page.getByLabel("Pause after failures").fill("1");
   await page.getByLabel("Expected runs").fill("0");
@@ -307,7 +310,7 @@ test("a page tells of failures in a row, of silence, and of all sessions of a ru
   await page.getByLabel("Expected runs").fill("2");
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "Watched" }).waitFor();
   expect(await site.call(`/automation/${id}`)).toMatchObject({
     failuresBeforePause: 1,
     expect: { atLeast: 2, everyHours: 24 },

@@ -53,11 +53,12 @@ async function open({ page, role }: Visitor, path: string, shown: string): Promi
   return main;
 }
 
-/** What can be pressed on a page and in its menus, but for what copies or downloads something or signs out; and its fields of several lines. */
+/** What can be pressed on a page and in its menus, links that look so among it, but for what copies or downloads something or signs out; and its fields of several lines. */
 async function offered(visitor: Visitor, path: string, shown: string): Promise<string[]> {
   const main = await open(visitor, path, shown);
   const menus = await main.locator("[popover] li button").allTextContents();
-  const buttons = [...(await main.getByRole("button").allTextContents()), ...menus];
+  const ways = await main.locator("a.button").allTextContents();
+  const buttons = [...ways, ...(await main.getByRole("button").allTextContents()), ...menus];
   const fields = await main.locator("textarea").count();
   const changing = buttons.filter((name) => !/^(?:$|Copy|Download|Go to the latest|Sign out )/u.test(name));
   return fields === 0 ? changing : [...changing, `${fields} fields`];
@@ -77,8 +78,8 @@ const ofMembers = {
   session: ["Labels: Label", "Send", "Share …", "Archive", "Delete", "1 fields"],
   automations: ["New automation"],
   automation: [
-    "Trigger",
     "Edit",
+    "Trigger",
     "Pause",
     "Delete",
     "Change",

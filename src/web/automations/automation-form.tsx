@@ -1,13 +1,17 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useId, useState, type FormEvent } from "react";
+import { useId, useRef, useState, type FormEvent, type ReactNode } from "react";
 import type { z } from "zod";
 import type { Automation, createAutomationSchema } from "../../domain/automations/automation.ts";
 import type { AutomationTemplate } from "../../domain/automations/automation-file.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
-import { FormEnd } from "../elements/form-end.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { CodeField } from "./editor/code-field.tsx";
+import { placeOf } from "./editor/problem-place.ts";
+import { LivePreview } from "./live-preview.tsx";
+import { useChosenEvent } from "./use-chosen-event.ts";
+import { usePreview } from "./use-preview.ts";
 
 /** Values of the form. */
 export type AutomationFormValues = z.input<typeof createAutomationSchema>;
@@ -36,18 +40,21 @@ type Values = Readonly<Record<FieldName, string>>;
 const priorities = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 const words: Readonly<Record<number, string>> = { 1: " (most urgent)", 5: " (usual)", 9: " (least urgent)" };
 
-/** Form of a new or an existing automation. */
+/** Form of a new or an existing automation, with a preview of what its instructions become. */
 export function AutomationForm({
   automation,
   template,
   verb,
+  cancel,
   save,
 }: {
   /** Initial values. */
-  readonly automation?: Automation;
+  readonly automation?: Automation | undefined;
   /** Initial values of a new one. */
   readonly template?: AutomationTemplate | undefined;
   readonly verb: string;
+  /** Link that leaves the form. */
+  readonly cancel: ReactNode;
   readonly save: (input: AutomationFormValues) => Promise<unknown>;
 }) {
   const [values, setValues] = useState(() => valuesOf(automation ?? template?.automation));
@@ -56,6 +63,24 @@ export function AutomationForm({
   const saving = useMutation({ mutationFn: () => save(inputOf(values)) });
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => client.agent.list() });
   const agentsId = useId();
+  const instructionsField = useRef<HTMLTextAreaElement>(null);
+  const { instructions } = values;
+  const isEmpty = instructions.trim() === "";
+  const event = useChosenEvent({ automation, template, instructions });
+  const preview = usePreview(
+    event.body && {
+      ...event.body,
+      // The values of the event are wanted before there is anything to render.
+      instructions: isEmpty ? "-" : instructions,
+      title: values.title.trim() === "" ? null : values.title,
+      ...(values.name.trim() !== "" && { name: values.name.trim() }),
+    },
+  );
+  const problemAt = preview.isPlaceholderData ? null : placeOf(preview.data?.problem ?? null, instructions);
+  const showProblem = (): void => {
+    instructionsField.current?.focus();
+    instructionsField.current?.setSelectionRange(problemAt?.from ?? 0, problemAt?.until ?? 0);
+  };
   const { error } = saving;
   const wrong = fieldOf(error, fields);
   const set = (name: FieldName, value: string): void => {
@@ -68,136 +93,166 @@ export function AutomationForm({
     onChange: ({ target }: { target: { value: string } }) => set(name, target.value),
   });
   const errorOf = (name: FieldName): Error | null => (wrong === name ? error : null);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
+  const submit = (submitted: FormEvent): void => {
+    submitted.preventDefault();
     if (!saving.isPending) saving.mutate();
   };
   return (
-    <form onSubmit={submit} noValidate className="mt-4 space-y-4">
-      <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Name" error={errorOf("name")}>
-          {(attributes) => <input {...attributes} {...input("name")} autoComplete="off" />}
-        </Field>
-        <Field label="Macro" hint="Its name in API paths." error={errorOf("macro")}>
+    <form
+      onSubmit={submit}
+      noValidate
+      className="grid grid-cols-[minmax(0,1fr)] gap-x-6 gap-y-4 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)] lg:grid-rows-[auto_1fr]"
+    >
+      <div className="min-w-0 space-y-4">
+        <div className="grid gap-4 sm:grid-cols-2">
+          <Field label="Name" error={errorOf("name")}>
+            {(attributes) => <input {...attributes} {...input("name")} autoComplete="off" />}
+          </Field>
+          <Field label="Macro" hint="Its name in API paths." error={errorOf("macro")}>
+            {(attributes) => (
+              <input
+                {...attributes}
+                {...input("macro")}
+                autoComplete="off"
+                autoCapitalize="none"
+                spellCheck={false}
+                className="field font-mono"
+                onInput={() => setOwnMacro(true)}
+              />
+            )}
+          </Field>
+        </div>
+        <Field
+          label="Instructions"
+          hint="The agent's task, a Liquid template. Write {{ event. to be offered the values of the preview's event."
+          error={errorOf("instructions")}
+        >
           {(attributes) => (
-            <input
-              {...attributes}
-              {...input("macro")}
-              autoComplete="off"
-              autoCapitalize="none"
-              spellCheck={false}
-              className="field font-mono"
-              onInput={() => setOwnMacro(true)}
+            <CodeField
+              attributes={attributes}
+              field={instructionsField}
+              language="liquid"
+              rows={12}
+              value={instructions}
+              onChange={(value) => set("instructions", value)}
+              roots={{ event: preview.data?.event }}
+              problemAt={problemAt}
             />
           )}
         </Field>
+        <Field
+          label="Title of a run"
+          hint="Also of its pull request: Fix {{ event.issue.title }}. Empty for the first line of the instructions."
+          error={errorOf("title")}
+        >
+          {(attributes) => <input {...attributes} {...input("title")} autoComplete="off" />}
+        </Field>
       </div>
-      <Field
-        label="Instructions"
-        hint="The agent's task. {{ event.issue.url }} is filled in from the trigger's event."
-        error={errorOf("instructions")}
-      >
-        {(attributes) => <textarea {...attributes} {...input("instructions")} rows={7} />}
-      </Field>
-      <Field
-        label="Title of a run"
-        hint="Also of its pull request: Fix {{ event.issue.title }}. Empty for the first line of the instructions."
-        error={errorOf("title")}
-      >
-        {(attributes) => <input {...attributes} {...input("title")} autoComplete="off" />}
-      </Field>
-      <Field
-        label="Gate"
-        hint="A script that runs before the agent. A code other than 0 filters the run; what it prints is context. Empty for none."
-        error={errorOf("gate")}
-      >
-        {(attributes) => (
-          <textarea {...attributes} {...input("gate")} rows={3} spellCheck={false} className="field font-mono" />
-        )}
-      </Field>
-      <Field label="Repositories" hint="Their URLs, one on each line. Empty for none." error={errorOf("repositories")}>
-        {(attributes) => (
-          <textarea
-            {...attributes}
-            {...input("repositories")}
-            rows={2}
-            spellCheck={false}
-            placeholder="https://github.com/owner/name"
+      <LivePreview event={event} preview={preview} isEmpty={isEmpty} onShowProblem={problemAt && showProblem} />
+      <div className="min-w-0 space-y-4">
+        <Field
+          label="Gate"
+          hint="A script that runs before the agent. A code other than 0 filters the run; what it prints is context. Empty for none."
+          error={errorOf("gate")}
+        >
+          {(attributes) => (
+            <textarea {...attributes} {...input("gate")} rows={3} spellCheck={false} className="field font-mono" />
+          )}
+        </Field>
+        <Field
+          label="Repositories"
+          hint="Their URLs, one on each line. Empty for none."
+          error={errorOf("repositories")}
+        >
+          {(attributes) => (
+            <textarea
+              {...attributes}
+              {...input("repositories")}
+              rows={2}
+              spellCheck={false}
+              placeholder="https://github.com/owner/name"
+            />
+          )}
+        </Field>
+        <label className="flex items-center gap-2 text-sm">
+          <input
+            type="checkbox"
+            checked={values.fanOut === "true"}
+            onChange={({ target }) => set("fanOut", String(target.checked))}
           />
-        )}
-      </Field>
-      <label className="flex items-center gap-2 text-sm">
-        <input
-          type="checkbox"
-          checked={values.fanOut === "true"}
-          onChange={({ target }) => set("fanOut", String(target.checked))}
-        />
-        A session for each repository, instead of one with all
-      </label>
-      <ErrorText error={errorOf("fanOut")} />
-      <label className="flex items-center gap-2 text-sm">
-        <input
-          type="checkbox"
-          checked={values.pullRequestsTogether === "true"}
-          onChange={({ target }) => set("pullRequestsTogether", String(target.checked))}
-        />
-        Pull requests only if every repository took the work
-      </label>
-      <ErrorText error={errorOf("pullRequestsTogether")} />
-      <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Target branch" hint="Empty for the default branch." error={errorOf("targetBranch")}>
-          {(attributes) => <input {...attributes} {...input("targetBranch")} autoComplete="off" spellCheck={false} />}
-        </Field>
-        <Field label="Agent" hint="provider:model. Empty for the default." error={errorOf("agent")}>
-          {(attributes) => (
-            <>
-              <input {...attributes} {...input("agent")} list={agentsId} autoComplete="off" spellCheck={false} />
-              <datalist id={agentsId}>
-                {agents.data?.agents
-                  .filter(({ available }) => available)
-                  .map(({ id, name, defaultModel }) => (
-                    <option key={id} value={`${id}:${defaultModel ?? "default"}`}>
-                      {name}
-                    </option>
-                  ))}
-              </datalist>
-            </>
-          )}
-        </Field>
-        <Field label="Priority" error={errorOf("priority")}>
-          {(attributes) => (
-            <select {...attributes} {...input("priority")}>
-              {priorities.map((priority) => (
-                <option key={priority} value={priority}>
-                  {priority}
-                  {words[priority]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Budget of a run" hint="US dollars. Empty for the organization’s." error={errorOf("budgetUsd")}>
-          {(attributes) => <input {...attributes} {...input("budgetUsd")} type="number" min="0" step="any" />}
-        </Field>
-        <Field
-          label="Pause after failures"
-          hint="So many in a row. Empty for never."
-          error={errorOf("failuresBeforePause")}
-        >
-          {(attributes) => <input {...attributes} {...input("failuresBeforePause")} type="number" min="0" />}
-        </Field>
-        <Field
-          label="Expected runs"
-          hint="At least so many, else it raises an alert. Empty for none."
-          error={errorOf("expect.atLeast")}
-        >
-          {(attributes) => <input {...attributes} {...input("expect.atLeast")} type="number" min="1" />}
-        </Field>
-        <Field label="In any so many hours" error={errorOf("expect.everyHours")}>
-          {(attributes) => <input {...attributes} {...input("expect.everyHours")} type="number" min="1" />}
-        </Field>
+          A session for each repository, instead of one with all
+        </label>
+        <ErrorText error={errorOf("fanOut")} />
+        <label className="flex items-center gap-2 text-sm">
+          <input
+            type="checkbox"
+            checked={values.pullRequestsTogether === "true"}
+            onChange={({ target }) => set("pullRequestsTogether", String(target.checked))}
+          />
+          Pull requests only if every repository took the work
+        </label>
+        <ErrorText error={errorOf("pullRequestsTogether")} />
+        <div className="grid gap-4 sm:grid-cols-2">
+          <Field label="Target branch" hint="Empty for the default branch." error={errorOf("targetBranch")}>
+            {(attributes) => <input {...attributes} {...input("targetBranch")} autoComplete="off" spellCheck={false} />}
+          </Field>
+          <Field label="Agent" hint="provider:model. Empty for the default." error={errorOf("agent")}>
+            {(attributes) => (
+              <>
+                <input {...attributes} {...input("agent")} list={agentsId} autoComplete="off" spellCheck={false} />
+                <datalist id={agentsId}>
+                  {agents.data?.agents
+                    .filter(({ available }) => available)
+                    .map(({ id, name, defaultModel }) => (
+                      <option key={id} value={`${id}:${defaultModel ?? "default"}`}>
+                        {name}
+                      </option>
+                    ))}
+                </datalist>
+              </>
+            )}
+          </Field>
+          <Field label="Priority" error={errorOf("priority")}>
+            {(attributes) => (
+              <select {...attributes} {...input("priority")}>
+                {priorities.map((priority) => (
+                  <option key={priority} value={priority}>
+                    {priority}
+                    {words[priority]}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <Field label="Budget of a run" hint="US dollars. Empty for the organization’s." error={errorOf("budgetUsd")}>
+            {(attributes) => <input {...attributes} {...input("budgetUsd")} type="number" min="0" step="any" />}
+          </Field>
+          <Field
+            label="Pause after failures"
+            hint="So many in a row. Empty for never."
+            error={errorOf("failuresBeforePause")}
+          >
+            {(attributes) => <input {...attributes} {...input("failuresBeforePause")} type="number" min="0" />}
+          </Field>
+          <Field
+            label="Expected runs"
+            hint="At least so many, else it raises an alert. Empty for none."
+            error={errorOf("expect.atLeast")}
+          >
+            {(attributes) => <input {...attributes} {...input("expect.atLeast")} type="number" min="1" />}
+          </Field>
+          <Field label="In any so many hours" error={errorOf("expect.everyHours")}>
+            {(attributes) => <input {...attributes} {...input("expect.everyHours")} type="number" min="1" />}
+          </Field>
+        </div>
+        <ErrorText error={wrong === null ? error : null} />
+        <div className="flex justify-end gap-2">
+          {cancel}
+          <button type="submit" className="button button-primary" disabled={saving.isPending}>
+            {saving.isPending ? "Saving …" : verb}
+          </button>
+        </div>
       </div>
-      <FormEnd error={wrong === null ? error : null} isPending={saving.isPending} verb={verb} pendingVerb="Saving …" />
     </form>
   );
 }

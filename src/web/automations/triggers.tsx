@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState, type FormEvent, type ReactNode } from "react";
 import { z } from "zod";
 import type { Automation } from "../../domain/automations/automation.ts";
 import { isSigned, type Trigger } from "../../domain/automations/trigger.ts";
@@ -14,6 +14,11 @@ import { SecretOnce } from "../elements/secret-once.tsx";
 import { Until } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
+import { ConditionForm } from "./condition-form.tsx";
+import { sampleEvent } from "./sample-event.ts";
+import { triggerExamples } from "./setup/trigger-examples.ts";
+import { hasSetUp, SetUp } from "./setup/set-up.tsx";
+import { addressOf, settable, triggerNames, type TriggerList } from "./trigger-words.ts";
 
 /** What starts an automation's runs, and a form to change it for those who may. */
 export function Triggers({ automation, shownAs }: { readonly automation: Automation; readonly shownAs: string }) {
@@ -64,7 +69,35 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
               trigger={trigger}
               mayRotate={may}
               onRotate={rotate.isPending ? null : () => rotate.mutate(trigger.id)}
-            />
+            >
+              {may && (
+                <>
+                  <ButtonDialog button="Condition" of={nameOf(trigger)} title={`Condition: ${nameOf(trigger)}`} isWide>
+                    {(close) => (
+                      <ConditionForm
+                        automation={automation}
+                        trigger={trigger}
+                        onSaved={(changed) => {
+                          show(changed);
+                          close();
+                        }}
+                      />
+                    )}
+                  </ButtonDialog>
+                  {hasSetUp(trigger) && (
+                    <ButtonDialog button="Set up" of={nameOf(trigger)} title={`Set up: ${nameOf(trigger)}`} isWide>
+                      {() => (
+                        <SetUp
+                          trigger={trigger}
+                          address={addressOf(trigger, macro)}
+                          event={sampleEvent(automation.instructions)}
+                        />
+                      )}
+                    </ButtonDialog>
+                  )}
+                </>
+              )}
+            </Head>
             <Address address={addressOf(trigger, macro)} />
             <Policy trigger={trigger} />
             {trigger.problem !== null && <ErrorText error={new Error(`Last time: ${trigger.problem}`)} />}
@@ -75,29 +108,25 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
   );
 }
 
-const names: Readonly<Record<Trigger["type"], string>> = {
-  api: "API",
-  schedule: "Schedule",
-  webhook: "Webhook",
-  forge: "Events of forges",
-  source: "Source",
-};
-
 function Head({
   trigger,
   mayRotate,
   onRotate,
+  children,
 }: {
   readonly trigger: Trigger;
+  /** What else can be done with it. */
+  readonly children: ReactNode;
   readonly mayRotate: boolean;
   readonly onRotate: (() => void) | null;
 }) {
   const isSecret = isSigned(trigger);
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-      <span className="font-medium">{names[trigger.type]}</span>
+      <span className="font-medium">{triggerNames[trigger.type]}</span>
       <span className="min-w-0 flex-1 text-muted">{aboutOf(trigger)}</span>
       {!trigger.enabled && <Badge tone="muted" label="Disabled" />}
+      {children}
       {mayRotate && (trigger.type === "webhook" || trigger.type === "source") && (
         <ConfirmButton
           button={isSecret ? "Replace the secret" : "Replace the address"}
@@ -110,6 +139,11 @@ function Head({
       )}
     </div>
   );
+}
+
+/** What a trigger is called among others. */
+function nameOf(trigger: Trigger): string {
+  return [triggerNames[trigger.type], aboutOf(trigger)].filter((part) => part !== "").join(" ");
 }
 
 function aboutOf(trigger: Trigger): string {
@@ -130,11 +164,6 @@ function aboutOf(trigger: Trigger): string {
     case "source":
       return `${trigger.source}: ${trigger.events.length === 0 ? "all events" : trigger.events.join(", ")}${trigger.hasReplyToken ? "; answers go back" : ""}`;
   }
-}
-
-function addressOf(trigger: Trigger, macro: string): string | null {
-  if (trigger.type === "api") return `${location.origin}/automation/${macro}/trigger`;
-  return trigger.type === "webhook" || trigger.type === "source" ? trigger.url : null;
 }
 
 function Address({ address }: { readonly address: string | null }) {
@@ -203,6 +232,10 @@ function TriggersForm({
     onSuccess: onSaved,
   });
   const isWrong = save.error instanceof NoList;
+  const change = (changed: string): void => {
+    setText(changed);
+    save.reset();
+  };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (!save.isPending) save.mutate();
@@ -221,32 +254,50 @@ function TriggersForm({
             spellCheck={false}
             className="field font-mono text-xs"
             value={text}
-            onChange={({ target }) => {
-              setText(target.value);
-              save.reset();
-            }}
+            onChange={({ target }) => change(target.value)}
           />
         )}
       </Field>
+      <AddExample text={text} onAdd={change} />
       <FormEnd error={isWrong ? null : save.error} isPending={save.isPending} verb="Save" pendingVerb="Saving …" />
     </form>
   );
 }
 
-/** A trigger without what only the server sets. */
-function settable(trigger: Trigger): object {
-  const { problem: _, ...rest } = trigger;
-  const {
-    url: __,
-    secret: ___,
-    nextAt: ____,
-    hasReplyToken: _____,
-    ...given
-  } = rest as typeof rest & Record<"url" | "secret" | "nextAt" | "hasReplyToken", unknown>;
-  return given;
+/** Adds an example to the list, to be changed there. */
+function AddExample({ text, onAdd }: { readonly text: string; readonly onAdd: (text: string) => void }) {
+  const [chosen, setChosen] = useState(triggerExamples[0]?.name ?? "");
+  const [error, setError] = useState<Error | null>(null);
+  const add = (): void => {
+    const example = triggerExamples.find(({ name }) => name === chosen);
+    if (example === undefined) return;
+    try {
+      onAdd(JSON.stringify([...listOf(text), example.trigger], null, 2));
+      setError(null);
+    } catch (problem) {
+      if (!(problem instanceof NoList)) throw problem;
+      setError(problem);
+    }
+  };
+  return (
+    <div className="flex items-end gap-2">
+      <div className="min-w-0 flex-1">
+        <Field label="An example" error={error}>
+          {(attributes) => (
+            <select {...attributes} className="field" value={chosen} onChange={({ target }) => setChosen(target.value)}>
+              {triggerExamples.map(({ name }) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          )}
+        </Field>
+      </div>
+      <button type="button" className="button" onClick={add}>
+        Add to the list
+      </button>
+    </div>
+  );
 }
-
-type TriggerList = NonNullable<Parameters<typeof client.automation.update>[1]["triggers"]>;
 
 /** @throws NoList if the text is no JSON list; what its entries must be is said by the API */
 function listOf(text: string): TriggerList {

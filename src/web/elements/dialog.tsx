@@ -13,6 +13,7 @@ export function ButtonDialog({
   className = "button",
   disabled = false,
   title,
+  isWide = false,
   children,
 }: {
   readonly button: string;
@@ -21,6 +22,8 @@ export function ButtonDialog({
   readonly className?: string;
   readonly disabled?: boolean;
   readonly title: string;
+  /** Whether lines of code stand in it. */
+  readonly isWide?: boolean;
   readonly children: (close: (moveFocus?: () => void) => void) => ReactNode;
 }) {
   const [open, setOpen] = useState(false);
@@ -37,7 +40,7 @@ export function ButtonDialog({
       {open && (
         <Modal
           title={title}
-          className="w-[min(36rem,94vw)]"
+          className={isWide ? "w-[min(52rem,94vw)]" : "w-[min(36rem,94vw)]"}
           closesOutside
           isClosing={closing !== null}
           onClosed={onClosed}

@@ -1,8 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automations/automation.ts";
 import { AutomationBadge } from "../automations/automation-badge.tsx";
-import { AutomationForm } from "../automations/automation-form.tsx";
 import { Notices } from "../automations/notices.tsx";
 import { Runs } from "../automations/runs.tsx";
 import { State } from "../automations/state.tsx";
@@ -145,18 +144,9 @@ function Actions({ automation, shownAs }: { automation: Automation; shownAs: str
         )}
       </ButtonDialog>
       {isOwn && (
-        <ButtonDialog button="Edit" title="Edit the automation">
-          {(close) => (
-            <AutomationForm
-              automation={automation}
-              verb="Save"
-              save={async (input) => {
-                show(await client.automation.update(id, input));
-                close();
-              }}
-            />
-          )}
-        </ButtonDialog>
+        <Link to="/automations/$id/edit" params={{ id: shownAs }} className="button">
+          Edit
+        </Link>
       )}
       <button type="button" className="button" disabled={isPending} onClick={() => pause.mutate()}>
         {paused ? "Resume" : "Pause"}

@@ -1,9 +1,6 @@
-import { useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automations/automation.ts";
 import { AutomationBadge } from "../automations/automation-badge.tsx";
-import { NewAutomation } from "../automations/new-automation.tsx";
-import { ButtonDialog } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
@@ -11,8 +8,6 @@ import { client, useMay } from "../query.ts";
 
 /** Automations: prompts whose placeholders an event fills. */
 export function AutomationsPage() {
-  const queries = useQueryClient();
-  const navigate = useNavigate();
   const may = useMay("write");
   useTitle("Automations");
   return (
@@ -20,17 +15,9 @@ export function AutomationsPage() {
       <div className="flex flex-wrap items-center gap-3">
         <h1 className="mr-auto text-xl font-semibold">Automations</h1>
         {may && (
-          <ButtonDialog button="New automation" className="button button-primary" title="New automation">
-            {() => (
-              <NewAutomation
-                create={async (input) => {
-                  const { id } = await client.automation.create(input);
-                  void queries.invalidateQueries({ queryKey: ["automations"] });
-                  await navigate({ to: "/automations/$id", params: { id } });
-                }}
-              />
-            )}
-          </ButtonDialog>
+          <Link to="/automations/new" className="button button-primary">
+            New automation
+          </Link>
         )}
       </div>
       <PagedList

@@ -2,7 +2,8 @@ import { useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type Re
 import type { FieldAttributes } from "../../elements/field.tsx";
 import { useOptions } from "../../elements/options.ts";
 import { celTokens } from "./cel-tokens.ts";
-import { Highlighted, type Place } from "./highlighted.tsx";
+import type { Place } from "./problem-place.ts";
+import { Highlighted } from "./highlighted.tsx";
 import { liquidTokens } from "./liquid-tokens.ts";
 import type { Tokenizer } from "./token.ts";
 import { celNaming, liquidNaming, valuesFor, valuesOf, type BegunName, type Naming } from "./values.ts";
@@ -15,7 +16,7 @@ const languages: Readonly<Record<"liquid" | "cel", { readonly tokens: Tokenizer;
 
 /** Both layers are set alike to the last letter: what differs moves the colours away from their words. */
 const setting =
-  "col-start-1 row-start-1 m-0 min-w-0 px-2.5 py-[0.3125rem] font-mono text-sm leading-6 tracking-normal whitespace-pre-wrap wrap-anywhere [font-variant-ligatures:none] [tab-size:2] [text-align:start] pointer-coarse:text-base pointer-coarse:leading-6";
+  "col-start-1 row-start-1 m-0 min-w-0 px-2.5 py-[0.3125rem] font-mono text-sm leading-6 tracking-normal whitespace-pre-wrap wrap-anywhere [font-variant-ligatures:none] [text-rendering:geometricPrecision] [tab-size:2] [text-align:start] pointer-coarse:text-base pointer-coarse:leading-6";
 
 /**
  * A field for a template or a condition: a text area over the same text in colours. While a value is being named, those of an event
@@ -23,6 +24,7 @@ const setting =
  */
 export function CodeField({
   attributes,
+  field: given,
   language,
   rows,
   value,
@@ -31,6 +33,8 @@ export function CodeField({
   problemAt = null,
 }: {
   readonly attributes: FieldAttributes;
+  /** For who moves the cursor in it. */
+  readonly field?: RefObject<HTMLTextAreaElement | null>;
   readonly language: keyof typeof languages;
   readonly rows: number;
   readonly value: string;
@@ -41,7 +45,8 @@ export function CodeField({
   readonly problemAt?: Place | null;
 }) {
   const { tokens, naming } = languages[language];
-  const field = useRef<HTMLTextAreaElement>(null);
+  const own = useRef<HTMLTextAreaElement>(null);
+  const field = given ?? own;
   const layer = useRef<HTMLPreElement>(null);
   const [begun, setBegun] = useState<BegunName | null>(null);
   const [scrolled, setScrolled] = useState(0);

@@ -1,11 +1,6 @@
 import { memo, useMemo, type RefObject } from "react";
+import type { Place } from "./problem-place.ts";
 import type { Token, Tokenizer, TokenKind } from "./token.ts";
-
-/** A part of a text. */
-export interface Place {
-  readonly from: number;
-  readonly until: number;
-}
 
 /** Colours alone: another weight or slant would have other widths than the text area. */
 const looks: Readonly<Record<TokenKind, string>> = {
@@ -17,6 +12,8 @@ const looks: Readonly<Record<TokenKind, string>> = {
   call: "text-warn",
   comment: "text-muted",
 };
+
+const wrong = "underline decoration-bad decoration-wavy underline-offset-4";
 
 /** A text in the colours of its language, for eyes alone: the text area over it has the text for everything else. */
 export const Highlighted = memo(function Highlighted({
@@ -32,15 +29,7 @@ export const Highlighted = memo(function Highlighted({
   readonly text: string;
   readonly problemAt: Place | null;
 }) {
-  const all = useMemo(() => tokens(text), [tokens, text]);
-  let at = 0;
-  const shown = all.map((token, index) => {
-    const from = at;
-    at += token.text.length;
-    const look = `${looks[token.kind]} ${problemAt !== null && overlaps(problemAt, from, at) ? "underline decoration-bad decoration-wavy underline-offset-4" : ""}`;
-    // oxlint-disable-next-line react/no-array-index-key -- a token is nothing but its place
-    return look.trim() === "" ? token.text : <Piece key={index} token={token} look={look} />;
-  });
+  const lines = useMemo(() => linesOf(tokens(text)), [tokens, text]);
   return (
     <pre
       ref={layer}
@@ -48,17 +37,50 @@ export const Highlighted = memo(function Highlighted({
       dir="auto"
       className={`${className} pointer-events-none select-none forced-colors:invisible`}
     >
-      {shown}
-      {/* An empty last line has a height in a text area alone. */}
-      {"\n"}
+      {lines.map((line, index) => (
+        // oxlint-disable-next-line react/no-array-index-key -- a line is nothing but its place
+        <div key={index} className="[unicode-bidi:plaintext]">
+          {line.map(({ kind, text: piece, from }) => {
+            const isWrong = problemAt !== null && from < problemAt.until && problemAt.from < from + piece.length;
+            const look = `${looks[kind]} ${isWrong ? wrong : ""}`.trim();
+            return look === "" ? (
+              piece
+            ) : (
+              <span key={from} className={look}>
+                {piece}
+              </span>
+            );
+          })}
+          {"\n"}
+        </div>
+      ))}
     </pre>
   );
 });
 
-function Piece({ token: { text }, look }: { readonly token: Token; readonly look: string }) {
-  return <span className={look}>{text}</span>;
+/** A piece of a line, and where in the text it begins. */
+interface Piece extends Token {
+  readonly from: number;
 }
 
-function overlaps({ from, until }: Place, start: number, end: number): boolean {
-  return start < until && from < end;
+/**
+ * The pieces of each line, without what ends it. Each line is a block: browsers mirror brackets wrongly where lines of two directions with
+ * elements in them stand in one.
+ */
+function linesOf(tokens: readonly Token[]): Piece[][] {
+  let line: Piece[] = [];
+  const lines = [line];
+  let from = 0;
+  for (const { kind, text } of tokens) {
+    for (const [index, piece] of text.split("\n").entries()) {
+      if (index > 0) {
+        line = [];
+        lines.push(line);
+        from += 1;
+      }
+      if (piece !== "") line.push({ kind, text: piece, from });
+      from += piece.length;
+    }
+  }
+  return lines;
 }

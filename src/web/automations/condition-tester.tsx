@@ -1,0 +1,137 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { ClientError } from "../../client.ts";
+import type { LedgerEntry } from "../../domain/automations/ledger.ts";
+import type { TriggerPreview } from "../../domain/automations/preview.ts";
+import type { Trigger } from "../../domain/automations/trigger.ts";
+import { Badge } from "../elements/badge.tsx";
+import { ErrorText, Loading } from "../elements/notice.tsx";
+import { Ago } from "../elements/time.tsx";
+import { client } from "../query.ts";
+import { settable } from "./trigger-words.ts";
+
+/** A condition is tried with so many deliveries. */
+const mostTried = 10;
+
+/** What a condition makes of one delivery. */
+type Verdict = Pick<TriggerPreview, "passes" | "problem" | "listsEvent" | "listsRepository">;
+
+/** Tries a condition with what came to its trigger last: what would pass, what would not, and what can't be evaluated. */
+export function ConditionTester({
+  automationId,
+  trigger,
+  condition,
+  deliveries,
+  error,
+}: {
+  readonly automationId: string;
+  readonly trigger: Trigger;
+  readonly condition: string;
+  /** Null until they are loaded. */
+  readonly deliveries: readonly LedgerEntry[] | null;
+  readonly error: Error | null;
+}) {
+  const last = deliveries?.slice(0, mostTried) ?? [];
+  const [asked, setAsked] = useState<string | null>(null);
+  const tried = useQuery({
+    queryKey: ["preview", "condition", trigger.id, asked, last.map(({ id }) => id)],
+    queryFn: ({ signal }) => tryCondition(automationId, { ...settable(trigger), condition: asked ?? "" }, last, signal),
+    enabled: asked !== null,
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+  });
+  // What was found of another condition says nothing about this one.
+  const verdicts = asked === condition ? tried.data : undefined;
+  const isTrying = asked === condition && tried.isFetching;
+  if (deliveries === null) return error === null ? <Loading lines={2} /> : <ErrorText error={error} />;
+  if (last.length === 0)
+    return <p className="text-sm text-muted">Nothing has come to this trigger yet to try it with.</p>;
+  return (
+    <section aria-labelledby="tried" className="space-y-2 text-sm">
+      <div className="flex flex-wrap items-center gap-2">
+        <h3 id="tried" className="me-auto font-medium">
+          {last.length === 1 ? "The last delivery" : `The last ${last.length} deliveries`}
+        </h3>
+        <output className="text-muted">{verdicts !== undefined && summaryOf(verdicts)}</output>
+        {/* Not disabled while it is trying, because it would lose the focus. */}
+        <button type="button" className="button" aria-busy={isTrying} onClick={() => setAsked(condition)}>
+          {isTrying ? "Trying …" : "Try the condition"}
+        </button>
+      </div>
+      <ErrorText error={asked === condition ? tried.error : null} />
+      <ul aria-labelledby="tried" className="card divide-y divide-line">
+        {last.map((entry, index) => (
+          <Tried key={entry.id} entry={entry} verdict={verdicts?.[index]} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** One delivery after the other: each counts for how often this browser may ask. */
+async function tryCondition(
+  automation: string,
+  trigger: ReturnType<typeof settable>,
+  deliveries: readonly LedgerEntry[],
+  signal: AbortSignal,
+): Promise<Verdict[]> {
+  const verdicts: Verdict[] = [];
+  for (const { id: ledgerId } of deliveries) {
+    signal.throwIfAborted();
+    verdicts.push(await verdictOf({ automation, ledgerId, triggers: [trigger] }));
+  }
+  return verdicts;
+}
+
+async function verdictOf(question: Parameters<typeof client.automation.previewDraft>[0]): Promise<Verdict> {
+  try {
+    const [verdict] = (await client.automation.previewDraft(question)).triggers;
+    if (verdict !== undefined) return verdict;
+  } catch (error) {
+    // What came long ago may be gone by now: the others can be tried.
+    const isGone = error instanceof ClientError && (error.status === 404 || error.status === 409);
+    if (isGone) return { passes: null, problem: error.message, listsEvent: null, listsRepository: null };
+    throw error;
+  }
+  throw new Error("The server did not say what the trigger makes of it.");
+}
+
+function wouldPass({ passes, listsEvent, listsRepository }: Verdict): boolean {
+  return passes === true && listsEvent !== false && listsRepository !== false;
+}
+
+function summaryOf(verdicts: readonly Verdict[]): string {
+  const passed = verdicts.filter(wouldPass).length;
+  const failed = verdicts.filter(({ problem }) => problem !== null).length;
+  const others = verdicts.length - passed - failed;
+  return `${passed} would pass, ${others} would not${failed === 0 ? "" : `, ${failed} can’t be evaluated`}`;
+}
+
+function Tried({ entry, verdict }: { readonly entry: LedgerEntry; readonly verdict: Verdict | undefined }) {
+  const { name, reason, createdAt } = entry;
+  return (
+    <li className="space-y-1 px-3 py-2">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <span className="min-w-0 flex-1">
+          {name !== null && <code className="text-xs">{name} </code>}
+          <span className="text-muted">
+            <Ago at={createdAt} />
+            {entry.outcome !== null && `, ${entry.outcome}`}
+          </span>
+        </span>
+        {verdict !== undefined && <VerdictBadge verdict={verdict} />}
+      </div>
+      {verdict !== undefined && verdict.problem !== null && <p className="wrap-anywhere text-bad">{verdict.problem}</p>}
+      {verdict === undefined && reason !== null && <p className="wrap-anywhere text-muted">{reason}</p>}
+    </li>
+  );
+}
+
+function VerdictBadge({ verdict }: { readonly verdict: Verdict }) {
+  const { problem, listsEvent, listsRepository } = verdict;
+  if (problem !== null) return <Badge tone="bad" label="Error" />;
+  if (wouldPass(verdict)) return <Badge tone="good" label="Would pass" />;
+  if (listsEvent === false) return <Badge tone="muted" label="Its event is not listed" />;
+  return <Badge tone="muted" label={listsRepository === false ? "Its repository is not listed" : "Would not pass"} />;
+}

@@ -1,0 +1,145 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { EventContext } from "../../../domain/automations/automation.ts";
+import type { Trigger } from "../../../domain/automations/trigger.ts";
+import { CopyButton } from "../../elements/copy-button.tsx";
+import { ErrorText, Loading } from "../../elements/notice.tsx";
+import { client, useMay } from "../../query.ts";
+import { choicesFor } from "./forge-choices.ts";
+import { apiExamples, sourceExample, webhookExample, type ShellExample } from "./shell-examples.ts";
+import { sourceSetups } from "./source-steps.ts";
+
+/** How what starts an automation is set up outside of Offstage: where it sends to, how it signs, with lines to copy. */
+export function SetUp({
+  trigger,
+  address,
+  event,
+}: {
+  readonly trigger: Trigger;
+  /** Where its senders post to; null: it has none of its own. */
+  readonly address: string | null;
+  /** What stands in the examples. */
+  readonly event: EventContext;
+}) {
+  return (
+    <div className="mt-4 space-y-4 text-sm">
+      {address !== null && <Copyable label="The address" text={address} />}
+      {trigger.type === "api" &&
+        apiExamples(address ?? "", event).map((example) => <Example key={example.about} example={example} />)}
+      {trigger.type === "webhook" && <Example example={webhookExample(trigger, event)} />}
+      {trigger.type === "source" && <Source trigger={trigger} />}
+      {trigger.type === "forge" && <Forges trigger={trigger} />}
+    </div>
+  );
+}
+
+/** Whether there is anything to set up for a trigger outside of Offstage. */
+export function hasSetUp({ type }: Trigger): boolean {
+  return type !== "schedule";
+}
+
+function Example({ example: { about, code } }: { readonly example: ShellExample }) {
+  return <Copyable label="In a shell" about={about} text={code} />;
+}
+
+/** Lines to copy. */
+function Copyable({
+  label,
+  about,
+  text,
+}: {
+  readonly label: string;
+  readonly about?: ReactNode;
+  readonly text: string;
+}) {
+  return (
+    <figure className="space-y-1">
+      <figcaption className="flex flex-wrap items-center gap-x-3">
+        <span className="font-medium">{label}</span>
+        <span className="me-auto text-muted">{about}</span>
+        <CopyButton text={text} what={label} />
+      </figcaption>
+      <pre
+        tabIndex={0}
+        aria-label={label}
+        className="overflow-x-auto rounded-md bg-sunken p-3 text-xs whitespace-pre-wrap wrap-anywhere"
+      >
+        {text}
+      </pre>
+    </figure>
+  );
+}
+
+function Source({ trigger }: { readonly trigger: Extract<Trigger, { type: "source" }> }) {
+  const { steps, condition, instructions } = sourceSetups[trigger.source];
+  const example = sourceExample(trigger);
+  return (
+    <>
+      <ol className="list-decimal space-y-1 ps-5">
+        {steps.map((step) => (
+          <li key={step}>{step}</li>
+        ))}
+      </ol>
+      <p className="text-muted">
+        A secret that the service made is set under Change, as the trigger’s secret. Deliveries that it did not sign are
+        refused.
+      </p>
+      {example !== null && <Example example={example} />}
+      <Copyable label="A condition" about="For example." text={condition} />
+      <Copyable label="Instructions" about="For example." text={instructions} />
+    </>
+  );
+}
+
+function Forges({ trigger: { connectionId, events } }: { readonly trigger: Extract<Trigger, { type: "forge" }> }) {
+  const may = useMay("admin");
+  const list = useQuery({
+    queryKey: ["connections", "hooks"],
+    queryFn: () => client.connection.list({ limit: 100 }),
+    enabled: may,
+  });
+  const own = events.filter((name) => choicesFor("github", [name]).choose.length === 0);
+  const others = events.filter((name) => !own.includes(name));
+  const connections = (list.data?.connections ?? []).filter(
+    ({ id, kind }) => kind !== "git" && (connectionId === null || id === connectionId),
+  );
+  return (
+    <>
+      {own.length > 0 && <p>Offstage tells of {own.join(", ")} itself: there is nothing to set up.</p>}
+      {others.length > 0 && !may && (
+        <p>An admin finds the address that a forge’s webhook needs among the connections in the settings.</p>
+      )}
+      {others.length > 0 && may && (
+        <>
+          <ErrorText error={list.error} />
+          {list.isLoading && <Loading />}
+          {list.data !== undefined && connections.length === 0 && (
+            <p>
+              No forge is connected that tells of it.{" "}
+              <Link to="/settings" className="link">
+                Connect one in the settings
+              </Link>
+              .
+            </p>
+          )}
+          {connections.map(({ id, kind, name, hookUrl }) => {
+            const { choose, untold } = choicesFor(kind, others);
+            return (
+              <section key={id} aria-label={name} className="space-y-2">
+                <Copyable label={`The address for ${name}`} text={hookUrl} />
+                {choose.length > 0 && (
+                  <p>
+                    At the forge’s webhook, choose <b className="font-medium">{choose.join(", ")}</b>, and enter the
+                    secret that the connection showed once; another is made in the settings.
+                  </p>
+                )}
+                {untold.length > 0 && <p className="text-muted">This forge does not tell of {untold.join(", ")}.</p>}
+              </section>
+            );
+          })}
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,121 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import type { Automation } from "../../domain/automations/automation.ts";
+import { AutomationForm } from "../automations/automation-form.tsx";
+import { emptyTemplate, TemplateGallery } from "../automations/template-gallery.tsx";
+import { useTemplates } from "../automations/use-chosen-event.ts";
+import { Absent, ErrorText, Loading, Notice } from "../elements/notice.tsx";
+import { BackLink } from "../elements/page-head.tsx";
+import { searchOfPage } from "../elements/search-of-page.ts";
+import { useTitle } from "../elements/use-title.ts";
+import { client, useMay } from "../query.ts";
+
+/** A new automation: first what it starts from, then its form. */
+export function NewAutomationPage() {
+  const given = useSearch({ from: "/automations/new", shouldThrow: false });
+  const { template } = searchOfPage(given);
+  const may = useMay("write");
+  useTitle("New automation");
+  if (!may) return <Notice title="You may not create automations">Ask an admin of your organization.</Notice>;
+  return (
+    <div className="space-y-4">
+      <BackLink to="/automations" name="Automations" />
+      <h1 className="text-xl font-semibold">New automation</h1>
+      {template === undefined ? <TemplateGallery /> : <NewAutomation key={template} startsFrom={template} />}
+    </div>
+  );
+}
+
+function NewAutomation({ startsFrom }: { readonly startsFrom: string }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const list = useTemplates();
+  const template = list.data?.templates.find(({ id }) => id === startsFrom);
+  if (template === undefined && startsFrom !== emptyTemplate) {
+    if (list.data !== undefined) return <TemplateGallery />;
+    return list.error === null ? <Loading lines={8} /> : <ErrorText error={list.error} />;
+  }
+  return (
+    <>
+      <p className="text-sm text-muted">
+        {template?.description ?? "Calls of the API start it; add other triggers afterwards."}
+        {template?.namesRepositories === true && " Name the repositories that it is to work on."}{" "}
+        <Link to="/automations/new" className="link">
+          Start from something else
+        </Link>
+      </p>
+      <AutomationForm
+        template={template}
+        verb="Create"
+        cancel={
+          <Link to="/automations" className="button">
+            Cancel
+          </Link>
+        }
+        save={async (input) => {
+          const triggers = template?.automation.triggers;
+          const { id } = await client.automation.create({ ...input, ...(triggers !== undefined && { triggers }) });
+          void queries.invalidateQueries({ queryKey: ["automations"] });
+          await navigate({ to: "/automations/$id", params: { id } });
+        }}
+      />
+    </>
+  );
+}
+
+/** The form of an automation that there is. */
+export function EditAutomationPage({ id }: { id: string }) {
+  const automation = useQuery({
+    queryKey: ["automation", id],
+    queryFn: () => client.automation.get(id),
+    // What is being written must not be replaced.
+    staleTime: Infinity,
+  });
+  const may = useMay("write");
+  useTitle(`Edit ${automation.data?.name ?? "an automation"}`);
+  const found = automation.data;
+  if (!may) return <Notice title="You may not change automations">Ask an admin of your organization.</Notice>;
+  if (found === undefined) {
+    return (
+      <Absent
+        missing="There is no such automation"
+        error={automation.error}
+        reason="It was deleted, or it belongs to another organization."
+        retry={automation.refetch}
+      />
+    );
+  }
+  if (found.file !== null) {
+    return <Notice title="It is kept in a file">Change {found.file.path} in its repository.</Notice>;
+  }
+  return <Found automation={found} shownAs={id} />;
+}
+
+function Found({ automation, shownAs }: { readonly automation: Automation; readonly shownAs: string }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const toPage = { to: "/automations/$id", params: { id: shownAs } } as const;
+  return (
+    <div className="space-y-4">
+      <Link {...toPage} className="block w-fit text-sm text-muted hover:text-ink">
+        <span aria-hidden>‹ </span>
+        <bdi>{automation.name}</bdi>
+      </Link>
+      <h1 className="text-xl font-semibold">Edit the automation</h1>
+      <AutomationForm
+        automation={automation}
+        verb="Save"
+        cancel={
+          <Link {...toPage} className="button">
+            Cancel
+          </Link>
+        }
+        save={async (input) => {
+          queries.setQueryData(["automation", shownAs], await client.automation.update(automation.id, input));
+          void queries.invalidateQueries({ queryKey: ["automations"] });
+          await navigate(toPage);
+        }}
+      />
+    </div>
+  );
+}
