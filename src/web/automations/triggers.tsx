@@ -124,7 +124,7 @@ function Head({
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
       <span className="font-medium">{triggerNames[trigger.type]}</span>
-      <span className="min-w-0 flex-1 text-muted">{aboutOf(trigger)}</span>
+      <span className="min-w-0 flex-1 basis-40 text-muted">{aboutOf(trigger)}</span>
       {!trigger.enabled && <Badge tone="muted" label="Disabled" />}
       {children}
       {mayRotate && (trigger.type === "webhook" || trigger.type === "source") && (
@@ -143,7 +143,7 @@ function Head({
 
 /** What a trigger is called among others. */
 function nameOf(trigger: Trigger): string {
-  return [triggerNames[trigger.type], aboutOf(trigger)].filter((part) => part !== "").join(" ");
+  return [triggerNames[trigger.type], aboutOf(trigger)].filter((part) => part !== "").join(", ");
 }
 
 function aboutOf(trigger: Trigger): string {

@@ -30,10 +30,10 @@ export function usePreview(question: PreviewQuestion | null): UseQueryResult<Pre
 /** A value as it was when it last stood still. The first counts at once. */
 function usePaused(value: string | null): string | null {
   const [paused, setPaused] = useState(value);
+  if (paused === null && value !== null) setPaused(value);
   useEffect(() => {
-    if (paused === null) return setPaused(value);
     const timer = setTimeout(() => setPaused(value), pauseMs);
     return () => clearTimeout(timer);
-  }, [value, paused]);
+  }, [value]);
   return paused;
 }

@@ -40,7 +40,7 @@ function NewAutomation({ startsFrom }: { readonly startsFrom: string }) {
       <p className="text-sm text-muted">
         {template?.description ?? "Calls of the API start it; add other triggers afterwards."}
         {template?.namesRepositories === true && " Name the repositories that it is to work on."}{" "}
-        <Link to="/automations/new" className="link">
+        <Link to="/automations/new" className="text-accent underline">
           Start from something else
         </Link>
       </p>

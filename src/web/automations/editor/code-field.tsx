@@ -155,10 +155,15 @@ function Below({
     if (around === undefined || own === undefined || layer.current === null) return;
     const { left, bottom } = rectangleAt(layer.current, at);
     const most = around.width - own.width;
-    setPlace({ left: Math.max(0, Math.min(left - around.left, most)), top: bottom - around.top });
-  }, [layer, at, scrolled]);
+    const moved = layer.current.parentElement?.scrollTop ?? 0;
+    setPlace({ left: Math.max(0, Math.min(left - around.left, most)), top: bottom - around.top + moved });
+  }, [layer, at]);
   return (
-    <div ref={box} className="popover absolute z-20 mt-0.5 w-[min(34rem,100%)] p-1" style={place}>
+    <div
+      ref={box}
+      className="popover absolute z-20 mt-0.5 w-[min(34rem,100%)] p-1"
+      style={{ left: place.left, top: place.top - scrolled }}
+    >
       {children}
     </div>
   );

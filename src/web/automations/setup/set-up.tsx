@@ -117,7 +117,7 @@ function Forges({ trigger: { connectionId, events } }: { readonly trigger: Extra
           {list.data !== undefined && connections.length === 0 && (
             <p>
               No forge is connected that tells of it.{" "}
-              <Link to="/settings" className="link">
+              <Link to="/settings" className="text-accent underline">
                 Connect one in the settings
               </Link>
               .
