@@ -97,7 +97,7 @@ function Found({ automation, shownAs }: { readonly automation: Automation; reado
   const toPage = { to: "/automations/$id", params: { id: shownAs } } as const;
   return (
     <div className="space-y-4">
-      <Link {...toPage} className="block w-fit text-sm text-muted hover:text-ink">
+      <Link {...toPage} className="block w-fit max-w-full text-sm wrap-anywhere text-muted hover:text-ink">
         <span aria-hidden>‹ </span>
         <bdi>{automation.name}</bdi>
       </Link>
