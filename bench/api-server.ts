@@ -88,6 +88,8 @@ async function serve(): Promise<void> {
     templates,
     webDirectory: null,
     ready: () => Promise.resolve(true),
+    version: "0.0.0",
+    diskSpace: () => Promise.resolve({ freeBytes: 2e12, totalBytes: 4e12, neededBytes: 1e9 }),
   });
   url = await app.listen({ host: "127.0.0.1", port: 0 });
   const [databasePid] = (await readFile(join(directory, "postgres", "postmaster.pid"), "utf8")).split("\n");

@@ -298,9 +298,13 @@ export function createClient({
       trySetup: (id: string, body: { branch?: string } = {}) =>
         call("sessionSchema", `/repository/${id}/try-setup`, body),
     },
+    system: {
+      health: () => call("systemHealthSchema", "/system/health"),
+    },
     user: {
       list: (page: PageOf = {}) => call("usersPage", `/user/list${query({ ...page })}`),
       update: (id: string, body: z.input<typeof updateUserSchema>) => call("userSchema", `/user/${id}/update`, body),
+      erase: (id: string) => call("userSchema", `/user/${id}/erase`, {}),
     },
     ledger: {
       list: (page: PageOf & { readonly automationId?: string; readonly outcome?: LedgerOutcome } = {}) =>

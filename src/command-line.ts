@@ -1,8 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
-import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { text as readAll } from "node:stream/consumers";
 import { Writable } from "node:stream";
@@ -14,10 +12,8 @@ import { createMask } from "./domain/masking/mask.ts";
 import { createLogger } from "./observability.ts";
 import type { ServerRole } from "./server/offstage.ts";
 import { serverSecrets } from "./server/server-secrets.ts";
+import { version } from "./server/version.ts";
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as {
-  version: string;
-};
 const stopping = new AbortController();
 /**
  * Under `npm start` one Ctrl-C arrives twice: from the terminal, and forwarded by npm. A user takes longer to press

@@ -66,6 +66,7 @@ import { addShareLinkOperations } from "./operations/sessions/share-links.ts";
 import { createSessionChanges } from "./operations/sessions/session-changes.ts";
 import { addSessionOperations, toSession } from "./operations/sessions.ts";
 import { addSignInOperations } from "./operations/sign-in.ts";
+import { addSystemOperations } from "./operations/system.ts";
 import { addTriggerOperations } from "./operations/automations/triggers.ts";
 import { addUserOperations } from "./operations/users.ts";
 import { addDeliveryOperations, addWebhookOperations } from "./operations/webhooks.ts";
@@ -176,6 +177,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addWebhookOperations(app, options);
   addDeliveryOperations(app, options);
   addAgentOperations(app, options);
+  addSystemOperations(app, options);
   addOlderOperations(app, options);
   addStatus(app, options);
   const sendPage = await addWebApp(app, options.webDirectory);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createApp } from "../api/app.ts";
 import { replaceFile } from "../atomic-file.ts";
 import type { Config } from "../config/config.ts";
-import { hasFreeSpace } from "../database/free-space.ts";
+import { hasFreeSpace, spaceOf } from "../database/free-space.ts";
 import { listWorkers } from "../store/queue/worker-nodes.ts";
 import { createMask } from "../domain/masking/mask.ts";
 import { createPrincipalFinder } from "../store/people/keys.ts";
@@ -21,6 +21,7 @@ import type { Shutdown } from "./shutdown.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
 import { createSignInMethods } from "./sign-in-methods.ts";
 import { recordingsDirectory } from "./open-stores.ts";
+import { version } from "./version.ts";
 
 /**
  * Starts the API and the web app.
@@ -84,6 +85,8 @@ export async function startApiNode(
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),
     ready: dependencies.ready,
+    version,
+    diskSpace: async () => ({ ...(await spaceOf(config.data)), neededBytes: config.minimumFreeBytes }),
     recordingsDirectory: recordingsDirectory(config),
   });
   shutdown.add(() => app.close());

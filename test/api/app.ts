@@ -112,6 +112,8 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     templates,
     webDirectory: null,
     ready: () => Promise.resolve(true),
+    version: "0.0.0",
+    diskSpace: () => Promise.resolve({ freeBytes: 2e12, totalBytes: 4e12, neededBytes: 1e9 }),
     ...options,
   };
   async function another(more: Options = {}): Promise<TestApp["app"]> {

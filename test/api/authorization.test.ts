@@ -153,6 +153,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /task/create": "write",
   "GET /task/list": "read",
   "GET /task/search": "read",
+  "GET /system/health": "admin",
   "GET /user/list": "admin",
   "POST /user/:id/update": "admin",
   "POST /user/:id/erase": "admin",

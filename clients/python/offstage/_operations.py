@@ -687,6 +687,15 @@ class _Me:
         return self._send("GET", "/me")
 
 
+class _System:
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def health(self) -> Dict[str, Any]:
+        """How the server is: workers, queue, database, disk, versions, and what is wrong with them."""
+        return self._send("GET", "/system/health")
+
+
 class _Task:
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -734,4 +743,5 @@ class Operations:
         self.webhook = _Webhook(send)
         self.delivery = _Delivery(send)
         self.me = _Me(send)
+        self.system = _System(send)
         self.task = _Task(send)

@@ -194,6 +194,7 @@ import type {
   SubscriptionDeleteAnswer,
   SubscriptionListAnswer,
   SubscriptionListQuery,
+  SystemHealthAnswer,
   TaskCreateAnswer,
   TaskCreateBody,
   TaskListAnswer,
@@ -544,6 +545,10 @@ export interface Operations {
     /** Show whose key this is */
     get(options?: CallOptions): Promise<MeGetAnswer>;
   };
+  readonly system: {
+    /** How the server is: workers, queue, database, disk, versions, and what is wrong with them */
+    health(options?: CallOptions): Promise<SystemHealthAnswer>;
+  };
   readonly task: {
     /** Create a session (the older name) */
     create(body: TaskCreateBody, options?: CallOptions): Promise<TaskCreateAnswer>;
@@ -746,6 +751,9 @@ export function createOperations(send: Send): Operations {
     },
     me: {
       get: (options) => call({ method: "GET", path: "/me", isIdempotent: true, ...options }),
+    },
+    system: {
+      health: (options) => call({ method: "GET", path: "/system/health", isIdempotent: true, ...options }),
     },
     task: {
       create: (body, options) => call({ method: "POST", path: "/task/create", body, isIdempotent: true, ...options }),

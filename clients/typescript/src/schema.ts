@@ -7826,6 +7826,10 @@ export interface UserUpdateAnswer {
   role: "admin" | "member" | "viewer";
   createdAt: string;
   lastSignInAt: string;
+  /**
+   * When they, or a program that acts for them, last asked for something, as far as sign-ins tell that still stand.
+   */
+  lastSeenAt: string;
   disabledAt: string | null;
 }
 export interface UserUpdateBody {
@@ -8029,6 +8033,144 @@ export interface MeGetAnswer {
    * Everything that the caller may do, included scopes too.
    */
   scopes: ("trigger" | "read" | "write" | "admin")[];
+}
+export interface SystemHealthAnswer {
+  checkedAt: string;
+  /**
+   * The worst first; empty: nothing is wrong.
+   */
+  problems: {
+    code:
+      | "no_worker"
+      | "worker_not_seen"
+      | "no_agent"
+      | "disk_full"
+      | "disk_nearly_full"
+      | "sessions_wait"
+      | "jobs_wait"
+      | "deliveries_wait"
+      | "database_newer";
+    /**
+     * `bad`: work stands still. `warn`: it soon may, or is slow.
+     */
+    severity: "bad" | "warn";
+    what: string;
+    remedy: string;
+  }[];
+  server: {
+    /**
+     * Of Offstage.
+     */
+    version: string;
+    nodeVersion: string;
+    startedAt: string;
+    /**
+     * Of its data folder.
+     */
+    disk: {
+      freeBytes: number;
+      totalBytes: number;
+      /**
+       * OFFSTAGE_MIN_FREE_MB: with less free a worker takes no session.
+       */
+      neededBytes: number;
+    };
+  };
+  /**
+   * The oldest first, 500 at most.
+   */
+  workers: {
+    id: string;
+    /**
+     * When it was first listed since it last stopped in order.
+     */
+    startedAt: string;
+    /**
+     * Its last heartbeat.
+     */
+    seenAt: string;
+    /**
+     * Whether that is less than 45 s ago, and its sessions were not found without it since.
+     */
+    isSeen: boolean;
+    /**
+     * Sessions that it runs at once.
+     */
+    concurrency: number;
+    runningSessions: number;
+    runningJobs: number;
+    defaultAgent: string | null;
+    /**
+     * Names of the agents that it can run.
+     */
+    agents: string[];
+  }[];
+  queue: {
+    sessions: {
+      queued: number;
+      running: number;
+      waiting: number;
+    };
+    retries: {
+      /**
+       * Queued sessions whose time of a retry has come, and that no worker has put back yet.
+       */
+      due: number;
+      /**
+       * Those that are tried again later. All are among the queued.
+       */
+      later: number;
+      nextAt: string | null;
+    };
+    jobs: {
+      pending: number;
+      running: number;
+    };
+    deliveries: {
+      due: number;
+      later: number;
+    };
+    oldestWaitSeconds: {
+      /**
+       * Since the oldest session was queued that could run now; 0: none waits.
+       */
+      sessions: number;
+      /**
+       * The same of jobs.
+       */
+      jobs: number;
+      /**
+       * Since the oldest delivery to a webhook was due.
+       */
+      deliveries: number;
+    };
+  };
+  database: {
+    /**
+     * Of PostgreSQL.
+     */
+    version: string;
+    /**
+     * Its size on disk, read once a minute.
+     */
+    bytes: number;
+    /**
+     * The last one.
+     */
+    migration: {
+      number: number;
+      name: string;
+      ranAt: string;
+    };
+    /**
+     * How many were run.
+     */
+    migrations: number;
+    /**
+     * How many of them the answering server does not know: a newer Offstage uses the database, too.
+     */
+    unknownMigrations: number;
+  };
 }
 export interface TaskListQuery {
   limit?: number;

@@ -5,6 +5,7 @@ import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { accessPrefix, findGrantPrincipal } from "../../store/oauth/grants.ts";
 import { ownerOfKey } from "../../store/people/keys.ts";
 import { findBrowserPrincipal } from "../../store/people/logins.ts";
+import { defaultOrganization, findDefaultOrganization } from "../../store/people/organizations.ts";
 import { findShareReader, sharePrefix } from "../../store/people/share-links.ts";
 import type { Database } from "../../database/database.ts";
 import type { ApiOptions, OperationConfig } from "./context.ts";
@@ -144,6 +145,17 @@ export async function requirePerson(
   if (userId !== null) return { organizationId: principal.organizationId, userId };
   throw new ForbiddenError(
     `${what} belongs to a person, and nobody is known by this key or sign-in: sign in with your identity provider, or use a key that you made while signed in`,
+  );
+}
+
+/**
+ * Lets only admins of the organization `default` on, whose server this is: what concerns the server tells of all organizations.
+ * @throws ForbiddenError
+ */
+export async function requireServerAdmin(database: Database, request: FastifyRequest): Promise<void> {
+  if (organizationOf(request) === (await findDefaultOrganization(database))) return;
+  throw new ForbiddenError(
+    `this concerns the whole server: only admins of the organization ${defaultOrganization} may see it`,
   );
 }
 

@@ -16,6 +16,7 @@ import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
 import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
 import type { OfferedBranches, OfferedFiles, OfferedRepositories } from "../../domain/repositories/choice.ts";
 import type { Repository, RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { ServerHealth } from "../../domain/system/health.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
@@ -143,6 +144,10 @@ export interface ApiOptions {
   /** Folder of the built web app; null: serve only the API. */
   readonly webDirectory: string | null;
   readonly ready: () => Promise<boolean>;
+  /** Of this Offstage. */
+  readonly version: string;
+  /** The space of the disk of this server's data folder, and how much of it has to be free. */
+  readonly diskSpace: () => Promise<ServerHealth["disk"]>;
   /** Folder of recordings on this machine; null or omitted: it has none. */
   readonly recordingsDirectory?: string | null;
   /** Milliseconds between two comments on a quiet event stream; default 15,000. */

@@ -29,6 +29,10 @@ export const userSchema = z.object({
   role: z.enum(roles),
   createdAt: z.iso.datetime(),
   lastSignInAt: z.iso.datetime(),
+  lastSeenAt: z.iso.datetime().meta({
+    description:
+      "When they, or a program that acts for them, last asked for something, as far as sign-ins tell that still stand.",
+  }),
   disabledAt: z.iso.datetime().nullable(),
 });
 

@@ -7,8 +7,13 @@ import { hashOf } from "./tokens.ts";
 import { one } from "../one-row.ts";
 import { revokeSharesOfUser } from "./share-links.ts";
 
+/** When a user, or a program that acts for them, last asked for something, of one of these tables. */
+const lastUseOf = (table: "browser_session" | "oauth_grant"): string =>
+  `(select max(last_used_at) from ${table} where user_id = user_account.id)`;
+const lastSeen = `greatest(last_sign_in_at, ${lastUseOf("browser_session")}, ${lastUseOf("oauth_grant")})`;
 const columns = `id, name, email, issuer, role, ${isoTime("created_at")} as "createdAt",
-  ${isoTime("last_sign_in_at")} as "lastSignInAt", ${isoTime("disabled_at")} as "disabledAt"`;
+  ${isoTime("last_sign_in_at")} as "lastSignInAt", ${isoTime(lastSeen)} as "lastSeenAt",
+  ${isoTime("disabled_at")} as "disabledAt"`;
 
 /** Stores the state of a sign-in at a provider for ten minutes. */
 export async function beginSignIn(
