@@ -49,7 +49,9 @@ function scenesOf(filled: Filled): Scene[] {
     { name: "automations", path: "/automations" },
     { name: "ledger", path: "/ledger" },
     { name: "insight", path: "/insight?group=agent" },
+    { name: "people", path: "/people" },
     { name: "settings", path: "/settings" },
+    { name: "system", path: "/system" },
     { name: "sign-in", path: "/sign-in" },
     { name: "missing", path: "/sessions/00000000-0000-4000-8000-000000000000" },
   ];

@@ -18,6 +18,8 @@ const pages = [
   "/settings",
   "/audit",
   "/ledger",
+  "/people",
+  "/system",
   "/insight",
   "/webhooks",
   "/webhooks/:id",

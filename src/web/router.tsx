@@ -87,6 +87,18 @@ const auditRoute = createRoute({
   }),
 });
 
+const peopleRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/people",
+  component: lazyRouteComponent(() => import("./pages/people-page.tsx"), "PeoplePage"),
+});
+
+const systemRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/system",
+  component: lazyRouteComponent(() => import("./pages/system-page.tsx"), "SystemPage"),
+});
+
 const automationsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/automations",
@@ -200,6 +212,8 @@ export function createAppRouter() {
       webhookRoute,
       settingsRoute,
       auditRoute,
+      peopleRoute,
+      systemRoute,
       signInRoute,
       consentProblemRoute,
       consentRoute,

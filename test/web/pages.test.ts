@@ -431,6 +431,8 @@ test("no page asks for what its own Content-Security-Policy forbids", async () =
     ["/ledger", "Ledger"],
     ["/insight", "Insight"],
     ["/webhooks", "Webhooks"],
+    ["/people", "People"],
+    ["/system", "System"],
   ] as const) {
     loading.clear();
     await page.goto(path);
@@ -581,11 +583,11 @@ test("somebody signs in by the company's provider, and stays the admin that is n
     await page.getByRole("button", { name: /sign-in/iu }).click();
     await page.getByRole("button", { name: /continue/iu }).click();
     await page.getByRole("heading", { name: "Sessions" }).waitFor();
-    await page.getByRole("link", { name: "Settings" }).click();
-    const row = page.getByRole("list", { name: "Users" }).getByRole("listitem").filter({ hasText: "Ada" });
+    await page.getByRole("link", { name: "People" }).click();
+    const row = page.getByRole("list", { name: "People" }).getByRole("listitem").filter({ hasText: "Ada" });
     await row.waitFor();
     expect(await accessibilityProblems(page)).toEqual([]);
-    await row.getByLabel("Role of Ada").selectOption("viewer");
+    await row.getByLabel("Role of Ada").selectOption("Viewer");
     await row.getByText("this is the last admin: make someone else an admin first").waitFor();
   } finally {
     await started.offstage.stop();

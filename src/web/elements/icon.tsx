@@ -11,6 +11,7 @@ export type IconName =
   | "webhooks"
   | "people"
   | "settings"
+  | "system"
   | "audit"
   | "reference"
   | "add"

@@ -13,10 +13,9 @@ import { Keys } from "../settings/keys.tsx";
 import { Programs } from "../settings/programs.tsx";
 import { Secrets } from "../settings/secrets.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
-import { Users } from "../settings/users.tsx";
 
 /**
- * Settings that admins make for all sessions, and what belongs to the organization: connections, secrets, keys, sign-ins, users;
+ * Settings that admins make for all sessions, and what belongs to the organization: connections, secrets, keys, sign-ins;
  * and the accounts and sign-ins of whoever is signed in, who sees nothing else without being an admin.
  */
 export function SettingsPage() {
@@ -63,7 +62,6 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
       <Keys />
       <SignIns />
       <Programs />
-      <Users />
     </>
   );
 }

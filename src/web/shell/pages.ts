@@ -7,7 +7,16 @@ import { type ShellTexts, useShellTexts } from "../texts/shell.ts";
 
 /** A page that the navigation leads to. */
 interface NavigationPage {
-  readonly to: "/" | "/automations" | "/ledger" | "/insight" | "/webhooks" | "/settings" | "/audit";
+  readonly to:
+    | "/"
+    | "/automations"
+    | "/ledger"
+    | "/insight"
+    | "/webhooks"
+    | "/settings"
+    | "/audit"
+    | "/people"
+    | "/system";
   readonly name: Exclude<keyof ShellTexts["pages"], "reference">;
   readonly icon: IconName;
   /** What its operations need. */
@@ -22,8 +31,10 @@ const pages: readonly NavigationPage[] = [
   { to: "/ledger", name: "ledger", icon: "ledger", scope: "read", letter: "l" },
   { to: "/insight", name: "insight", icon: "insight", scope: "read", letter: "i" },
   { to: "/webhooks", name: "webhooks", icon: "webhooks", scope: "admin", letter: "w" },
+  { to: "/people", name: "people", icon: "people", scope: "admin", letter: "p" },
   { to: "/settings", name: "settings", icon: "settings", scope: "read", letter: "t" },
   { to: "/audit", name: "audit", icon: "audit", scope: "admin", letter: "u" },
+  { to: "/system", name: "system", icon: "system", scope: "admin", letter: "y" },
 ];
 
 /**

@@ -19,6 +19,8 @@ const german: ShellTexts = {
     webhooks: "Webhooks",
     settings: "Einstellungen",
     audit: "Protokoll",
+    people: "Personen",
+    system: "System",
     reference: "API",
   },
   notFound: "Diese Seite gibt es nicht",

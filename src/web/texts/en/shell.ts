@@ -18,6 +18,8 @@ export const english = {
     webhooks: "Webhooks",
     settings: "Settings",
     audit: "Audit",
+    people: "People",
+    system: "System",
     reference: "API",
   },
   notFound: "There is no such page",

@@ -1,0 +1,137 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useId } from "react";
+import { roles, type Role, type User } from "../../domain/people/user.ts";
+import { announce } from "../elements/announce.tsx";
+import { Badge } from "../elements/badge.tsx";
+import { ConfirmButton } from "../elements/dialog.tsx";
+import { ErrorText } from "../elements/notice.tsx";
+import { Ago, Day } from "../elements/time.tsx";
+import { client, useMe } from "../query.ts";
+import { usePeopleTexts, type PeopleTexts } from "../texts/people.ts";
+
+/** What an admin does to a user. */
+type Change = { readonly role: Role } | { readonly disabled: boolean } | "remove";
+
+/** One person: who they are, when they were seen, their sessions, and what an admin may change. */
+export function Person({ user }: { user: User }) {
+  const texts = usePeopleTexts();
+  const me = useMe();
+  const queries = useQueryClient();
+  const { id, name, email, issuer, role, createdAt, lastSeenAt, disabledAt } = user;
+  const isDisabled = disabledAt !== null;
+  const change = useMutation({
+    mutationFn: (to: Change) => (to === "remove" ? client.user.erase(id) : client.user.update(id, to)),
+    onSuccess: (_, to) => {
+      announce(doneText(texts, name, to));
+      // What somebody did to themselves decides what they may do from now on.
+      return Promise.all([
+        queries.invalidateQueries({ queryKey: ["users"] }),
+        queries.invalidateQueries({ queryKey: ["me"] }),
+      ]);
+    },
+  });
+  return (
+    <li className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 py-3 text-sm">
+      <div className="min-w-0 flex-1 basis-64">
+        <p className="flex flex-wrap items-center gap-x-2">
+          <bdi className={`font-medium wrap-anywhere ${isDisabled ? "text-muted" : ""}`}>{name}</bdi>
+          {me.data?.userId === id && <span className="text-muted">{texts.you}</span>}
+          {isDisabled && <Badge tone="muted" label={texts.disabled} />}
+        </p>
+        <p className="wrap-anywhere text-muted">{email ?? issuer}</p>
+        <p className="text-xs text-muted">
+          {texts.seen} <Ago at={lastSeenAt} /> · {texts.since} <Day at={createdAt} />
+        </p>
+      </div>
+      <div className="grid w-full grid-cols-2 items-center gap-2 sm:flex sm:w-auto">
+        <Link to="/" search={{ by: id }} className="button">
+          {texts.sessions}
+          <span className="sr-only"> {texts.of(name)}</span>
+        </Link>
+        <RoleOf
+          user={{ name, role }}
+          isPending={change.isPending}
+          onChange={(chosen) => change.mutate({ role: chosen })}
+        />
+        {isDisabled ? (
+          <button
+            type="button"
+            className="button"
+            disabled={change.isPending}
+            onClick={() => change.mutate({ disabled: false })}
+          >
+            {texts.enable}
+            <span className="sr-only"> {name}</span>
+          </button>
+        ) : (
+          <ConfirmButton
+            button={texts.disable}
+            of={name}
+            disabled={change.isPending}
+            question={texts.disableQuestion(name)}
+            onConfirm={() => change.mutate({ disabled: true })}
+          >
+            {texts.disableAbout}
+          </ConfirmButton>
+        )}
+        <ConfirmButton
+          button={texts.remove}
+          of={name}
+          disabled={change.isPending}
+          question={texts.removeQuestion(name)}
+          onConfirm={() => change.mutate("remove")}
+        >
+          {texts.removeAbout}
+        </ConfirmButton>
+      </div>
+      {change.error !== null && (
+        <div className="basis-full">
+          <ErrorText error={change.error} />
+        </div>
+      )}
+    </li>
+  );
+}
+
+function RoleOf({
+  user: { name, role },
+  isPending,
+  onChange,
+}: {
+  user: Pick<User, "name" | "role">;
+  isPending: boolean;
+  onChange: (role: Role) => void;
+}) {
+  const texts = usePeopleTexts();
+  const id = useId();
+  return (
+    <>
+      <label htmlFor={id} className="sr-only">
+        {texts.roleOf(name)}
+      </label>
+      <select
+        id={id}
+        className="field sm:w-auto"
+        value={role}
+        disabled={isPending}
+        onChange={({ target }) => {
+          const chosen = roles.find((known) => known === target.value);
+          if (chosen !== undefined) onChange(chosen);
+        }}
+      >
+        {roles.map((known) => (
+          <option key={known} value={known}>
+            {texts.roles[known]}
+          </option>
+        ))}
+      </select>
+    </>
+  );
+}
+
+function doneText(texts: PeopleTexts, name: string, to: Change): string {
+  if (to === "remove") return texts.isRemoved(name);
+  if ("role" in to) return texts.roleChanged(name, texts.roles[to.role]);
+  return to.disabled ? texts.isDisabled(name) : texts.isEnabled(name);
+}

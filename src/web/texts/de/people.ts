@@ -1,0 +1,41 @@
+import type { PeopleTexts } from "../en/people.ts";
+
+const german: PeopleTexts = {
+  title: "Personen",
+  about: (organization) =>
+    `Wer sich bei der Organisation ${organization} angemeldet hat. Wen der Betreiber des Servers über den Identity Provider einlässt, steht ab der ersten Anmeldung hier. Eine Änderung gilt sofort, auch in angemeldeten Browsern.`,
+  rolesTitle: "Was eine Rolle darf",
+  roles: { admin: "Admin", member: "Mitglied", viewer: "Leser" },
+  mays: {
+    viewer: "Sieht Sessions, Automationen und Repositories und ändert nichts.",
+    member: "Startet und lenkt auch Sessions, legt Automationen an und verbindet Repositories.",
+    admin:
+      "Bestimmt auch, was für alle gilt: Personen und Schlüssel, Geheimnisse, Forges, Hosts, Grenzen und Budgets, Webhooks, das Protokoll.",
+  },
+  you: "du",
+  disabled: "Gesperrt",
+  seen: "gesehen",
+  since: "dabei seit",
+  sessions: "Sessions",
+  of: (name) => `von ${name}`,
+  roleOf: (name) => `Rolle von ${name}`,
+  roleChanged: (name, role) => `${name}: ab jetzt ${role}.`,
+  disable: "Sperren",
+  disableQuestion: (name) => `${name} sperren?`,
+  disableAbout:
+    "Alle Browser werden abgemeldet, Schlüssel und Programme gelten nicht, bis jemand die Sperre aufhebt. Die Sessions laufen weiter.",
+  isDisabled: (name) => `${name} ist gesperrt.`,
+  enable: "Entsperren",
+  isEnabled: (name) => `${name} kann sich wieder anmelden.`,
+  remove: "Entfernen",
+  removeQuestion: (name) => `${name} entfernen?`,
+  removeAbout:
+    "Name, Adresse und Konten bei Forges werden gelöscht, Schlüssel widerrufen. Was die Person wollte, bleibt, als das eines gelöschten Benutzers. Das lässt sich nicht zurücknehmen; lässt der Provider die Person wieder ein, ist sie jemand Neues.",
+  isRemoved: (name) => `${name} wurde entfernt.`,
+  empty: {
+    title: "Noch hat sich niemand über einen Identity Provider angemeldet",
+    text: "Wer es tut, steht hier, mit einer Rolle. Schlüssel und einmalige Links melden niemand Bestimmten an.",
+  },
+  keys: "Schlüssel für Programme stehen in den Einstellungen.",
+};
+export default german;

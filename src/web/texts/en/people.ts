@@ -1,0 +1,41 @@
+/** Texts of the page of everybody who signs in. */
+export const english = {
+  title: "People",
+  about: (organization: string) =>
+    `Everybody who signed in to the organization ${organization}. Whoever the server’s operator lets in by the identity provider is listed from their first sign-in on. A change counts at once, in browsers that are signed in too.`,
+  rolesTitle: "What a role may do",
+  roles: { admin: "Admin", member: "Member", viewer: "Viewer" },
+  mays: {
+    viewer: "Sees sessions, automations and repositories, and changes nothing.",
+    member: "Also starts and steers sessions, makes automations, and connects repositories.",
+    admin:
+      "Also sets what holds for all: people and keys, secrets, forges, hosts, limits and budgets, webhooks, the audit log.",
+  },
+  you: "you",
+  disabled: "Disabled",
+  seen: "seen",
+  since: "here since",
+  sessions: "Sessions",
+  of: (name: string) => `of ${name}`,
+  roleOf: (name: string) => `Role of ${name}`,
+  roleChanged: (name: string, role: string) => `${name}: ${role} from now on.`,
+  disable: "Disable",
+  disableQuestion: (name: string) => `Disable ${name}?`,
+  disableAbout:
+    "They are signed out everywhere, and their keys and programs do not work until somebody enables them again. Their sessions go on.",
+  isDisabled: (name: string) => `${name} is disabled.`,
+  enable: "Enable",
+  isEnabled: (name: string) => `${name} can sign in again.`,
+  remove: "Remove",
+  removeQuestion: (name: string) => `Remove ${name}?`,
+  removeAbout:
+    "Name, address and accounts at forges are erased, keys are revoked. What they asked for stays, as a deleted user’s. This can’t be undone; if the provider lets them in again, they are somebody new.",
+  isRemoved: (name: string) => `${name} was removed.`,
+  empty: {
+    title: "Nobody has signed in by an identity provider yet",
+    text: "Everybody who does is listed here, with a role. Keys and one-time links sign in as nobody in particular.",
+  },
+  keys: "Keys for programs are in the settings.",
+};
+/** See `english`. */
+export type PeopleTexts = typeof english;
