@@ -9,6 +9,7 @@ import { SessionRow } from "../elements/session-row.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { useSessionFilter } from "../home/filter.ts";
 import { Filters } from "../home/filters.tsx";
+import { fewSessions } from "../home/first-steps.ts";
 import { LongList, ShortList } from "../home/list.tsx";
 import { SelectionBar } from "../home/selection.tsx";
 import { useMovingFocus } from "../home/use-moving-focus.ts";
@@ -19,6 +20,9 @@ import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
 
 const Composer = lazy(() => import("../home/composer.tsx").then(({ Composer: component }) => ({ default: component })));
+const FirstRun = lazy(() =>
+  import("../home/first-run.tsx").then(({ FirstRun: component }) => ({ default: component })),
+);
 
 /** Of a group that waits for review, how many are shown before somebody asks for all. */
 const fewReviews = 5;
@@ -92,7 +96,21 @@ function Found({ sessions, maySteer }: { sessions: Sessions; maySteer: boolean }
     );
   }
   if (sessions.isLoading && shown.length === 0) return <Loading lines={10} />;
-  if (shown.length === 0) return <Empty />;
+  const isNarrowed = Object.values(filter).some((value) => value !== undefined);
+  const isFirstRun = maySteer && !isNarrowed && !sessions.hasMore && shown.length <= fewSessions;
+  const firstRun = isFirstRun && (
+    <Suspense>
+      <FirstRun />
+    </Suspense>
+  );
+  if (shown.length === 0) {
+    return (
+      <>
+        <Empty isNarrowed={isNarrowed} />
+        {firstRun}
+      </>
+    );
+  }
   const headings = { person: texts.groups.person, work: texts.groups.work, review: texts.groups.review };
   return (
     <>
@@ -134,6 +152,7 @@ function Found({ sessions, maySteer }: { sessions: Sessions; maySteer: boolean }
           </LongList>
         </section>
       )}
+      {firstRun}
       <SelectionBar selected={shown.filter(({ id }) => selected.has(id))} onDone={() => setSelected(new Set())} />
     </>
   );
@@ -147,13 +166,12 @@ function GroupHeading({ name, count, isUrgent }: { name: string; count: number; 
   );
 }
 
-function Empty() {
+function Empty({ isNarrowed }: { isNarrowed: boolean }) {
   const texts = useHomeTexts().empty;
   const [filter] = useSessionFilter();
   const maySteer = useMay("write");
-  const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   return (
-    <div className="px-4 py-16 text-center">
+    <div className={`px-4 text-center ${maySteer && !isNarrowed ? "py-8" : "py-16"}`}>
       {isNarrowed ? (
         <p className="text-muted">{filter.q !== undefined ? texts.searched : texts.filtered}</p>
       ) : (
