@@ -13,7 +13,7 @@ let repository: string;
 beforeAll(async () => {
   ready = await openSite();
   ({ url: repository } = await ready.forge.createRepository("acme", "first", { "README.md": "# Before\n" }));
-  // No model, and a forge that refuses whoever has no token; the address of GitHub so that nobody asks the real one.
+  // No model, and no token; with another address of GitHub's API, so that nobody asks the real one.
   const { apiUrl } = ready.forge;
   bare = await openSite({
     OFFSTAGE_MODEL_BASE_URL: "",
@@ -45,7 +45,7 @@ test("where nothing is there, each step says what is missing, and what to do", a
   await step(page, "A model’s key", "To do").filter({ hasText: "set ANTHROPIC_API_KEY" }).waitFor();
   await step(page, "An agent that works", "To do").filter({ hasText: "as soon as there is a key" }).waitFor();
   const forge = step(page, "A forge that takes pull requests", "To do");
-  await forge.filter({ hasText: "GitHub: " }).waitFor();
+  await forge.filter({ hasText: "None is connected." }).waitFor();
   await step(page, "A first session", "To do").waitFor();
   await step(page, "Its pull request", "To do").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
@@ -55,7 +55,7 @@ test("where nothing is there, each step says what is missing, and what to do", a
   await forge.getByRole("link", { name: "Connect a forge" }).click();
   await page.getByRole("heading", { name: "Connections" }).waitFor();
   const { url: webUrl, token } = ready.forge;
-  await bare.call("/connection/create", {
+  const { id } = await bare.client.connection.create({
     kind: "gitea",
     webUrl,
     name: "Our Gitea",
@@ -63,10 +63,16 @@ test("where nothing is there, each step says what is missing, and what to do", a
   });
   await page.goBack();
   await step(page, "A forge that takes pull requests", "Done").filter({ hasText: "Connected: Our Gitea." }).waitFor();
+
+  ready.forge.setGiteaScopes(["read:user"]);
+  await bare.client.connection.check(id);
+  ready.forge.setGiteaScopes(null);
+  await page.reload();
+  await forge.filter({ hasText: "Our Gitea: write:repository" }).waitFor();
+  await bare.client.connection.delete(id);
 });
 
 test("whoever may not connect a forge is told who may, and whoever may not start a session is not led to one", async () => {
-  await bare.offstage.database.pool.query("delete from forge_connection");
   const as = async (role: string): Promise<Page> => {
     const { key } = await bare.call("/key/create", { name: role, role });
     const page = await bare.signedIn({ key });

@@ -111,6 +111,8 @@ export function createGitHub(settings: GitHubSettings): Forge {
   /** The lists of what the credential sees: a user's, or that of each installation of the App. */
   async function repositoryLists(signal: AbortSignal): Promise<Ask[]> {
     if (installations === null) {
+      // Nobody's are listed without one: it is no refusal that whoever chooses should read.
+      if (settings.token === undefined) return [];
       const own = "/user/repos?affiliation=owner,collaborator,organization_member&sort=pushed&";
       return [(query, asked) => askOnce(own + query, settings.token ?? null, asked)];
     }

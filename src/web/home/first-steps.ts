@@ -58,8 +58,12 @@ export function forgeStep(
   offered: OfferedRepositories | undefined,
   connections: readonly Connection[] = [],
 ): ForgeStep {
-  const working = connections.filter(({ health }) => health.state !== "broken").map(({ name }) => name);
-  const forges = [...new Set([...working, ...(offered?.repositories ?? []).map(({ forge }) => forge)])];
+  const working = connections.filter(({ health }) => health.state !== "broken");
+  // What a connection shows is said by its name.
+  const others = (offered?.repositories ?? []).filter(
+    ({ url }) => !working.some(({ webUrl }) => url.startsWith(webUrl)),
+  );
+  const forges = [...new Set([...working.map(({ name }) => name), ...others.map(({ forge }) => forge)])];
   if (forges.length > 0) return { state: "done", forges, problems: [] };
   if (offered === undefined) return { state: "unknown", forges, problems: [] };
   const broken = connections.flatMap(({ name, health }) =>

@@ -171,7 +171,7 @@ function Empty({ isNarrowed }: { isNarrowed: boolean }) {
   const [filter] = useSessionFilter();
   const maySteer = useMay("write");
   return (
-    <div className={`px-4 text-center ${maySteer && !isNarrowed ? "py-8" : "py-16"}`}>
+    <div className={`px-4 text-center ${maySteer && !isNarrowed ? "pt-6 pb-2" : "py-16"}`}>
       {isNarrowed ? (
         <p className="text-muted">{filter.q !== undefined ? texts.searched : texts.filtered}</p>
       ) : (
