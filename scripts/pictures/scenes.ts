@@ -14,7 +14,14 @@ export interface Scene {
 /** What a server shows on which nothing has been done yet. */
 export const firstScenes: readonly Scene[] = [
   { name: "first-run", path: "/", prepare: untilGuide },
-  { name: "first-run-german", path: "/", prepare: german },
+  {
+    name: "first-run-german",
+    path: "/",
+    prepare: async (page) => {
+      await german(page);
+      await page.getByText("Eine Forge, die Pull-Requests annimmt Erledigt").waitFor();
+    },
+  },
   { name: "automations-none", path: "/automations" },
   { name: "ledger-none", path: "/ledger" },
   { name: "insight-none", path: "/insight" },

@@ -125,7 +125,7 @@ test("the guide ends with a real pull request, and says why a session has none",
   await page.goto("/?status=completed");
   await page.locator("[data-session]").first().waitFor();
   expect(await guide(page).count()).toBe(0);
-  await start("say enough");
+  await ready.client.session.create({ prompt: "Later", queueRightAway: false });
   await page.goto("/");
   await waitFor(async () => (await page.locator("[data-session]").count()) === 4, "all four are shown");
   expect(await guide(page).count()).toBe(0);

@@ -38,7 +38,7 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
   return (
     <fieldset aria-label={texts.filters} className="flex min-w-0 items-center gap-1 max-sm:flex-wrap">
       <Search field={searchField} />
-      <div className="relative flex min-w-0 flex-1 items-center gap-1 overflow-x-auto max-sm:w-full">
+      <div className="relative flex min-w-0 flex-1 items-center gap-1 max-sm:w-full max-sm:overflow-x-auto sm:flex-wrap">
         <Select
           isQuiet
           label={texts.status}

@@ -159,7 +159,8 @@ function Session({ session }: { session: SessionDetail }) {
           style={{ top: head, height: `calc(100dvh - ${head}px)` }}
         >
           {tabs}
-          <div className="min-h-0 flex-1 overflow-y-auto p-4">{panels}</div>
+          {/* What is for screen readers alone is placed in it: else it would make the document longer than the page. */}
+          <div className="relative min-h-0 flex-1 overflow-y-auto p-4">{panels}</div>
         </div>
       </div>
     </Tabs.Root>
