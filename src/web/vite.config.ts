@@ -21,6 +21,8 @@ export default defineConfig({
     rolldownOptions: {
       input: ["index.html", "reference.html"].map((name) => join(import.meta.dirname, name)),
       output: {
+        // Without their names: the first script lists all of them.
+        chunkFileNames: "assets/[hash].js",
         // Shared code runs before the entry: only in the library's own chunk does the setting apply before schemas are
         // created.
         codeSplitting: { groups: [{ name: "zod", test: /node_modules\/zod\/|\/strict-policy\.ts$/u }] },
