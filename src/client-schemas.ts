@@ -14,6 +14,7 @@ import { grantSchema } from "./domain/people/grant.ts";
 import { loginSchema } from "./domain/people/login.ts";
 import { userSchema } from "./domain/people/user.ts";
 import { connectionSchema } from "./domain/repositories/connection.ts";
+import { allowedFindingSchema } from "./domain/repositories/finding.ts";
 import { repositorySchema } from "./domain/repositories/repository.ts";
 import { messageSchema } from "./domain/sessions/message.ts";
 import { sessionDetailSchema } from "./domain/sessions/session.ts";
@@ -24,11 +25,12 @@ import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 // it during its first request and not before its first picture. Each `…Page` is the answer of that noun's list.
 
 export { agentListSchema } from "./domain/agents/agent.ts";
-export { automationTemplatesSchema } from "./domain/automations/automation-file.ts";
+export { automationFilesSchema, automationTemplatesSchema } from "./domain/automations/automation-file.ts";
 export { automationPreviewSchema, automationSchema } from "./domain/automations/automation.ts";
 export { jobSchema, queuedJobSchema } from "./domain/automations/job.ts";
 export { previewSchema } from "./domain/automations/preview.ts";
 export { ledgerEntrySchema } from "./domain/automations/ledger.ts";
+export { environmentSchema } from "./domain/environments/environment.ts";
 export { registrySchema } from "./domain/environments/registry.ts";
 export { secretSchema } from "./domain/environments/secret.ts";
 export { insightSchema } from "./domain/insight/insight.ts";
@@ -48,6 +50,7 @@ export {
   connectionWithSecretSchema,
   deletedConnectionSchema,
 } from "./domain/repositories/connection.ts";
+export { repositoryLimitsSchema, repositorySchema } from "./domain/repositories/repository.ts";
 export { eventPageSchema, sessionEventSchema } from "./domain/sessions/event.ts";
 export { labelPageSchema } from "./domain/sessions/labels.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";
@@ -80,6 +83,7 @@ export const deliveriesPage = pageSchema("deliveries", deliverySchema);
 export const sharesPage = pageSchema("shares", shareSchema);
 export const answersPage = pageSchema("answers", answerSchema);
 export const egressSchema = z.object({ egress: z.array(z.string()) });
+export const findingsSchema = z.object({ allowedFindings: z.array(allowedFindingSchema) });
 export const githubAppFormSchema = z.object({ formUrl: z.string() });
 export const signedInSchema = z.object({ organizationId: z.string() });
 export const emptySchema = z.object({});

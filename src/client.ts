@@ -143,6 +143,8 @@ export function createClient({
   }
 
   return {
+    /** An operation that has no word of its own below, by the name of its answer's form. */
+    call,
     session: {
       create: (body: z.input<typeof createSessionSchema>, options?: CreateOptions) =>
         call("sessionSchema", "/session/create", body, options),

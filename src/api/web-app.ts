@@ -12,6 +12,8 @@ const pages = [
   "/automations",
   "/automations/:id",
   "/automations/:id/edit",
+  "/repositories",
+  "/repositories/:id",
   "/sign-in",
   "/authorize",
   "/authorize/:id",

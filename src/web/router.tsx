@@ -132,6 +132,24 @@ const editAutomationRoute = createRoute({
   },
 });
 
+const repositoriesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/repositories",
+  component: lazyRouteComponent(() => import("./pages/repositories-page.tsx"), "RepositoriesPage"),
+  validateSearch: ({ q }: Given): { q?: string | undefined } => ({ q: textOf(q) }),
+});
+
+const RepositoryPage = lazyRouteComponent(() => import("./pages/repository-page.tsx"), "RepositoryPage");
+const repositoryRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/repositories/$id",
+  component: function Repository() {
+    const { id } = repositoryRoute.useParams();
+    return <RepositoryPage key={id} id={id} />;
+  },
+  validateSearch: ({ trial }: Given): { trial?: string | undefined } => ({ trial: uuidOf(trial) }),
+});
+
 const ledgerRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ledger",
@@ -206,6 +224,8 @@ export function createAppRouter() {
       automationRoute,
       newAutomationRoute,
       editAutomationRoute,
+      repositoriesRoute,
+      repositoryRoute,
       ledgerRoute,
       insightRoute,
       webhooksRoute,

@@ -2,7 +2,13 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 /** Link from one object to the list of all. */
-export function BackLink({ to, name }: { to: "/" | "/automations" | "/webhooks" | "/ledger"; name: string }) {
+export function BackLink({
+  to,
+  name,
+}: {
+  to: "/" | "/automations" | "/repositories" | "/webhooks" | "/ledger";
+  name: string;
+}) {
   return (
     <Link to={to} className="block w-fit text-sm text-muted hover:text-ink">
       <span aria-hidden>‹ </span>

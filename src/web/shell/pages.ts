@@ -10,6 +10,7 @@ interface NavigationPage {
   readonly to:
     | "/"
     | "/automations"
+    | "/repositories"
     | "/ledger"
     | "/insight"
     | "/webhooks"
@@ -28,6 +29,7 @@ interface NavigationPage {
 const pages: readonly NavigationPage[] = [
   { to: "/", name: "sessions", icon: "sessions", scope: "read", letter: "s" },
   { to: "/automations", name: "automations", icon: "automations", scope: "read", letter: "a" },
+  { to: "/repositories", name: "repositories", icon: "repositories", scope: "read", letter: "r" },
   { to: "/ledger", name: "ledger", icon: "ledger", scope: "read", letter: "l" },
   { to: "/insight", name: "insight", icon: "insight", scope: "read", letter: "i" },
   { to: "/webhooks", name: "webhooks", icon: "webhooks", scope: "admin", letter: "w" },

@@ -16,7 +16,6 @@ export function textsOf<Texts extends object>(
   english: Texts,
   others: Readonly<Record<Exclude<Language, "en">, () => Promise<{ readonly default: Texts }>>>,
 ): () => Texts {
-  const loaded = new Map<Language, Texts>([["en", english]]);
   const loading = new Map<Language, Promise<Texts>>();
   const load = (language: Language): Promise<Texts> => {
     if (language === "en") return Promise.resolve(english);
@@ -27,13 +26,15 @@ export function textsOf<Texts extends object>(
       () => english,
     );
     loading.set(language, asked);
-    void asked.then((texts) => loaded.set(language, texts));
+    // React reads these, and does not wait for a promise that has them.
+    void asked.then((value) => Object.assign(asked, { status: "fulfilled", value }));
     return asked;
   };
   loaders.add(load);
   return function useTexts() {
     const language = currentLanguage();
-    return loaded.get(language) ?? use(load(language));
+    // By the language alone: when React goes on with a component that has waited, it must ask for the same again.
+    return language === "en" ? english : use(load(language));
   };
 }
 

@@ -14,6 +14,7 @@ const german: ShellTexts = {
   pages: {
     sessions: "Sessions",
     automations: "Automationen",
+    repositories: "Repositories",
     ledger: "Journal",
     insight: "Auswertung",
     webhooks: "Webhooks",

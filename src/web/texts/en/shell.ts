@@ -13,6 +13,7 @@ export const english = {
   pages: {
     sessions: "Sessions",
     automations: "Automations",
+    repositories: "Repositories",
     ledger: "Ledger",
     insight: "Insight",
     webhooks: "Webhooks",

@@ -1,0 +1,96 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import type { Repository } from "../../domain/repositories/repository.ts";
+import { Badge } from "../elements/badge.tsx";
+import { ConfirmButton } from "../elements/dialog.tsx";
+import { Fact } from "../elements/fact.tsx";
+import { Absent, ErrorText, Loading, Notice } from "../elements/notice.tsx";
+import { BackLink, PageTitle } from "../elements/page-head.tsx";
+import { RepositoryName } from "../elements/repository-name.tsx";
+import { Ago } from "../elements/time.tsx";
+import { useTitle } from "../elements/use-title.ts";
+import { useMay } from "../query.ts";
+import { AutomationFilesSettings } from "../repositories/automation-files.tsx";
+import { calls } from "../repositories/calls.ts";
+import { Egress } from "../repositories/egress.tsx";
+import { EnvironmentSettings } from "../repositories/environment.tsx";
+import { Findings } from "../repositories/findings.tsx";
+import { General } from "../repositories/general.tsx";
+import { RecentSessions } from "../repositories/recent-sessions.tsx";
+import { RepositorySecrets } from "../repositories/secrets.tsx";
+import { useRepositories } from "../repositories/use-repositories.ts";
+import { useRepositoryTexts } from "../texts/repositories.ts";
+
+/** One repository: its settings, a trial of its setup, its secrets, its sessions. */
+export function RepositoryPage({ id }: { id: string }) {
+  const texts = useRepositoryTexts();
+  // The API shows repositories only as a list.
+  const find = (all: readonly Repository[]): Repository | undefined => all.find((each) => each.id === id);
+  const { repositories, hasMore, error, retry } = useRepositories((all) => find(all) !== undefined);
+  const repository = find(repositories ?? []);
+  useTitle(repository?.name ?? texts.title);
+  if (repository !== undefined) return <Found repository={repository} />;
+  if (error !== null)
+    return <Absent missing={texts.missing} error={error} reason={texts.missingReason} retry={retry} />;
+  if (repositories === undefined || hasMore) return <Loading lines={8} />;
+  return <Notice title={texts.missing}>{texts.missingReason}</Notice>;
+}
+
+function Found({ repository }: { repository: Repository }) {
+  const { id, name, url, branch, createdAt, enabledAt, integration } = repository;
+  const texts = useRepositoryTexts();
+  const isAdmin = useMay("admin");
+  return (
+    <div className="space-y-6">
+      <div className="space-y-3">
+        <BackLink to="/repositories" name={texts.title} />
+        <PageTitle title={name}>{integration === undefined && <Badge tone="warn" label={texts.noForge} />}</PageTitle>
+        <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
+          <Fact name={texts.facts.address}>
+            <RepositoryName repository={{ name: url, url }} />
+          </Fact>
+          {integration !== undefined && <Fact name={texts.facts.forge}>{integration.name}</Fact>}
+          <Fact name={texts.facts.branch}>{branch ?? texts.ofForgeDefault}</Fact>
+          <Fact name={texts.facts.connected}>
+            <Ago at={enabledAt ?? createdAt} />
+          </Fact>
+        </dl>
+        {integration === undefined && <p className="max-w-prose text-sm text-muted">{texts.noForgeAbout}</p>}
+        {isAdmin && <Disconnect repository={repository} />}
+      </div>
+      <RecentSessions id={id} />
+      <General repository={repository} />
+      <EnvironmentSettings id={id} />
+      {isAdmin && <RepositorySecrets id={id} />}
+      <Egress id={id} />
+      <Findings id={id} />
+      <AutomationFilesSettings id={id} />
+    </div>
+  );
+}
+
+function Disconnect({ repository: { id, name } }: { repository: Repository }) {
+  const texts = useRepositoryTexts().disconnect;
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const disconnect = useMutation({
+    mutationFn: () => calls.disconnect(id),
+    onSuccess: async () => {
+      await navigate({ to: "/repositories" });
+      await queries.invalidateQueries({ queryKey: ["repositories"] });
+    },
+  });
+  return (
+    <>
+      <ConfirmButton
+        button={texts.button}
+        disabled={disconnect.isPending}
+        question={texts.question(name)}
+        onConfirm={() => disconnect.mutate()}
+      >
+        {texts.about}
+      </ConfirmButton>
+      <ErrorText error={disconnect.error} />
+    </>
+  );
+}
