@@ -432,30 +432,34 @@ test("a list that can't be loaded says so, and is loaded when asked again", asyn
   await page.getByRole("heading", { level: 1, name: made.name }).waitFor();
 });
 
-for (const colorScheme of ["light", "dark"] as const) {
-  test(`axe finds nothing and nothing sticks out in ${colorScheme} on a small screen, in German too`, async () => {
-    const name = `A repository in ${colorScheme} with a rather long name ${"x".repeat(80)}`;
-    const made = await connected({}, { name, description: `A note ${"y".repeat(120)}` });
-    await site.call(`/repository/${made.id}/environment`, {
-      setupScript: `echo ${"z".repeat(300)}`,
-      variables: { [`LONG_${"X".repeat(100)}`]: "v".repeat(300) },
-    });
-    await site.call("/secret/create", { name: `S_${"X".repeat(100)}`, value: "a value", repositoryId: made.id });
-    await site.call(`/repository/${made.id}/allow-finding`, { path: `${"p".repeat(200)}/**` });
-    const { id } = await site.client.repository.trySetup(made.id);
-    await untilOver(site.client, id);
-    const page = await site.signedIn({ colorScheme, viewport: { width: 360, height: 800 }, locale: "de-DE" });
-    await page.goto("/repositories");
-    await rows(page).filter({ hasText: name }).waitFor();
-    expect(await accessibilityProblems(page)).toEqual([]);
-    expect(await scrollsSideways(page)).toBe(false);
-    await page.goto(`/repositories/${made.id}?trial=${id}`);
-    await page.getByRole("region", { name: "Ergebnis des Versuchs" }).locator("pre").waitFor();
-    await page
-      .getByText(`S_${"X".repeat(100)}`)
-      .first()
-      .waitFor();
-    expect(await accessibilityProblems(page)).toEqual([]);
-    expect(await scrollsSideways(page)).toBe(false);
+test("axe finds nothing and nothing sticks out on a small screen, light and dark, in German", async () => {
+  const name = `A repository with a rather long name ${"x".repeat(80)}`;
+  const made = await connected({}, { name, description: `A note ${"y".repeat(120)}` });
+  await site.call(`/repository/${made.id}/environment`, {
+    setupScript: `echo ${"z".repeat(300)}`,
+    variables: { [`LONG_${"X".repeat(100)}`]: "v".repeat(300) },
   });
-}
+  await site.call("/secret/create", { name: `S_${"X".repeat(100)}`, value: "a value", repositoryId: made.id });
+  await site.call(`/repository/${made.id}/allow-finding`, { path: `${"p".repeat(200)}/**` });
+  const { id } = await site.client.repository.trySetup(made.id);
+  await untilOver(site.client, id);
+  const page = await site.signedIn({ viewport: { width: 360, height: 800 }, locale: "de-DE" });
+  const check = async (): Promise<void> => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await accessibilityProblems(page)).toEqual([]);
+    }
+    expect(await scrollsSideways(page)).toBe(false);
+  };
+  await page.goto("/repositories");
+  await rows(page).filter({ hasText: name }).waitFor();
+  await check();
+  await page.goto(`/repositories/${made.id}?trial=${id}`);
+  await page.getByRole("region", { name: "Ergebnis des Versuchs" }).getByText("Fertig", { exact: true }).waitFor();
+  await page.getByRole("region", { name: "Ergebnis des Versuchs" }).locator("pre").waitFor();
+  await page
+    .getByRole("code")
+    .getByText(`S_${"X".repeat(100)}`)
+    .waitFor();
+  await check();
+});

@@ -159,7 +159,7 @@ function Search({
           }}
         />
       </form>
-      <output className="text-sm text-muted">{status}</output>
+      <output className="text-sm text-muted empty:absolute">{status}</output>
     </search>
   );
 }

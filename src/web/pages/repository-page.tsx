@@ -16,6 +16,7 @@ import { Egress } from "../repositories/egress.tsx";
 import { EnvironmentSettings } from "../repositories/environment.tsx";
 import { Findings } from "../repositories/findings.tsx";
 import { General } from "../repositories/general.tsx";
+import { isPlainGit } from "../repositories/plain-git.ts";
 import { RecentSessions } from "../repositories/recent-sessions.tsx";
 import { RepositorySecrets } from "../repositories/secrets.tsx";
 import { useRepositories } from "../repositories/use-repositories.ts";
@@ -44,18 +45,20 @@ function Found({ repository }: { repository: Repository }) {
     <div className="space-y-6">
       <div className="space-y-3">
         <BackLink to="/repositories" name={texts.title} />
-        <PageTitle title={name}>{integration === undefined && <Badge tone="warn" label={texts.noForge} />}</PageTitle>
+        <PageTitle title={name}>{isPlainGit(repository) && <Badge tone="warn" label={texts.plainGit} />}</PageTitle>
         <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
           <Fact name={texts.facts.address}>
             <RepositoryName repository={{ name: url, url }} />
           </Fact>
-          {integration !== undefined && <Fact name={texts.facts.forge}>{integration.name}</Fact>}
+          {integration !== undefined && !isPlainGit(repository) && (
+            <Fact name={texts.facts.forge}>{integration.name}</Fact>
+          )}
           <Fact name={texts.facts.branch}>{branch ?? texts.ofForgeDefault}</Fact>
           <Fact name={texts.facts.connected}>
             <Ago at={enabledAt ?? createdAt} />
           </Fact>
         </dl>
-        {integration === undefined && <p className="max-w-prose text-sm text-muted">{texts.noForgeAbout}</p>}
+        {isPlainGit(repository) && <p className="max-w-prose text-sm text-muted">{texts.plainGitAbout}</p>}
         {isAdmin && <Disconnect repository={repository} />}
       </div>
       <RecentSessions id={id} />

@@ -83,7 +83,7 @@ function File({ file: { path, url, automationId, problem } }: { file: Automation
   return (
     <li className="space-y-1 py-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <code className="min-w-0 flex-1 basis-48 text-xs break-all">
+        <code className="min-w-0 flex-1 text-xs max-sm:basis-full break-all">
           {url === null ? (
             path
           ) : (

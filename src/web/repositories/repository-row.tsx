@@ -5,6 +5,7 @@ import { StatusBadge } from "../elements/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
 import { client } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
+import { isPlainGit } from "./plain-git.ts";
 
 const refreshMs = 10_000;
 
@@ -13,7 +14,11 @@ export function RepositoryRow({ repository }: { repository: Repository }) {
   const texts = useRepositoryTexts();
   const { id, name, url, branch, description, integration } = repository;
   const about = [
-    integration === undefined ? texts.noForge : texts.ofForge(integration.name),
+    // A forge that has no name but its address's needs no words.
+    ...(isPlainGit(repository) ? [texts.plainGit] : []),
+    ...(integration === undefined || isPlainGit(repository) || url.includes(integration.name)
+      ? []
+      : [texts.ofForge(integration.name)]),
     ...(branch === null ? [] : [texts.branchOf(branch)]),
   ];
   return (
@@ -33,7 +38,8 @@ export function RepositoryRow({ repository }: { repository: Repository }) {
           </p>
         )}
         <p className="text-xs wrap-anywhere text-muted">
-          <bdi>{url}</bdi> · {about.join(" · ")}
+          <bdi>{url}</bdi>
+          {about.map((words) => ` · ${words}`)}
         </p>
       </div>
       <LastSession repositoryId={id} />

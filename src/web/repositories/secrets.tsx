@@ -70,27 +70,29 @@ function Row({ secret: { id, name, phases, updatedAt }, reload }: { secret: Secr
           {phases.map((phase) => texts.phases[phase]).join(` ${texts.and} `)} · {texts.set} <Ago at={updatedAt} />
         </p>
       </div>
-      <ButtonDialog button={texts.change} of={name} title={texts.changeOf(name)}>
-        {(close) => (
-          <SecretForm
-            known={{ name, phases }}
-            save={async ({ value, phases: chosen }) => {
-              await calls.updateSecret(id, { phases: chosen, ...(value !== "" && { value }) });
-              close();
-              await reload();
-            }}
-          />
-        )}
-      </ButtonDialog>
-      <ConfirmButton
-        button={texts.remove}
-        of={name}
-        disabled={remove.isPending}
-        question={texts.removeOf(name)}
-        onConfirm={() => remove.mutate()}
-      >
-        {texts.removeAbout}
-      </ConfirmButton>
+      <span className="flex gap-2">
+        <ButtonDialog button={texts.change} of={name} title={texts.changeOf(name)}>
+          {(close) => (
+            <SecretForm
+              known={{ name, phases }}
+              save={async ({ value, phases: chosen }) => {
+                await calls.updateSecret(id, { phases: chosen, ...(value !== "" && { value }) });
+                close();
+                await reload();
+              }}
+            />
+          )}
+        </ButtonDialog>
+        <ConfirmButton
+          button={texts.remove}
+          of={name}
+          disabled={remove.isPending}
+          question={texts.removeOf(name)}
+          onConfirm={() => remove.mutate()}
+        >
+          {texts.removeAbout}
+        </ConfirmButton>
+      </span>
       <ErrorText error={remove.error} />
     </li>
   );

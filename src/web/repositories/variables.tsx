@@ -55,7 +55,7 @@ export function Variables({
     fieldset.current?.focus();
   };
   return (
-    <fieldset ref={fieldset} tabIndex={-1} className="space-y-2 text-sm outline-none">
+    <fieldset ref={fieldset} tabIndex={-1} className="min-w-0 space-y-2 text-sm outline-none">
       <legend className="font-medium">{texts.variables}</legend>
       <p className="text-xs text-muted">{texts.variablesHint}</p>
       {rows.map((row, index) => {
@@ -63,7 +63,7 @@ export function Variables({
         const describedBy = isWrong ? { "aria-describedby": `variable-${row.key}-about`, "aria-invalid": true } : {};
         return (
           <div key={row.key} className="space-y-1">
-            <div className="flex flex-wrap items-start gap-2 max-sm:border-s-2 max-sm:border-line max-sm:ps-2">
+            <div className="flex min-w-0 flex-wrap items-start gap-2 max-sm:border-s-2 max-sm:border-line max-sm:ps-2">
               <input
                 {...describedBy}
                 aria-label={texts.variableName(index + 1)}

@@ -13,9 +13,9 @@ const german: RepositoryTexts = {
     nothing: "Kein Repository hat diese Wörter in Name, Adresse oder Notiz.",
   },
   ofForge: (forge) => `bei ${forge}`,
-  noForge: "Keine Forge",
-  noForgeAbout:
-    "Keine Verbindung ist für seine Adresse da: Es wird als einfaches Git geklont und gepusht, ohne Pull-Requests.",
+  plainGit: "Nur Git",
+  plainGitAbout:
+    "An seiner Adresse ist keine Forge bekannt: Arbeit wird dorthin gepusht, und kein Pull-Request geöffnet.",
   branchOf: (branch) => `Branch ${branch}`,
   noSessions: "Noch keine Session",
   lastSession: "Letzte Session",
