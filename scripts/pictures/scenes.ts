@@ -41,6 +41,7 @@ export async function scenesOf(filled: Filled, client: Client): Promise<Scene[]>
   await client.secret.create({ name: "NPM_TOKEN", value: "not-a-real-token" });
   const { url: shared } = await client.session.share(filled.completed);
   const [automation] = (await client.automation.list({})).automations;
+  const [repository] = (await client.repository.list({})).repositories;
   const session = (name: string, id: string, rest: Partial<Scene> = {}): Scene => ({
     name,
     path: `/sessions/${id}`,
@@ -66,6 +67,8 @@ export async function scenesOf(filled: Filled, client: Client): Promise<Scene[]>
     { name: "automations", path: "/automations" },
     { name: "automation", path: `/automations/${automation?.id ?? ""}` },
     { name: "automation-editor", path: `/automations/${automation?.id ?? ""}/edit` },
+    { name: "repositories", path: "/repositories" },
+    { name: "repository", path: `/repositories/${repository?.id ?? ""}` },
     { name: "ledger", path: "/ledger" },
     { name: "insight", path: "/insight?group=agent" },
     { name: "webhooks", path: "/webhooks" },

@@ -428,6 +428,7 @@ test("no page asks for what its own Content-Security-Policy forbids", async () =
     ["/settings", "Settings"],
     ["/audit", "Audit log"],
     ["/automations", "Automations"],
+    ["/repositories", "Repositories"],
     ["/ledger", "Ledger"],
     ["/insight", "Insight"],
     ["/webhooks", "Webhooks"],
