@@ -41,7 +41,7 @@ export async function scenesOf(filled: Filled, client: Client): Promise<Scene[]>
   await client.secret.create({ name: "NPM_TOKEN", value: "not-a-real-token" });
   const { url: shared } = await client.session.share(filled.completed);
   const [automation] = (await client.automation.list({})).automations;
-  const [repository] = (await client.repository.list({})).repositories;
+  const [repository] = (await client.repository.list({})).codeRepositories;
   const session = (name: string, id: string, rest: Partial<Scene> = {}): Scene => ({
     name,
     path: `/sessions/${id}`,
