@@ -7,7 +7,8 @@ import { client } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 import { isPlainGit } from "./plain-git.ts";
 
-const refreshMs = 10_000;
+// Each row asks for its own: what a minute makes of thirty rows is a twentieth of what a key may ask for.
+const refreshMs = 60_000;
 
 /** A repository in the list: what it is, and its last session. */
 export function RepositoryRow({ repository }: { repository: Repository }) {
