@@ -126,8 +126,8 @@ function Session({ session }: { session: SessionDetail }) {
   if (!isWide) {
     return (
       <Tabs.Root value={shown} onValueChange={show}>
-        {/* Whatever is scrolled to, it says which session this is. */}
-        <div className="sticky top-12 z-10 bg-ground md:top-0">
+        {/* Whatever is scrolled to, it says which session this is: below the bar of phones, which whoever has a link does not have. */}
+        <div className={`sticky z-10 bg-ground md:top-0 ${isShared ? "top-0" : "top-12"}`}>
           {title}
           {tabs}
         </div>
