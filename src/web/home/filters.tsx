@@ -36,7 +36,7 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
   const labels = useQuery({ queryKey: ["labels"], queryFn: () => client.label.list({ limit: 100 }), staleTime });
   const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   return (
-    <fieldset aria-label={texts.filters} className="flex min-w-0 items-center gap-1 max-sm:flex-wrap">
+    <fieldset aria-label={texts.filters} className="flex min-w-0 items-start gap-1 max-sm:flex-wrap">
       <Search field={searchField} />
       <div className="relative flex min-w-0 flex-1 items-center gap-1 max-sm:w-full max-sm:overflow-x-auto sm:flex-wrap">
         <Select
@@ -155,7 +155,7 @@ function Search({ field }: { field: RefObject<HTMLInputElement | null> }) {
           ref={field}
           id={fieldId}
           type="search"
-          className="field sm:w-60"
+          className="field sm:w-48"
           placeholder={texts.searchHint}
           value={text}
           onChange={(event) => setText(event.target.value)}

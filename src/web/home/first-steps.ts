@@ -59,9 +59,9 @@ export function forgeStep(
   connections: readonly Connection[] = [],
 ): ForgeStep {
   const working = connections.filter(({ health }) => health.state !== "broken");
-  // What a connection shows is said by its name.
+  // What a connection shows is said by its name, and is no use if it is broken.
   const others = (offered?.repositories ?? []).filter(
-    ({ url }) => !working.some(({ webUrl }) => url.startsWith(webUrl)),
+    ({ url }) => !connections.some(({ webUrl }) => url.startsWith(`${webUrl}/`)),
   );
   const forges = [...new Set([...working.map(({ name }) => name), ...others.map(({ forge }) => forge)])];
   if (forges.length > 0) return { state: "done", forges, problems: [] };
