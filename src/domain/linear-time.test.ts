@@ -514,6 +514,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "backoff.shortened": "numbers and chance",
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.oneOrMore": "schemas",
+  "problems.systemProblems": "figures of ours, and the ids of at most 500 workers, of which it names three",
   "notice.scopeOf": "names of ours",
   "notice.isNotified": "names of ours, and ids",
   "list.pageSchema": "names of ours, and schemas",

@@ -16,7 +16,7 @@ afterAll(() => site?.close());
 async function home(options: Parameters<Site["signedIn"]>[0] = {}): Promise<Page> {
   const page = await site.signedIn(options);
   await page.goto("/");
-  await page.getByRole("link", { name: "Catch a walrus" }).waitFor();
+  await page.getByRole("link", { name: "Catch a walrus" }).first().waitFor();
   return page;
 }
 
@@ -55,7 +55,7 @@ test("letters lead to pages, not while somebody writes, and not once they are sw
   await page.getByLabel("Search sessions").press("l");
   expect(new URL(page.url()).pathname).toBe("/");
   await page.goto("/");
-  await page.getByRole("link", { name: "Catch a walrus" }).waitFor();
+  await page.getByRole("link", { name: "Catch a walrus" }).first().waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("l");
   await page.waitForURL(/\/ledger$/u);
@@ -101,7 +101,7 @@ test("colours, contrast and motion are chosen, remembered, and follow the system
   await page.getByLabel("Contrast").selectOption("Normal");
   await expect.poll(ground).not.toBe("0 0 0 255");
   await page.reload();
-  await page.getByRole("link", { name: "Catch a walrus" }).waitFor();
+  await page.getByRole("link", { name: "Catch a walrus" }).first().waitFor();
   expect(await attribute(page, "data-theme")).toBe("dark");
   expect(await attribute(page, "data-contrast")).toBe("normal");
   expect(await accessibilityProblems(page)).toEqual([]);
@@ -116,7 +116,7 @@ test("another language is shown and remembered, and is that of the browser until
   await page.reload();
   await page.getByLabel("Was soll getan werden?").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
-  await page.getByRole("link", { name: "Catch a walrus" }).click();
+  await page.getByRole("link", { name: "Catch a walrus" }).first().click();
   await page.getByRole("button", { name: "Starten" }).waitFor();
 
   const german = await site.signedIn({ locale: "de-AT" });
