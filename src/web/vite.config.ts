@@ -5,7 +5,7 @@ import { defineConfig } from "vite";
 
 /** Paths of the API's operations begin with these; no page's path does. */
 const nouns =
-  "agent|audit|automation|delivery|grant|insight|job|key|ledger|login|oauth|openapi.json|organization|repository|secret|session|user|webhook";
+  "agent|audit|automation|delivery|grant|insight|job|key|ledger|login|oauth|openapi.json|organization|repository|secret|session|share|system|user|webhook";
 
 export default defineConfig({
   root: import.meta.dirname,
