@@ -35,7 +35,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "offstage-verify-"));
   const data = join(folder, "worker-0");
   for (const name of ["mirrors", "run", "sessions"]) await mkdir(join(data, name), { recursive: true });
-  fleet = { folder, forge, store: testDatabase.database.pool, workers: [{ data }] };
+  fleet = { folder, forge, store: testDatabase.database.pool, workers: [{ data }], dyingMs: 500 };
   organizationId = await addOrganization(testDatabase.database);
   for (const name of [repository, tickRepository]) await forge.createRepository("acme", name, { "README.md": "# A\n" });
   const file = "made-1.txt";

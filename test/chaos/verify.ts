@@ -26,6 +26,8 @@ interface SessionRow {
 /** What is looked at of a fleet. */
 export type LookedAt = Pick<ChaosFleet, "folder" | "forge" | "store"> & {
   readonly workers: readonly Pick<ChaosWorker, "data">[];
+  /** Time in which what was killed has to be gone, in ms; 20 s if omitted: on a busy machine the kernel takes a while to end a sandbox. */
+  readonly dyingMs?: number;
 };
 
 /** @returns one sentence for each promise that was broken */
@@ -187,12 +189,9 @@ async function checkEvents({ store }: LookedAt): Promise<string[]> {
   ];
 }
 
-/** Time in which what was killed has to be gone, in ms: on a busy machine the kernel takes a while to end a sandbox. */
-const dyingMs = 20_000;
-
 /** What still runs of the fleet, once what was killed is gone. */
 async function remainingProcesses(fleet: LookedAt): Promise<ReturnType<typeof listProcesses>> {
-  for (const until = performance.now() + dyingMs; ; await pause(250)) {
+  for (const until = performance.now() + (fleet.dyingMs ?? 20_000); ; await pause(250)) {
     // git is told where the forge is, and not where its folder is.
     const found = listProcesses().filter(
       ({ command }) =>
