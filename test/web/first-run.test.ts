@@ -100,7 +100,7 @@ test("the guide ends with a real pull request, and says why a session has none",
     await untilOver(ready.client, id);
   };
   await start("fail 401");
-  await step(page, "A first session", "Done").getByRole("link", { name: title }).waitFor();
+  await step(page, "A first session", "Done").getByRole("link", { name: "Open it" }).waitFor();
   const pullRequest = step(page, "Its pull request", "To do");
   const [failed] = (await ready.client.session.list({})).sessions;
   await pullRequest.filter({ hasText: failed?.failure?.remedy ?? "?" }).waitFor();

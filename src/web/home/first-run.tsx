@@ -45,7 +45,10 @@ export function FirstRun() {
             </>
           ) : (
             <>
-              {texts.session.started} <SessionLink session={session} />
+              {texts.session.started}{" "}
+              <Link to="/sessions/$id" params={{ id: session.id }} className="text-accent underline">
+                {texts.session.open}
+              </Link>
             </>
           )}
         </Step>
@@ -131,7 +134,7 @@ function PullRequestStep({ session }: { session: SessionDetail | null }) {
         <>
           {texts.opened} <PullRequestLink pullRequest={pullRequest} /> {texts.next}{" "}
           <Link to="/automations" className="text-accent underline">
-            {texts.automations}
+            {texts.automate}
           </Link>
         </>
       ) : failure !== null ? (
@@ -142,14 +145,6 @@ function PullRequestStep({ session }: { session: SessionDetail | null }) {
         texts[stage]
       )}
     </Step>
-  );
-}
-
-function SessionLink({ session: { id, title } }: { session: SessionDetail }) {
-  return (
-    <Link to="/sessions/$id" params={{ id }} className="text-accent underline">
-      <bdi>{title}</bdi>
-    </Link>
   );
 }
 

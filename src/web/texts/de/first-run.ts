@@ -33,7 +33,8 @@ const german: FirstRunTexts = {
     title: "Eine erste Session",
     write: "Wähle oben das Repository und sag, was getan werden soll, etwa:",
     example: "Ergänze im README einen Abschnitt darüber, wie man die Tests startet.",
-    started: "Gestartet:",
+    started: "Sie ist gestartet.",
+    open: "Öffnen",
   },
   pullRequest: {
     title: "Ihr Pull-Request",
@@ -44,7 +45,7 @@ const german: FirstRunTexts = {
     cancelled: "Die Session wurde abgebrochen. Starte eine andere.",
     opened: "Lies ihn, kommentiere ihn, führe ihn zusammen:",
     next: "Was von jetzt an von selbst beginnt, ist eine Automation:",
-    automations: "Automationen",
+    automate: "Eine anlegen",
   },
 };
 export default german;

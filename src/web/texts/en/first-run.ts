@@ -32,7 +32,8 @@ export const english = {
     title: "A first session",
     write: "Choose the repository above, and say what should be done, such as:",
     example: "Add a section to the README that explains how to run the tests.",
-    started: "Started:",
+    started: "It is started.",
+    open: "Open it",
   },
   pullRequest: {
     title: "Its pull request",
@@ -43,7 +44,7 @@ export const english = {
     cancelled: "The session was cancelled. Start another.",
     opened: "Read it, comment on it, merge it:",
     next: "What starts by itself from now on is an automation:",
-    automations: "Automations",
+    automate: "Make one",
   },
 };
 /** See `english`. */
