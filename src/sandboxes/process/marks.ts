@@ -24,10 +24,11 @@ export function carriersOf(mark: string): number[] {
  * for it, only later.
  */
 export function orphans(): number[] {
+  const own = namespaceId();
   return processes().filter((pid) => {
     const [namespace, maker, startedAt, random] = markOf(pid)?.split(".") ?? [];
     if (random === undefined || maker === undefined || startedAt === undefined) return false;
-    return namespace === namespaceId() && !isSameProcess({ pid: Number(maker), startedAt });
+    return namespace === own && !isSameProcess({ pid: Number(maker), startedAt });
   });
 }
 

@@ -5,14 +5,18 @@ import { countedFor } from "./worker-nodes.ts";
 /** Counting stops here: a larger number tells an operator nothing more, and must not make the query expensive. */
 const countLimit = 100_000;
 
-const count = (table: string, condition: string): string =>
+/** SQL for how many rows of a table meet a condition. */
+export const count = (table: string, condition: string): string =>
   `(select count(*)::integer from (select from ${table} where ${condition} limit ${countLimit}) as counted)`;
 
 /** Deliveries of enabled webhooks. Those of a disabled one are not counted, because no worker sends them. */
 const deliveries = "webhook_delivery join webhook on webhook.id = webhook_id and webhook.enabled";
 
-/** One index lookup for each priority, so that the length of the queue does not matter. */
-const oldest = (table: string, condition: string, queuedAt: string): string =>
+/**
+ * SQL for the seconds that the oldest row which meets a condition has waited. One index lookup for each priority, so that the length of the
+ * queue does not matter.
+ */
+export const oldest = (table: string, condition: string, queuedAt: string): string =>
   `(select coalesce(extract(epoch from clock_timestamp() - min(first.at)), 0)::float8 from generate_series(1, 9) as priority,
      lateral (select ${table}.${queuedAt} as at from ${table} where ${condition}
        and ${table}.priority = priority.priority order by ${table}.${queuedAt} limit 1) as first)`;

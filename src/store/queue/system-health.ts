@@ -1,13 +1,11 @@
 import type { Database } from "../../database/database.ts";
 import type { QueueHealth, WorkerHealth } from "../../domain/system/health.ts";
 import { isoTime } from "../cursor.ts";
-import { readQueueStats } from "./stats.ts";
+import { count, oldest, readQueueStats } from "./stats.ts";
 import { countedFor } from "./worker-nodes.ts";
 
 /** Workers that are listed: those without a heartbeat for a day are forgotten, and no fleet is larger. */
 const mostWorkers = 500;
-/** See `readQueueStats`. */
-const countLimit = 100_000;
 
 /** Not prepared, as `queueStatsQuery`. */
 export const workersQuery = `
@@ -34,13 +32,10 @@ export async function readWorkers(database: Database): Promise<WorkerHealth[]> {
 
 /** Not prepared, as `queueStatsQuery`. */
 export const retriesQuery = `select
-  (select count(*)::integer from (select from session where retry_at <= now() limit ${countLimit}) as counted) as due,
-  (select count(*)::integer from (select from session where retry_at > now() limit ${countLimit}) as counted) as later,
+  ${count("session", "retry_at <= now()")} as due,
+  ${count("session", "retry_at > now()")} as later,
   (select ${isoTime("min(retry_at)")} from session where retry_at is not null) as "nextAt",
-  (select coalesce(extract(epoch from clock_timestamp() - min(first.at)), 0)::float8
-   from generate_series(1, 9) as priority,
-     lateral (select queued_at as at from session where status = 'queued' and retry_at is null
-       and session.priority = priority.priority order by queued_at limit 1) as first) as wait`;
+  ${oldest("session", "session.status = 'queued' and session.retry_at is null", "queued_at")} as wait`;
 
 /** What waits and what runs, of all organizations. A session that waits for its retry is counted, and does not count as waiting long. */
 export async function readQueueHealth(database: Database): Promise<QueueHealth> {
