@@ -11,6 +11,8 @@ export interface Options {
     readonly "aria-activedescendant": string | undefined;
     readonly autoComplete: "off";
   };
+  /** A field of several lines is no combobox (ARIA in HTML), but may have a list all the same. Nothing while that is not shown. */
+  readonly textArea: Partial<Pick<Options["field"], "aria-controls" | "aria-autocomplete" | "aria-activedescendant">>;
   readonly list: { readonly id: string; readonly role: "listbox" };
   option(index: number): {
     readonly id: string;
@@ -46,16 +48,15 @@ export function useOptions(count: number, about: string, isOpen: boolean, onChoo
   useEffect(() => {
     if (isOpen) document.getElementById(`${id}-${index}`)?.scrollIntoView({ block: "nearest" });
   }, [id, index, isOpen]);
+  const toList = {
+    "aria-controls": id,
+    "aria-autocomplete": "list",
+    "aria-activedescendant": isOpen && count > 0 ? idOf(index) : undefined,
+  } as const;
   return {
     active: index,
-    field: {
-      role: "combobox",
-      "aria-expanded": isOpen,
-      "aria-controls": id,
-      "aria-autocomplete": "list",
-      "aria-activedescendant": isOpen && count > 0 ? idOf(index) : undefined,
-      autoComplete: "off",
-    },
+    field: { role: "combobox", "aria-expanded": isOpen, ...toList, autoComplete: "off" },
+    textArea: isOpen ? toList : {},
     list: { id, role: "listbox" },
     option: (option) => ({
       id: idOf(option),

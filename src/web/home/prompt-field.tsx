@@ -89,12 +89,7 @@ export function PromptField({
         {texts.label}
       </label>
       <textarea
-        // A field of several lines is no combobox (ARIA in HTML), but may have a list all the same.
-        {...(isOpen && {
-          "aria-autocomplete": options.field["aria-autocomplete"],
-          "aria-controls": options.field["aria-controls"],
-          "aria-activedescendant": options.field["aria-activedescendant"],
-        })}
+        {...options.textArea}
         ref={field}
         id={id}
         dir="auto"

@@ -83,12 +83,7 @@ export function CodeField({
         <Highlighted layer={layer} className={setting} tokens={tokens} text={value} problemAt={problemAt} />
         <textarea
           {...attributes}
-          // A field of several lines is no combobox (ARIA in HTML), but may have a list all the same.
-          {...(isOpen && {
-            "aria-autocomplete": options.field["aria-autocomplete"],
-            "aria-controls": options.field["aria-controls"],
-            "aria-activedescendant": options.field["aria-activedescendant"],
-          })}
+          {...options.textArea}
           ref={field}
           rows={rows}
           dir="auto"
