@@ -25,6 +25,7 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 180_000 } },
+    setupFiles: ["./test/property-seed.ts"],
     reporters: ["default", "./test/count-reporter.ts"],
     projects: [
       { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}", ...sourceSuites] } },

@@ -119,6 +119,15 @@ const identity = Object.fromEntries(
   ]),
 );
 
+/** What went wrong once, or nearly did: these come before the drawn ones. */
+const known: readonly (readonly string[])[] = [
+  // A file that is ignored and was tracked is tracked no longer.
+  ["git rm --quiet -r --cached ./ignored/tracked"],
+  ["git rm --quiet -r --cached ./ignored/tracked", "echo more >> ./ignored/tracked", "git commit --quiet -m without"],
+  ["git rm --quiet -r --cached ./ignored/tracked", "rm -r ./ignored", "ln -s src ./ignored"],
+  ["git update-index --skip-worktree ./kept.log", "echo new > ./ignored/new", "git rm --quiet --cached -r ."],
+];
+
 /** Stages with a copy of the index, and prints how that was done and the tree; nothing if git can't write one. */
 const stageProgram = `
 stage() (
@@ -212,6 +221,7 @@ describe.skipIf(missing !== "")("what an overlay changed", () => {
         expect(laid.byAll).toMatch(/^tree [0-9a-f]{40}$/u);
       }),
       {
+        examples: known.map((deeds): [string[]] => [[...deeds]]),
         numRuns: Number(process.env["OFFSTAGE_STAGE_RUNS"] ?? 30),
         endOnFailure: process.env["OFFSTAGE_STAGE_RUNS"] === undefined,
       },

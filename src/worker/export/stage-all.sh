@@ -66,14 +66,14 @@ stage_changes() {
     ! lines < "$index-new" | LC_ALL=C grep -q '/$' || return 1
     cat "$index-new" >> "$index-inside"
   fi
-  listed fw | names > "$index-files"
+  # What differs in the index may be a file that the agent no longer wants tracked: if it is ignored, it stays out.
+  { listed fw; tr '\n\0' '\001\n' < "$index" | sed -n 'n;p'; } | LC_ALL=C sort -u | names > "$index-files"
   : > "$index-ignored"
   if [ -s "$index-files" ]; then git check-ignore -z --stdin < "$index-files" > "$index-ignored" || [ $? = 1 ] || return 1; fi
   lines < "$index-ignored" > "$index-ignored-lines"
   {
     lines < "$index-files" | LC_ALL=C comm -23 - "$index-ignored-lines"
     lines < "$index-inside"
-    tr '\n\0' '\001\n' < "$index" | sed -n 'n;p'
   } | LC_ALL=C sort -u | names | git update-index --add --remove --replace --ignore-skip-worktree-entries -z --stdin
 }
 
