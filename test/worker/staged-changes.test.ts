@@ -126,6 +126,8 @@ const known: readonly (readonly string[])[] = [
   ["git rm --quiet -r --cached ./ignored/tracked", "echo more >> ./ignored/tracked", "git commit --quiet -m without"],
   ["git rm --quiet -r --cached ./ignored/tracked", "rm -r ./ignored", "ln -s src ./ignored"],
   ["git update-index --skip-worktree ./kept.log", "echo new > ./ignored/new", "git rm --quiet --cached -r ."],
+  // Another worktree, in a folder that is ignored.
+  ["git worktree add --quiet ./ignored/new HEAD", "git add --force ./ignored/new", "git rm --quiet -r --force ./b.txt"],
 ];
 
 /** Stages with a copy of the index, and prints how that was done and the tree; nothing if git can't write one. */

@@ -4,6 +4,11 @@ unvisited_folders() {
   git ls-files --others --exclude-standard -z | tr '\n\0' '\001\n' | LC_ALL=C grep '/$'
 }
 
+# Prints the folders in the working directory that are other worktrees of its repository, one a line.
+inner_worktrees() {
+  git worktree list --porcelain | sed -n "s|^worktree $PWD/||p"
+}
+
 # A function for programs that take the files of a broken repository with one of their own: sets the filter for files in LFS, with
 # new contents where `take-contents.cjs` looks for them: in the repository that the agent has there, or in `.git` if it has none.
 set_lfs_filter() {
@@ -36,7 +41,7 @@ keep_outside() {
 
 # Adds what was changed to the index, by the list of an overlay's changes: the index is then as `git add --all` would leave it, and no
 # other file is looked at. What is not in the list is as in the commit below, so only where the index differs from that it may have to
-# be put back. Whatever needs more than that (other repositories in it, merges, some folders only, marks that keep git from looking at
+# be put back. Whatever needs more than that (other repositories or worktrees in it, merges, some folders only, marks that keep git from looking at
 # files) is left to `git add --all`, and so is what git refuses.
 #
 # Environment: OFFSTAGE_CHANGES, the list's file (checkouts/list-changes.pl), and OFFSTAGE_CHECKOUT, the commit below; neither if the
@@ -44,6 +49,7 @@ keep_outside() {
 stage_changes() {
   [ -n "${OFFSTAGE_CHANGES:-}" ] && [ -f "$(git rev-parse --git-path index)" ] || return 1
   [ "$(git config --bool core.sparseCheckout)" != true ] || return 1
+  [ -z "$(inner_worktrees | head -n 1)" ] || return 1
   # One name a line, with a byte that names do not have for a line break in a name.
   listed() { tr '\n\0' '\001\n' < "$OFFSTAGE_CHANGES" | LC_ALL=C sed -n "s/^[$1]//p"; }
   lines() { tr '\n\0' '\001\n' | LC_ALL=C sort -u; }
@@ -105,7 +111,7 @@ stage_all() {
     find . -name .git -prune -o -type f ! -perm -400 -exec chmod u+r {} + || true
     git add --all $sparse
   }
-  git worktree list --porcelain | sed -n "s|^worktree $PWD/||p" | while IFS= read -r inner; do
+  inner_worktrees | while IFS= read -r inner; do
     if [ -f "$inner/.git" ]; then git update-index --force-remove "$inner"; fi
   done
 }
