@@ -11,8 +11,8 @@ import { poolerError, requireOwnConnections } from "./pooler.ts";
 /** Runs queries: the pool, or one connection inside a transaction. */
 export type Queryable = Pick<pg.ClientBase, "query">;
 
-/** An open database. `listen` and `notify` send notifications between processes. */
-export interface Database extends Pick<Notifications, "listen" | "notify"> {
+/** An open database, with the notifications between processes. */
+export interface Database extends Pick<Notifications, "listen" | "notify" | "notifyAtOnce" | "isListening"> {
   readonly pool: pg.Pool;
   /** Commits if `work` resolves, rolls back if it rejects. */
   transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
@@ -74,6 +74,8 @@ export async function openDatabase(options: {
     transaction: (work) => transaction(pool, work),
     listen: notifications.listen,
     notify: notifications.notify,
+    notifyAtOnce: notifications.notifyAtOnce,
+    isListening: notifications.isListening,
     close: () => (closed ??= close()),
   };
 }

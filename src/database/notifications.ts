@@ -24,6 +24,10 @@ export interface Notifications {
    * Never throws: workers also poll slowly, which finds the work of a lost notification.
    */
   notify(channel: string, payload: string): void;
+  /** As `notify`, and calls the listeners of this process before it returns, for what must not be done by what it knew before. */
+  notifyAtOnce(channel: string, payload: string): void;
+  /** Whether notifications of other processes arrive; false until the first listener's connection stands, and while it is lost. */
+  isListening(): boolean;
   /** Sends the remaining notifications and closes the connection, even one that is being made. Can be called twice. */
   close(): Promise<void>;
 }
@@ -122,7 +126,17 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
     }
   }
 
+  function notify(channel: string, payload: string): void {
+    waiting.add(JSON.stringify([channel, payload]));
+    sending ??= send().finally(() => (sending = null));
+  }
+
   return {
+    notify,
+    notifyAtOnce(channel, payload) {
+      dispatch(channel, payload);
+      notify(channel, payload);
+    },
     async listen(channel, listener) {
       const all = listeners.get(channel) ?? new Set();
       listeners.set(channel, all.add(listener));
@@ -135,10 +149,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         },
       };
     },
-    notify(channel, payload) {
-      waiting.add(JSON.stringify([channel, payload]));
-      sending ??= send().finally(() => (sending = null));
-    },
+    isListening: () => client !== null,
     async close() {
       closing.abort();
       // A server that does not answer would keep it waiting.

@@ -5,7 +5,7 @@ import type { Config } from "../config/config.ts";
 import { hasFreeSpace, spaceOf } from "../database/free-space.ts";
 import { listWorkers } from "../store/queue/worker-nodes.ts";
 import { createMask } from "../domain/masking/mask.ts";
-import { createPrincipalFinder } from "../store/people/keys.ts";
+import { createPrincipalFinder } from "../store/people/principals.ts";
 import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
 import { createForgeChoices } from "./browse-forges.ts";

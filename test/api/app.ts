@@ -9,7 +9,7 @@ import { bootstrap } from "../../src/store/people/organizations.ts";
 import { createForgeChoices } from "../../src/server/browse-forges.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
-import { createPrincipalFinder } from "../../src/store/people/keys.ts";
+import { createPrincipalFinder } from "../../src/store/people/principals.ts";
 import { createBatchedInserts } from "../../src/store/sessions/batched-inserts.ts";
 import { createTemplates, type Templates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { forgetKeys } from "../../src/store/people/principals.ts";
 import { createKey, revokeKey } from "../../src/store/people/keys.ts";
 import { addOrganization } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "./app.ts";
@@ -74,6 +75,7 @@ describe("the life of a key", () => {
     expect(key.expiresAt).toBe(expiresAt);
     expect((await api.get("/session/list", { key: key.key })).status).toBe(200);
     await api.database.pool.query("update api_key set expires_at = now() where id = $1", [key.id]);
+    forgetKeys(api.database);
     expect(await api.get("/session/list", { key: key.key })).toMatchObject({ status: 401, body: { error: wrong } });
   });
 

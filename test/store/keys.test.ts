@@ -1,7 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { createKey, createPrincipalFinder, revokeKey, type FindPrincipal } from "../../src/store/people/keys.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createLogger } from "../../src/observability.ts";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { createKey, revokeKey } from "../../src/store/people/keys.ts";
+import { createPrincipalFinder, type FindPrincipal } from "../../src/store/people/principals.ts";
+import { updateUser } from "../../src/store/people/users.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import { addOrganization } from "./fixtures.ts";
+import { addOrganization, addPerson } from "./fixtures.ts";
 
 let testDatabase: TestDatabase;
 let organizationId: string;
@@ -43,4 +47,80 @@ test("the use of each key is on record", async () => {
     [keys.map(({ record }) => record.id)],
   );
   expect(rows).toEqual([{ used: true }, { used: true }]);
+});
+
+describe("what is known of a key", () => {
+  const scopesOf = async (key: string, finder: FindPrincipal) => (await finder(key))?.scopes ?? null;
+  /** Changes a key as nobody does, without a word to anybody: who does not ask the database again shows it. */
+  const changeSilently = (id: string) =>
+    testDatabase.database.pool.query("update api_key set scopes = '{write}' where id = $1", [id]);
+
+  /** A finder with a clock that stands still, which knows the key. */
+  async function knowing(database: Database, key: string, clock = { ms: 0 }): Promise<FindPrincipal> {
+    const finder = createPrincipalFinder(database, { now: () => clock.ms });
+    await finder(key);
+    await expect.poll(() => database.isListening()).toBe(true);
+    // Listened to since the question before.
+    await finder(key);
+    await finder(key);
+    return finder;
+  }
+
+  test("is not asked for again within ten seconds, and is after them", async () => {
+    const { key, record } = await made("known");
+    const clock = { ms: 0 };
+    const finder = await knowing(testDatabase.database, key, clock);
+    await changeSilently(record.id);
+    clock.ms = 9_999;
+    expect(await scopesOf(key, finder)).toEqual(["read"]);
+    clock.ms = 10_000;
+    expect(await scopesOf(key, finder)).toEqual(["write"]);
+  });
+
+  test("ends with the key", async () => {
+    const soon = new Date(Date.now() + 5_000).toISOString();
+    const input = { name: "short", scopes: ["read" as const], expiresAt: soon };
+    const { key, record } = await createKey(testDatabase.database, organizationId, input);
+    const clock = { ms: 0 };
+    const finder = await knowing(testDatabase.database, key, clock);
+    await testDatabase.database.pool.query("update api_key set expires_at = now() where id = $1", [record.id]);
+    expect(await scopesOf(key, finder)).toEqual(["read"]);
+    clock.ms = 5_000;
+    expect(await scopesOf(key, finder)).toBeNull();
+  });
+
+  test("is forgotten at once by the process that revokes it, and soon by others", async () => {
+    const other = await openDatabase({ url: testDatabase.url, directory: "", logger: createLogger("error") });
+    try {
+      const { key, record } = await made("known to two");
+      const here = await knowing(testDatabase.database, key);
+      const there = await knowing(other, key);
+      await changeSilently(record.id);
+      expect([await scopesOf(key, here), await scopesOf(key, there)]).toEqual([["read"], ["read"]]);
+      await revokeKey(testDatabase.database, organizationId, record.id);
+      expect(await scopesOf(key, here)).toBeNull();
+      await expect.poll(() => scopesOf(key, there)).toBeNull();
+    } finally {
+      await other.close();
+    }
+  });
+
+  test("is forgotten if its owner is disabled", async () => {
+    const { userId, key } = await addPerson(testDatabase.database, organizationId, { name: "Ada" });
+    const finder = await knowing(testDatabase.database, key);
+    await updateUser(testDatabase.database, organizationId, userId, { disabled: true });
+    expect(await scopesOf(key, finder)).toBeNull();
+  });
+
+  test("is forgotten if the connection that would tell of changes is lost", async () => {
+    const { key, record } = await made("known to nobody who hears");
+    const finder = await knowing(testDatabase.database, key);
+    await changeSilently(record.id);
+    expect(await scopesOf(key, finder)).toEqual(["read"]);
+    const { rowCount } = await testDatabase.database.pool.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and (query like 'listen %' or query like '%pg_notify(channel%')",
+    );
+    expect(rowCount).toBe(1);
+    await expect.poll(() => scopesOf(key, finder)).toEqual(["write"]);
+  });
 });

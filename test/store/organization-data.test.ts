@@ -25,7 +25,8 @@ import {
 } from "../../src/store/organization-data/exported-tables.ts";
 import { bootstrap, defaultOrganization } from "../../src/store/people/organizations.ts";
 import { tarHeader } from "../../src/store/organization-data/tar.ts";
-import { createKey, createPrincipalFinder } from "../../src/store/people/keys.ts";
+import { createKey } from "../../src/store/people/keys.ts";
+import { createPrincipalFinder } from "../../src/store/people/principals.ts";
 import { signInUser } from "../../src/store/people/users.ts";
 import { appendAudit } from "../../src/store/requests/audit.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";

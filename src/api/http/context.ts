@@ -20,7 +20,7 @@ import type { ServerHealth } from "../../domain/system/health.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
-import type { FindPrincipal } from "../../store/people/keys.ts";
+import type { FindPrincipal } from "../../store/people/principals.ts";
 import type { BatchedInserts } from "../../store/sessions/batched-inserts.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { OpenSpan, Traces } from "../../traces.ts";

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Database } from "../../database/database.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
+import { forgetKeys } from "../people/principals.ts";
 import { removeRows } from "../prune.ts";
 import { recoverSessions } from "../queue/lease.ts";
 import { deleteSession } from "../sessions/delete-session.ts";
@@ -126,6 +127,7 @@ export async function beginErasure(
     await transaction.query("update webhook set enabled = false where organization_id = $1", [organizationId]);
     return { organizationId, askedAt: (begun.rows[0]?.asked_at ?? new Date()).toISOString() };
   });
+  forgetKeys(database);
   database.notify(erasureChannel, organizationId);
   return erasure;
 }

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import type { Key, Principal, Scope } from "../../domain/people/key.ts";
+import type { Key, Scope } from "../../domain/people/key.ts";
 import { isoTime, listRows } from "../cursor.ts";
-import { createBatcher } from "../batcher.ts";
+import { forgetKeys } from "./principals.ts";
 import { revokeSharesOfKey } from "./share-links.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 import { one } from "../one-row.ts";
@@ -97,8 +97,8 @@ export async function listEveryKey(database: Database, organizationId: string): 
  * Revokes a key at once, signs out the browsers that signed in with it, and the programs that they let act, and ends the links that it made.
  * @throws NotFoundError
  */
-export function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
-  return database.transaction(async (transaction) => {
+export async function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
+  const revoked = await database.transaction(async (transaction) => {
     const { rows } = await transaction.query<Key>(
       `update api_key set revoked_at = coalesce(revoked_at, now()) where id = $1 and organization_id = $2
        returning ${columns}`,
@@ -110,47 +110,8 @@ export function revokeKey(database: Database, organizationId: string, id: string
     await revokeSharesOfKey(transaction, key.id);
     return key;
   });
-}
-
-/** Finds whose a key is; null if it is unknown, revoked or expired, or its owner is disabled. */
-export type FindPrincipal = (key: string) => Promise<Principal | null>;
-
-/**
- * Finds whose keys are, those that are asked for at once in one statement: so each answer is of a statement that began after its
- * question, and a key that is revoked is good for nothing from then on. Records the time of use, at most once a minute.
- */
-export function createPrincipalFinder(database: Database): FindPrincipal {
-  return createBatcher<string, Principal | null>((keys) => findPrincipals(database, keys), {
-    atOnce: 2,
-    most: 100,
-    isOnesOwn: () => false,
-  });
-}
-
-async function findPrincipals(database: Database, keys: readonly string[]): Promise<(Principal | null)[]> {
-  const hashes = keys.map(hashOf);
-  interface Row extends Omit<Principal, "userId"> {
-    readonly keyId: string;
-    readonly hash: Buffer;
-    readonly stale: boolean;
-  }
-  const { rows } = await database.pool.query<Row>({
-    name: "find_principals",
-    text: `select id as "keyId", organization_id as "organizationId", scopes, automation_ids as "automationIds", hash,
-             coalesce(last_used_at < now() - interval '1 minute', true) as stale
-           from api_key where hash = any($1) and revoked_at is null and (expires_at is null or expires_at > now())
-             and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)`,
-    values: [hashes],
-  });
-  const stale = rows.filter((row) => row.stale).map(({ keyId }) => keyId);
-  if (stale.length > 0)
-    await database.pool.query("update api_key set last_used_at = now() where id = any($1)", [stale]);
-  return hashes.map((wanted) => {
-    const row = rows.find(({ hash }) => hash.equals(wanted));
-    if (row === undefined) return null;
-    const { keyId, organizationId, scopes, automationIds } = row;
-    return { keyId, organizationId, scopes, automationIds, userId: null };
-  });
+  forgetKeys(database);
+  return revoked;
 }
 
 /** The user whose a key is; null: nobody's. */

@@ -5,6 +5,7 @@ import type { SignInIdentity, Role, SignInAttempt, SignInMethodId, User } from "
 import { isoTime, listRows } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 import { one } from "../one-row.ts";
+import { forgetKeys } from "./principals.ts";
 import { revokeSharesOfUser } from "./share-links.ts";
 
 /** When a user, or a program that acts for them, last asked for something, of one of these tables. */
@@ -114,13 +115,13 @@ export async function organizationOfUser(database: Database, id: string): Promis
  * @throws NotFoundError
  * @throws ConflictError if no admin would be left
  */
-export function updateUser(
+export async function updateUser(
   database: Database,
   organizationId: string,
   id: string,
   { role, disabled }: { readonly role?: Role | undefined; readonly disabled?: boolean | undefined },
 ): Promise<User> {
-  return database.transaction(async (transaction) => {
+  const updated = await database.transaction(async (transaction) => {
     if (disabled === true || (role !== undefined && role !== "admin")) {
       await requireOtherAdmin(transaction, organizationId, id);
     }
@@ -134,6 +135,8 @@ export function updateUser(
     if (disabled === true) await signOut(transaction, id);
     return user;
   });
+  forgetKeys(database);
+  return updated;
 }
 
 /** The name of users who were erased. */
@@ -146,8 +149,8 @@ const erasedName = "deleted user";
  * @throws NotFoundError
  * @throws ConflictError if no admin would be left
  */
-export function eraseUser(database: Database, organizationId: string, id: string): Promise<User> {
-  return database.transaction(async (transaction) => {
+export async function eraseUser(database: Database, organizationId: string, id: string): Promise<User> {
+  const erased = await database.transaction(async (transaction) => {
     await requireOtherAdmin(transaction, organizationId, id);
     const { rows } = await transaction.query<User>(
       `update user_account set name = $3, email = null, issuer = '', subject = 'erased ' || id, role = 'viewer',
@@ -170,6 +173,8 @@ export function eraseUser(database: Database, organizationId: string, id: string
     );
     return user;
   });
+  forgetKeys(database);
+  return erased;
 }
 
 /** Signs a user out of every browser and of every program that they let act for them, and ends the links that they made. */

@@ -1,0 +1,107 @@
+import type { Database } from "../../database/database.ts";
+import type { Principal } from "../../domain/people/key.ts";
+import { createBatcher } from "../batcher.ts";
+import { hashOf } from "./tokens.ts";
+
+/** Finds whose a key is; null if it is unknown, revoked or expired, or its owner is disabled. */
+export type FindPrincipal = (key: string) => Promise<Principal | null>;
+
+/** Tells every node that a key or its owner is good for less than before. */
+const keysChannel = "offstage_keys";
+/** How long a key is known without asking again, if a notification was lost. */
+const longestKnownMs = 10_000;
+const mostKnown = 10_000;
+
+/** Tells all nodes to ask for keys again; called after the commit that revoked one, or disabled an owner. This process forgets at once. */
+export function forgetKeys(database: Pick<Database, "notifyAtOnce">): void {
+  database.notifyAtOnce(keysChannel, "");
+}
+
+/** Whose a key is, and for how many milliseconds that is known. */
+interface Known {
+  readonly principal: Principal;
+  readonly validMs: number;
+}
+
+/**
+ * Finds whose keys are. What was found is known until a notification says that keys changed, for ten seconds at most, and only while
+ * notifications arrive; what is asked for at once is asked of the database in one statement. Records the time of use, about once a minute.
+ * @param options.now a clock in milliseconds that never goes back
+ */
+export function createPrincipalFinder(
+  database: Database,
+  { now = () => performance.now() }: { readonly now?: () => number } = {},
+): FindPrincipal {
+  const known = new Map<string, { readonly principal: Principal; readonly until: number }>();
+  /** How often everything was forgotten: an answer of the database to an earlier question may be out of date. */
+  let forgotten = 0;
+  let listening: "no" | "begun" | "yes" = "no";
+  const ask = createBatcher<Buffer, Known | null>((hashes) => findPrincipals(database, hashes), {
+    atOnce: 2,
+    most: 100,
+    isOnesOwn: () => false,
+  });
+
+  function forget(): void {
+    known.clear();
+    forgotten += 1;
+  }
+
+  async function listen(): Promise<void> {
+    if (listening !== "no") return;
+    listening = "begun";
+    try {
+      await database.listen(keysChannel, forget);
+      listening = "yes";
+    } catch {
+      // Its connection broke: the next request tries again, and meanwhile the database is asked each time.
+      listening = "no";
+    }
+  }
+
+  return async (key) => {
+    const hash = hashOf(key);
+    const name = hash.toString("latin1");
+    if (listening !== "yes") void listen();
+    const hears = listening === "yes" && database.isListening();
+    const found = known.get(name);
+    const at = now();
+    if (hears && found !== undefined && found.until > at) return found.principal;
+    const before = forgotten;
+    const answer = await ask(hash);
+    if (answer === null) known.delete(name);
+    else if (hears && before === forgotten) {
+      if (known.size >= mostKnown) known.clear();
+      known.set(name, { principal: answer.principal, until: at + answer.validMs });
+    }
+    return answer?.principal ?? null;
+  };
+}
+
+async function findPrincipals(database: Database, hashes: readonly Buffer[]): Promise<(Known | null)[]> {
+  interface Row extends Omit<Principal, "userId"> {
+    readonly keyId: string;
+    readonly hash: Buffer;
+    readonly stale: boolean;
+    readonly leftMs: number | null;
+  }
+  const { rows } = await database.pool.query<Row>({
+    name: "find_principals",
+    text: `select id as "keyId", organization_id as "organizationId", scopes, automation_ids as "automationIds", hash,
+             coalesce(last_used_at < now() - interval '1 minute', true) as stale,
+             extract(epoch from expires_at - now())::float8 * 1000 as "leftMs"
+           from api_key where hash = any($1) and revoked_at is null and (expires_at is null or expires_at > now())
+             and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)`,
+    values: [hashes],
+  });
+  const stale = rows.filter((row) => row.stale).map(({ keyId }) => keyId);
+  if (stale.length > 0)
+    await database.pool.query("update api_key set last_used_at = now() where id = any($1)", [stale]);
+  return hashes.map((wanted) => {
+    const row = rows.find(({ hash }) => hash.equals(wanted));
+    if (row === undefined) return null;
+    const { keyId, organizationId, scopes, automationIds, leftMs } = row;
+    const principal = { keyId, organizationId, scopes, automationIds, userId: null };
+    return { principal, validMs: Math.min(longestKnownMs, leftMs ?? longestKnownMs) };
+  });
+}
