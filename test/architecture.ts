@@ -201,9 +201,9 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   store: {
     requests: ["people", "cursor.ts", "prune.ts"],
     notices: ["sessions", "secrets", "cursor.ts", "prune.ts"],
-    "organization-data": ["people", "queue", "sessions", "one-row.ts", "prune.ts"],
+    "organization-data": ["people", "queue", "sessions", "secrets", "one-row.ts", "prune.ts"],
     oauth: ["people", "cursor.ts"],
-    people: ["queue", "batcher.ts", "cursor.ts", "one-row.ts"],
+    people: ["queue", "batcher.ts", "cursor.ts", "known.ts", "one-row.ts"],
     checkpoints: ["queue", "sessions", "secrets", "one-row.ts", "prune.ts"],
     webhooks: ["secrets", "cursor.ts", "one-row.ts", "prune.ts"],
     repositories: ["sessions", "automations", "cursor.ts", "one-row.ts"],
@@ -213,7 +213,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     insight: [],
     conversations: [],
     answers: ["cursor.ts", "prune.ts"],
-    secrets: ["cursor.ts", "one-row.ts"],
+    secrets: ["cursor.ts", "known.ts", "one-row.ts"],
   },
   sandboxes: {
     container: ["process", "sandbox.ts"],

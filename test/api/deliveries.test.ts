@@ -260,13 +260,15 @@ describe("a connection of GitHub", () => {
     };
     await pool.query("update trigger set enabled = false where type = 'forge'");
     expect((await said("@robot look")).outcome).toBe("filtered");
-    await pool.query("update forge_connection set mention = 'robot' where id = $1", [connectionId]);
+    const isCalled = async (mention: string | null) =>
+      expect((await api.post(`/connection/${connectionId}/update`, { mention })).status).toBe(200);
+    await isCalled("robot");
     expect((await said("@offstage look")).outcome).toBe("filtered");
     const { outcome, ledgerId } = await said("@robot look again");
     expect(outcome).toBe("accepted");
     await pool.query("update arrival set outcome = 'filtered' where id = $1", [ledgerId]);
     expect((await api.post(`/ledger/${ledgerId}/replay`, {})).body.outcome).toBe("accepted");
-    await pool.query("update forge_connection set mention = null where id = $1", [connectionId]);
+    await isCalled(null);
     await decideAll();
     await pool.query("update trigger set enabled = true where type = 'forge'");
   });
@@ -406,5 +408,24 @@ describe("a connection of GitHub", () => {
     expect((await send(`/hook/forge/${randomUUID()}`, delivery)).status).toBe(404);
     await api.post(`/connection/${connectionId}/rotate-secret`, {});
     expect((await send(path, signed("ping", { zen: "x", hook_id: 1 }))).status).toBe(202);
+  });
+
+  test("is remembered to take deliveries, never to refuse one, and not once it is deleted", async () => {
+    const { pool } = api.database;
+    const right = () => signed("ping", { zen: randomUUID(), hook_id: 1 });
+    const wrong = () => ({ ...right(), body: Buffer.from("{}") });
+    const statusOf = async (delivery: InboundDelivery) => (await send(path, delivery)).status;
+    const isDeleted = (at: string) =>
+      pool.query(`update forge_connection set deleted_at = ${at} where id = $1`, [connectionId]);
+    for (let again = 0; again < 3; again += 1) expect(await statusOf(right())).toBe(202);
+    // As nobody deletes one: without a word to those who remember it.
+    await isDeleted("now()");
+    expect(await statusOf(right())).toBe(202);
+    expect(await statusOf(wrong())).toBe(404);
+    expect(await statusOf(right())).toBe(404);
+    await isDeleted("null");
+    for (let again = 0; again < 2; again += 1) expect(await statusOf(right())).toBe(202);
+    await api.post(`/connection/${connectionId}/delete`, {});
+    expect(await statusOf(right())).toBe(404);
   });
 });

@@ -5,6 +5,7 @@ import { forgetKeys } from "../people/principals.ts";
 import { removeRows } from "../prune.ts";
 import { recoverSessions } from "../queue/lease.ts";
 import { deleteSession } from "../sessions/delete-session.ts";
+import { connectionsChannel } from "../secrets/forge-connections.ts";
 import { cancelSession } from "../sessions/sessions.ts";
 import { one } from "../one-row.ts";
 
@@ -128,6 +129,7 @@ export async function beginErasure(
     return { organizationId, askedAt: (begun.rows[0]?.asked_at ?? new Date()).toISOString() };
   });
   forgetKeys(database);
+  database.notifyAtOnce(connectionsChannel, organizationId);
   database.notify(erasureChannel, organizationId);
   return erasure;
 }

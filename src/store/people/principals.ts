@@ -1,6 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import type { Principal } from "../../domain/people/key.ts";
 import { createBatcher } from "../batcher.ts";
+import { createKnown, type Valid } from "../known.ts";
 import { hashOf } from "./tokens.ts";
 
 /** Finds whose a key is; null if it is unknown, revoked or expired, or its owner is disabled. */
@@ -8,19 +9,11 @@ export type FindPrincipal = (key: string) => Promise<Principal | null>;
 
 /** Tells every node that a key or its owner is good for less than before. */
 const keysChannel = "offstage_keys";
-/** How long a key is known without asking again, if a notification was lost. */
-const longestKnownMs = 10_000;
 const mostKnown = 10_000;
 
 /** Tells all nodes to ask for keys again; called after the commit that revoked one, or disabled an owner. This process forgets at once. */
 export function forgetKeys(database: Pick<Database, "notifyAtOnce">): void {
   database.notifyAtOnce(keysChannel, "");
-}
-
-/** Whose a key is, and for how many milliseconds that is known. */
-interface Known {
-  readonly principal: Principal;
-  readonly validMs: number;
 }
 
 /**
@@ -30,55 +23,23 @@ interface Known {
  */
 export function createPrincipalFinder(
   database: Database,
-  { now = () => performance.now() }: { readonly now?: () => number } = {},
+  options: { readonly now?: () => number } = {},
 ): FindPrincipal {
-  const known = new Map<string, { readonly principal: Principal; readonly until: number }>();
-  /** How often everything was forgotten: an answer of the database to an earlier question may be out of date. */
-  let forgotten = 0;
-  let listening: "no" | "begun" | "yes" = "no";
-  const ask = createBatcher<Buffer, Known | null>((hashes) => findPrincipals(database, hashes), {
+  const ask = createBatcher<Buffer, Valid<Principal> | null>((hashes) => findPrincipals(database, hashes), {
     atOnce: 2,
     most: 100,
     isOnesOwn: () => false,
   });
-
-  function forget(): void {
-    known.clear();
-    forgotten += 1;
-  }
-
-  async function listen(): Promise<void> {
-    if (listening !== "no") return;
-    listening = "begun";
-    try {
-      await database.listen(keysChannel, forget);
-      listening = "yes";
-    } catch {
-      // Its connection broke: the next request tries again, and meanwhile the database is asked each time.
-      listening = "no";
-    }
-  }
-
-  return async (key) => {
-    const hash = hashOf(key);
-    const name = hash.toString("latin1");
-    if (listening !== "yes") void listen();
-    const hears = listening === "yes" && database.isListening();
-    const found = known.get(name);
-    const at = now();
-    if (hears && found !== undefined && found.until > at) return found.principal;
-    const before = forgotten;
-    const answer = await ask(hash);
-    if (answer === null) known.delete(name);
-    else if (hears && before === forgotten) {
-      if (known.size >= mostKnown) known.clear();
-      known.set(name, { principal: answer.principal, until: at + answer.validMs });
-    }
-    return answer?.principal ?? null;
-  };
+  const known = createKnown(database, (name) => ask(Buffer.from(name, "latin1")), {
+    channel: keysChannel,
+    most: mostKnown,
+    ...options,
+  });
+  // The key itself is not kept.
+  return (key) => known.find(hashOf(key).toString("latin1"));
 }
 
-async function findPrincipals(database: Database, hashes: readonly Buffer[]): Promise<(Known | null)[]> {
+async function findPrincipals(database: Database, hashes: readonly Buffer[]): Promise<(Valid<Principal> | null)[]> {
   interface Row extends Omit<Principal, "userId"> {
     readonly keyId: string;
     readonly hash: Buffer;
@@ -101,7 +62,9 @@ async function findPrincipals(database: Database, hashes: readonly Buffer[]): Pr
     const row = rows.find(({ hash }) => hash.equals(wanted));
     if (row === undefined) return null;
     const { keyId, organizationId, scopes, automationIds, leftMs } = row;
-    const principal = { keyId, organizationId, scopes, automationIds, userId: null };
-    return { principal, validMs: Math.min(longestKnownMs, leftMs ?? longestKnownMs) };
+    return {
+      value: { keyId, organizationId, scopes, automationIds, userId: null },
+      validMs: leftMs ?? Number.POSITIVE_INFINITY,
+    };
   });
 }

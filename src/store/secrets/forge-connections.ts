@@ -11,6 +11,7 @@ import { isoTime, listRows } from "../cursor.ts";
 import { healthOf, openContent, sealContent, untilNextCheck } from "./connection-rows.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
+import { createKnown, type Known } from "../known.ts";
 import { one } from "../one-row.ts";
 
 /** Channel on which processes learn that an organization's connections have changed; its payload is the organization's id. */
@@ -87,7 +88,7 @@ export async function createConnection(
       });
     return one(rows, "connection", id);
   });
-  database.notify(connectionsChannel, organizationId);
+  database.notifyAtOnce(connectionsChannel, organizationId);
   return { ...made, webhookSecret: hookSecret };
 }
 
@@ -197,7 +198,7 @@ export async function updateConnection(
     );
     return one(rows, "connection", id);
   });
-  database.notify(connectionsChannel, organizationId);
+  database.notifyAtOnce(connectionsChannel, organizationId);
   return updated;
 }
 
@@ -225,7 +226,7 @@ export async function rotateConnectionSecret(
   { organizationId, id }: { readonly organizationId: string; readonly id: string },
   hookSecret = newHookSecret(),
 ): Promise<ConnectionRecord & { readonly webhookSecret: string }> {
-  return sealing(database, async (transaction) => {
+  const rotated = await sealing(database, async (transaction) => {
     const { credential, hookSecrets } = await openContent(vault, id, await lockSealed(transaction, organizationId, id));
     const content = { credential, hookSecrets: [hookSecret, ...hookSecrets.slice(0, 1)] };
     const { sealed, masterKey } = await sealContent(vault, id, content);
@@ -236,6 +237,8 @@ export async function rotateConnectionSecret(
     );
     return { ...one(rows, "connection", id), webhookSecret: hookSecret };
   });
+  database.notifyAtOnce(connectionsChannel, organizationId);
+  return rotated;
 }
 
 /**
@@ -253,30 +256,43 @@ export async function deleteConnection(
     [id, organizationId],
   );
   const deleted = one(rows, "connection", id);
-  database.notify(connectionsChannel, organizationId);
+  database.notifyAtOnce(connectionsChannel, organizationId);
   return deleted;
 }
 
+/** What is needed to take a delivery of a forge's webhook. */
+export interface DeliveringConnection extends Pick<Calling, "mention"> {
+  readonly organizationId: string;
+  readonly kind: ForgeKind;
+  /** Which repositories its work items are about. */
+  readonly workItemRepositories: ConnectionRecord["workItemRepositories"];
+  /** With which the delivery may be signed, the current one first. */
+  readonly secrets: readonly string[];
+}
+
+/** Connections that are remembered with their opened secrets. */
+const mostKnown = 1_000;
+
+/** Remembers connections that take deliveries for a short time: opening a secret takes longer than all else that is done with a delivery. */
+export function createDeliveringConnections(database: Database, vault: Vault): Known<DeliveringConnection> {
+  const ask = async (id: string) => {
+    const value = await readConnectionForDelivery(database, vault, id);
+    return value && { value, validMs: Number.POSITIVE_INFINITY };
+  };
+  return createKnown(database, ask, { channel: connectionsChannel, most: mostKnown });
+}
+
 /**
- * What is needed to take a delivery of a forge's webhook, by one query.
+ * Reads what is needed to take a delivery of a forge's webhook, by one query.
  * @param connectionId of any organization: whoever delivers has no key, and proves itself by the secret
- * @returns the secrets with which the delivery may be signed, the current one first, the word that calls Offstage in it, null for the
- * server's, and which repositories its work items are about; null if there is no such connection
+ * @returns null if there is no such connection
  * @throws ConflictError if the secrets can't be decrypted
  */
 export async function readConnectionForDelivery(
   database: Database,
   vault: Vault,
   connectionId: string,
-): Promise<
-  | (Pick<Calling, "mention"> & {
-      readonly workItemRepositories: ConnectionRecord["workItemRepositories"];
-      readonly organizationId: string;
-      readonly kind: ForgeKind;
-      readonly secrets: readonly string[];
-    })
-  | null
-> {
+): Promise<DeliveringConnection | null> {
   const { rows } = await database.pool.query<
     Sealed &
       Pick<ConnectionRecord, "mention" | "workItemRepositories"> & {

@@ -15,7 +15,8 @@ import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbou
 import { consentTo } from "../../../inbound/sources/cloud-events.ts";
 import { askForSync } from "../../../store/automations/file-sync.ts";
 import { createReceivingTriggers, type ReceivingTriggers } from "../../../store/automations/receiving-triggers.ts";
-import { readConnectionForDelivery } from "../../../store/secrets/forge-connections.ts";
+import type { Known } from "../../../store/known.ts";
+import { createDeliveringConnections, type DeliveringConnection } from "../../../store/secrets/forge-connections.ts";
 import { createAdmission, type AdmissionCheck } from "../../http/admission.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { errorSchema } from "../../http/errors.ts";
@@ -36,6 +37,7 @@ const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5
 /** What takes deliveries: whether more work may begin, and how many of an address in a minute. */
 interface HookServices {
   readonly triggers: ReceivingTriggers;
+  readonly connections: Known<DeliveringConnection>;
   readonly admit: AdmissionCheck;
   readonly rates: DeliveryRates;
 }
@@ -67,6 +69,7 @@ type Answer = Received | AddressHandshake;
 export async function addHookOperations(app: App, options: ApiOptions): Promise<void> {
   const services: HookServices = {
     triggers: createReceivingTriggers(options.database, options.vault),
+    connections: createDeliveringConnections(options.database, options.vault),
     admit: createAdmission(options),
     rates: createDeliveryRates(options),
   };
@@ -173,19 +176,26 @@ function addForgeHook(app: App, options: ApiOptions, services: HookServices): vo
 
 async function receiveForConnection(
   options: ApiOptions,
-  { admit, rates }: HookServices,
+  { connections, admit, rates }: HookServices,
   connectionId: string,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<Answer> {
-  const { database, vault, inserts } = options;
-  const found = isUuid(connectionId) ? await readConnectionForDelivery(database, vault, connectionId) : null;
+  const delivery = deliveryOf(request);
+  const isRight = (by: DeliveringConnection | null): boolean =>
+    by !== null && forgeReader(by.kind)?.verify(delivery, by.secrets, Date.now()) === true;
+  let found = isUuid(connectionId) ? await connections.find(connectionId) : null;
+  let isProven = isRight(found);
+  if (found !== null && !isProven) {
+    // What is remembered may serve to take a delivery: never to refuse one.
+    found = await connections.findFresh(connectionId);
+    isProven = isRight(found);
+  }
   const reader = found === null ? null : forgeReader(found.kind);
   if (found === null || reader === null) {
     throw new NotFoundError(`connection ${connectionId.slice(0, 100)} was not found, or its forge delivers no events`);
   }
-  const { organizationId, secrets, mention, workItemRepositories } = found;
-  const delivery = deliveryOf(request);
-  requireSigned(options, reader.verify(delivery, secrets, Date.now()), () => rates.takeRefused(connectionId, reply));
+  const { organizationId, mention, workItemRepositories } = found;
+  requireSigned(options, isProven, () => rates.takeRefused(connectionId, reply));
   rates.takeSigned(connectionId, reply);
   const handshake = reader.handshake?.(delivery) ?? null;
   if (handshake !== null) return handshake;
@@ -197,6 +207,7 @@ async function receiveForConnection(
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
   const nothing = { name: null, contentKey: null, sharesKey: false, subject: null };
   const told = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
+  const { inserts } = options;
   const received = told.map(({ name, contentKey, sharesKey = false, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
