@@ -69,6 +69,8 @@ export interface ForgePullRequest {
   readonly mark: PullRequestMark | null;
   /** Omitted: the forge does not say. */
   readonly draft?: boolean;
+  /** Whether its branch is in the repository itself and not in a fork. Omitted: who reads it from this forge needs no word on that. */
+  readonly isFromHere?: boolean;
 }
 
 /** The pull request to open. */

@@ -80,6 +80,9 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   const { vault, forges } = dependencies;
   const keyOf = async (address: RepositoryAddress, organizationId: string) =>
     (await forges.of(organizationId)).keyOf(address);
+  const forgeOf = async (address: RepositoryAddress, organizationId: string) =>
+    (await forges.of(organizationId)).forgeOf(address);
+  const resting = createRestingHosts();
   const pool = createWarmPool(services, {
     most: config.warm,
     problem:
@@ -114,7 +117,8 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     hasMemory: hasMemoryFor,
     drainMs: config.drainMs,
     runSession: (session, signals) => runAttempt(services, session, signals, pool),
-    runJob: (job) => runJob({ database, logger, traces, templates, keyOf, sandboxed: sandbox.isolates }, job),
+    runJob: (job) =>
+      runJob({ database, logger, traces, templates, keyOf, forgeOf, resting, sandboxed: sandbox.isolates }, job),
   });
   await shutdown.start(pool);
   await shutdown.start(worker);
@@ -132,10 +136,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   await shutdown.start(createErasures({ ...house, ...erased, untilOver }));
   await shutdown.start(createHeldJobs({ database, logger }));
   const publicUrl = () => url;
-  const forgeOf = async (address: RepositoryAddress, organizationId: string) =>
-    (await forges.of(organizationId)).forgeOf(address);
   const { conversations: limits } = config;
-  const resting = createRestingHosts();
   const conversations = {
     database,
     logger,

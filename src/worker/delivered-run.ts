@@ -5,6 +5,7 @@ import { readForgeEvent, subjectOf } from "../domain/automations/event-subject.t
 import { isBranchName } from "../domain/fields/git-ref.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repositories/repository.ts";
 import { servesAddress } from "../forges/serves.ts";
+import { askForge, type ForgeQuestions } from "./conversations/ask-forge.ts";
 import type { ClaimedJob } from "../store/automations/jobs.ts";
 import { readDeliveredJob, type DeliveredJob } from "../store/automations/delivered-runs.ts";
 
@@ -20,7 +21,7 @@ export interface DeliveredRun extends Pick<DeliveredJob, "connectionId" | "pushT
 }
 
 /** What finding it needs. */
-export interface DeliveredRunServices {
+export interface DeliveredRunServices extends ForgeQuestions {
   readonly database: Database;
   /** A key that is equal for all addresses of one repository. */
   readonly keyOf: (address: RepositoryAddress, organizationId: string) => Promise<string>;
@@ -44,7 +45,30 @@ export async function findDeliveredRun(
     return pushTo === "pullRequest" ? "the pull request is of no repository that the automation works on" : null;
   const place = reply === "subject" ? replyOf(event, connectionId, repository.id) : null;
   const run = { event, repository, connectionId, pushTo, reply: place };
-  return pushTo === "pullRequest" ? ((await whyNotPushedTo(services, job, run)) ?? run) : run;
+  if (pushTo !== "pullRequest") return run;
+  const whole = { ...run, event: await withBranch(services, job, run) };
+  return (await whyNotPushedTo(services, job, whole)) ?? whole;
+}
+
+/**
+ * The event with the branch of its pull request, which the forge is asked for if the delivery does not name it, as that of a comment on
+ * GitHub.
+ * @throws UnansweredError if the forge does not answer now
+ */
+async function withBranch(
+  services: DeliveredRunServices,
+  { organizationId }: ClaimedJob,
+  { event, repository }: DeliveredRun,
+): Promise<ForgeEvent> {
+  const { pullRequest } = event;
+  if (pullRequest === undefined || (pullRequest.head !== null && pullRequest.target !== null)) return event;
+  const read = await askForge(services, { ...repository, organizationId }, (forge, address, signal) =>
+    forge.readPullRequest(address, pullRequest.number, signal),
+  );
+  if (read?.isFromHere === undefined) return event;
+  const { head: branch, headSha: sha, target, state, isFromHere } = read;
+  const head = { branch, sha, repositoryUrl: isFromHere ? repository.url : null };
+  return { ...event, pullRequest: { ...pullRequest, state, head, target } };
 }
 
 /** What not everybody may read is answered in its thread alone, whose answers are as confidential; without one, not at all. */

@@ -4,7 +4,7 @@ import { claimJob, recoverJobs, type ClaimedJob } from "../../src/store/automati
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import { createTestApp, type TestApp } from "./app.ts";
-import { keyOf } from "../key-of.ts";
+import { noForge } from "../no-forge.ts";
 
 let api: TestApp;
 let automationId: string;
@@ -31,7 +31,10 @@ async function takeJob(): Promise<ClaimedJob> {
 async function runNext(database = api.database): Promise<ClaimedJob> {
   const job = await takeJob();
   const { templates } = api;
-  await runJob({ database, logger: createLogger("silent"), traces: noTraces, templates, keyOf, sandboxed: true }, job);
+  await runJob(
+    { database, logger: createLogger("silent"), traces: noTraces, templates, ...noForge, sandboxed: true },
+    job,
+  );
   return job;
 }
 

@@ -6,7 +6,7 @@ import { createKey } from "../../src/store/people/keys.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import { createTestApp, type Answer, type TestApp } from "./app.ts";
-import { keyOf } from "../key-of.ts";
+import { noForge } from "../no-forge.ts";
 
 let api: TestApp;
 let automationId: string;
@@ -52,7 +52,10 @@ test("instructions that were saved before with such a filter are refused where t
   const job = await claimJob(api.database, { worker: "worker", leaseMs: 60_000 });
   if (job === null) throw new Error("no job was pending");
   const { database, templates } = api;
-  await runJob({ database, templates, logger: createLogger("silent"), traces: noTraces, keyOf, sandboxed: true }, job);
+  await runJob(
+    { database, templates, logger: createLogger("silent"), traces: noTraces, ...noForge, sandboxed: true },
+    job,
+  );
   expect((await api.get(`/job/${triggered.id}`)).body).toMatchObject({
     status: "failed",
     error: expect.stringContaining("undefined filter: has_exp") as string,

@@ -5,6 +5,7 @@ import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import type { deliveriesOf } from "../forge/deliveries/deliveries.ts";
 import { signed } from "../inbound/deliveries.ts";
+import { inOtherClone } from "../other-clone.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 
@@ -16,7 +17,11 @@ let repository: string;
 let forge: ReturnType<typeof deliveriesOf>;
 
 beforeAll(async () => {
-  world = await createWorld(() => [{ shell: "git show origin/pull/5:theirs.txt; ls" }, { say: "I looked." }]);
+  world = await createWorld((_message, { everything }) =>
+    everything.includes("Write it down.")
+      ? [{ write: { path: "done.txt", content: "done\n" } }, { say: "I wrote it." }]
+      : [{ shell: "git show origin/pull/5:theirs.txt; ls" }, { say: "I looked." }],
+  );
   const overrides = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", OFFSTAGE_FORGE_HOSTS: "127.0.0.1" };
   ({ offstage, client } = await startInProcess(world, overrides));
   repository = (await world.forge.createRepository("acme", "shop", { "a.txt": "1\n" })).url;
@@ -111,6 +116,14 @@ const runOf = (id: string) =>
     return run?.sessionId ?? undefined;
   }, "it has a run");
 const sessionOf = async (id: string): Promise<SessionDetail> => untilOver(client, await runOf(id));
+/** What came of the first event that an automation's triggers decided on. */
+const decisionOf = (id: string) =>
+  waitFor(async () => {
+    const { entries } = await get<{ entries: { outcome: string | null; reason: string }[] }>(
+      `/ledger/list?automationId=${id}`,
+    );
+    return entries.find(({ outcome }) => outcome !== null);
+  }, "the run is decided");
 const untilSaid = (id: string) =>
   waitFor(async () => {
     const { answers } = await client.session.answers(id);
@@ -134,14 +147,34 @@ test("nothing is pushed to a fork's pull request, nor to the branch of that name
   const made = await automate({ events: ["pullRequest.labeled"], pushTo: "pullRequest" });
   const label = { id: 1, name: "go" };
   await deliver("pull_request", { action: "labeled", label, pull_request: { ...pullRequest, head: fork() } });
-  const entry = await waitFor(async () => {
-    const { entries } = await get<{ entries: { outcome: string | null; reason: string }[] }>(
-      `/ledger/list?automationId=${made.id}`,
-    );
-    return entries.find(({ outcome }) => outcome !== null);
-  }, "the run is decided");
-  expect(entry).toMatchObject({ outcome: "filtered", reason: expect.stringContaining("is in another repository") });
+  expect(await decisionOf(made.id)).toMatchObject({
+    outcome: "filtered",
+    reason: expect.stringContaining("is in another repository"),
+  });
   expect((await client.automation.runs(made.id)).runs.flatMap(({ sessionId }) => sessionId ?? [])).toEqual([]);
+  await post(`/automation/${made.id}/delete`, {});
+});
+
+test("a comment on GitHub, which names no branch, pushes to the pull request's own, and to no fork's", async () => {
+  await world.forge.commit("acme", "shop", "asked", { "asked.txt": "asked\n" });
+  world.forge.propose("acme", "shop", { number: 6, head: "asked" });
+  const listening = () =>
+    automate({ events: ["pullRequest.commented"], pushTo: "pullRequest" }, { instructions: "Write it down." });
+  const place = world.forge.place("acme", "shop");
+  const refused = await listening();
+  forge.say(place, 5, { by: "ann", body: "Write on the fork." });
+  expect(await decisionOf(refused.id)).toMatchObject({
+    outcome: "filtered",
+    reason: expect.stringContaining("the branch of pull request #5 is in another repository"),
+  });
+  await post(`/automation/${refused.id}/delete`, {});
+  const made = await listening();
+  forge.say(place, 6, { by: "ann", body: "Write here." });
+  const done = await sessionOf(made.id);
+  expect(done).toMatchObject({ status: "completed", branchName: "asked", targetBranch: "main" });
+  expect((await inOtherClone(world, repository, "git ls-tree --name-only origin/asked")).split("\n")).toEqual(
+    expect.arrayContaining(["asked.txt", "done.txt"]),
+  );
   await post(`/automation/${made.id}/delete`, {});
 });
 

@@ -17,7 +17,7 @@ import { runJob } from "../../src/worker/run-job.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { longLeaseMs, requireClaim } from "../store/fixtures.ts";
 import { broken, createRuns, type Runs } from "./run.ts";
-import { keyOf } from "../key-of.ts";
+import { noForge } from "../no-forge.ts";
 
 let api: TestApp;
 let runs: Runs;
@@ -49,7 +49,7 @@ const run = (claimed: ClaimedJob): Promise<void> =>
       database: api.database,
       logger: createLogger("silent"),
       traces: noTraces,
-      keyOf,
+      ...noForge,
       templates: api.templates,
       sandboxed: true,
     },

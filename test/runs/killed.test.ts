@@ -9,7 +9,7 @@ import { runJob } from "../../src/worker/run-job.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { longLeaseMs, requireClaim } from "../store/fixtures.ts";
 import { broken, createRuns, type Runs } from "./run.ts";
-import { keyOf } from "../key-of.ts";
+import { noForge } from "../no-forge.ts";
 
 let api: TestApp;
 let runs: Runs;
@@ -55,7 +55,7 @@ test("whoever is killed between creating a run's session and completing its job 
     database: api.database,
     logger: createLogger("silent"),
     traces: noTraces,
-    keyOf,
+    ...noForge,
     sandboxed: true,
   };
   await runJob({ ...dependencies, templates: api.templates }, claimed);

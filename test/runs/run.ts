@@ -9,7 +9,7 @@ import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import type { TestApp } from "../api/app.ts";
 import { longLeaseMs, requireClaim } from "../store/fixtures.ts";
-import { keyOf } from "../key-of.ts";
+import { noForge } from "../no-forge.ts";
 
 /** Runs of automations without a worker: each step is taken when a test says so. */
 export interface Runs {
@@ -47,7 +47,7 @@ export function createRuns(api: TestApp): Runs {
     if (job === null) throw new Error("no job was pending");
     const { templates } = api;
     await runJob(
-      { database, logger: createLogger("silent"), traces: noTraces, templates, keyOf, sandboxed: true },
+      { database, logger: createLogger("silent"), traces: noTraces, templates, ...noForge, sandboxed: true },
       job,
     );
   };

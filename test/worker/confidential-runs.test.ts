@@ -10,7 +10,7 @@ import { createVault } from "../../src/store/secrets/vault.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
-import { keyOf } from "../key-of.ts";
+import { noForge } from "../no-forge.ts";
 import { longLeaseMs } from "../store/fixtures.ts";
 import { decideAllEvents } from "./decide-all.ts";
 
@@ -72,7 +72,10 @@ async function runOf(name: ForgeEvent["name"], more: Partial<ForgeEvent>) {
   const { database, templates } = api;
   const job = await claimJob(database, { worker: "w", leaseMs: longLeaseMs });
   if (job === null) throw new Error("the event started no run");
-  await runJob({ database, templates, logger: createLogger("silent"), traces: noTraces, keyOf, sandboxed: true }, job);
+  await runJob(
+    { database, templates, logger: createLogger("silent"), traces: noTraces, ...noForge, sandboxed: true },
+    job,
+  );
   const { rows } = await database.pool.query<{
     title: string;
     branch: string;

@@ -11,7 +11,7 @@ import { createWorker } from "../../src/worker/worker.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
-import { keyOf } from "../key-of.ts";
+import { noForge } from "../no-forge.ts";
 
 let testDatabase: TestDatabase;
 const templates = createTemplates({ processes: 1 });
@@ -68,7 +68,7 @@ async function work(running: Set<string>): Promise<Service> {
       const over = AbortSignal.any([signal, draining]);
       return new Promise((resolve) => over.addEventListener("abort", () => resolve(), { once: true }));
     },
-    runJob: (job) => runJob({ database, logger, traces: noTraces, templates, keyOf, sandboxed: true }, job),
+    runJob: (job) => runJob({ database, logger, traces: noTraces, templates, ...noForge, sandboxed: true }, job),
   });
   await worker.start();
   return worker;
@@ -133,7 +133,7 @@ test("what a machine has no time for now is no failure of the job: it is tried a
     if (job === null) throw new Error("there was no job");
     return job;
   };
-  const dependencies = { database, logger: createLogger("silent"), traces: noTraces, keyOf, sandboxed: true };
+  const dependencies = { database, logger: createLogger("silent"), traces: noTraces, ...noForge, sandboxed: true };
   await runJob({ ...dependencies, templates: closed }, await claim());
   expect(await getJob(database, organizationId, id)).toMatchObject({ status: "running", error: null });
   await recoverJobs(database, { worker: "another" });

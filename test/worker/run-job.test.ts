@@ -8,7 +8,7 @@ import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, longLeaseMs } from "../store/fixtures.ts";
-import { keyOf } from "../key-of.ts";
+import { noForge } from "../no-forge.ts";
 
 let testDatabase: TestDatabase;
 const templates = createTemplates();
@@ -36,7 +36,7 @@ test("an automation's run does not work on a repository that was disconnected, a
     const job = await claimJob(database, { worker: "worker", leaseMs: longLeaseMs });
     if (job === null) throw new Error("there was no job");
     await runJob(
-      { database, logger: createLogger("silent"), traces: noTraces, templates, keyOf, sandboxed: true },
+      { database, logger: createLogger("silent"), traces: noTraces, templates, ...noForge, sandboxed: true },
       job,
     );
     return getJob(database, organizationId, jobId);
@@ -63,7 +63,7 @@ test("a run's session opens pull requests as its automation says, and those of a
     const job = await claimJob(database, { worker: "worker", leaseMs: longLeaseMs });
     if (job === null) throw new Error("there was no job");
     await runJob(
-      { database, logger: createLogger("silent"), traces: noTraces, templates, sandboxed: true, keyOf },
+      { database, logger: createLogger("silent"), traces: noTraces, templates, sandboxed: true, ...noForge },
       job,
     );
     const { rows } = await database.pool.query("select pull_request from session where job_id = $1", [jobId]);

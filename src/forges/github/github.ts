@@ -270,5 +270,7 @@ function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
     headSha: pullRequest.head.sha,
     mark: readMark(pullRequest.body ?? ""),
     ...(pullRequest.draft !== undefined && { draft: pullRequest.draft }),
+    // null if the fork is gone.
+    isFromHere: (pullRequest.head.repo as { id: number } | null | undefined)?.id === pullRequest.base.repo.id,
   };
 }

@@ -59,7 +59,7 @@ const askingMs = 15_000;
  */
 export async function askForge<Answer>(
   { forgeOf, logger, resting }: ForgeQuestions,
-  { id: repositoryId, organizationId, url }: RepositoryRecord,
+  { id: repositoryId, organizationId, url }: Pick<RepositoryRecord, "id" | "organizationId" | "url">,
   ask: (forge: Forge, address: RepositoryAddress, signal: AbortSignal) => Promise<Answer | null>,
 ): Promise<Answer | null> {
   const address = parseRepositoryUrl(url);
