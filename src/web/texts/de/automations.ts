@@ -227,7 +227,7 @@ const german: AutomationTexts = {
       ],
       linear: [
         "Öffne in Linear als Administrator Settings → Administration → API → Webhooks → New webhook.",
-        "Füge die Adresse ein, wähle die Teams, und hake unter den data change events Issues an.",
+        "Füge die Adresse ein, wähle die Teams, und hake unter den Data change events Issues an.",
         "Die Seite des Webhooks zeigt das Signing secret: Es ist das Geheimnis des Auslösers.",
       ],
       jira: [
