@@ -1,8 +1,10 @@
 import type { Automation } from "../../domain/automations/automation.ts";
 import { Badge } from "../elements/badge.tsx";
+import { useAutomationTexts } from "../texts/automations.ts";
 
 /** Whether triggers start anything. */
 export function AutomationBadge({ automation: { paused, alert } }: { automation: Automation }) {
-  if (paused) return <Badge tone="warn" label="Paused" />;
-  return alert === null ? <Badge tone="good" label="Active" /> : <Badge tone="bad" label="Silent" />;
+  const texts = useAutomationTexts().badges;
+  if (paused) return <Badge tone="warn" label={texts.paused} />;
+  return alert === null ? <Badge tone="good" label={texts.active} /> : <Badge tone="bad" label={texts.silent} />;
 }

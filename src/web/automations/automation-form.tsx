@@ -7,6 +7,7 @@ import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useAutomationTexts } from "../texts/automations.ts";
 import { CodeField } from "./editor/code-field.tsx";
 import { placeOf } from "./editor/problem-place.ts";
 import { LivePreview } from "./live-preview.tsx";
@@ -38,7 +39,6 @@ type FieldName = (typeof fields)[number];
 type Values = Readonly<Record<FieldName, string>>;
 
 const priorities = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-const words: Readonly<Record<number, string>> = { 1: " (most urgent)", 5: " (usual)", 9: " (least urgent)" };
 
 /** Form of a new or an existing automation, with a preview of what its instructions become. */
 export function AutomationForm({
@@ -57,6 +57,8 @@ export function AutomationForm({
   readonly cancel: ReactNode;
   readonly save: (input: AutomationFormValues) => Promise<unknown>;
 }) {
+  const { form: texts, ...common } = useAutomationTexts();
+  const urgency: Readonly<Record<number, string>> = texts.urgency;
   const [values, setValues] = useState(() => valuesOf(automation ?? template?.automation));
   // The macro follows the name until the user edits it.
   const [ownMacro, setOwnMacro] = useState((automation ?? template) !== undefined);
@@ -105,10 +107,10 @@ export function AutomationForm({
     >
       <div className="min-w-0 space-y-4">
         <div className="grid gap-4 sm:grid-cols-2">
-          <Field label="Name" error={errorOf("name")}>
+          <Field label={texts.name} error={errorOf("name")}>
             {(attributes) => <input {...attributes} {...input("name")} autoComplete="off" />}
           </Field>
-          <Field label="Macro" hint="Its name in API paths." error={errorOf("macro")}>
+          <Field label={texts.macro} hint={texts.macroHint} error={errorOf("macro")}>
             {(attributes) => (
               <input
                 {...attributes}
@@ -122,11 +124,7 @@ export function AutomationForm({
             )}
           </Field>
         </div>
-        <Field
-          label="Instructions"
-          hint="The agent's task, a Liquid template. Write {{ event. to be offered the values of the preview's event."
-          error={errorOf("instructions")}
-        >
+        <Field label={common.instructions} hint={texts.instructionsHint} error={errorOf("instructions")}>
           {(attributes) => (
             <CodeField
               attributes={attributes}
@@ -140,30 +138,18 @@ export function AutomationForm({
             />
           )}
         </Field>
-        <Field
-          label="Title of a run"
-          hint="Also of its pull request: Fix {{ event.issue.title }}. Empty for the first line of the instructions."
-          error={errorOf("title")}
-        >
+        <Field label={texts.title} hint={texts.titleHint} error={errorOf("title")}>
           {(attributes) => <input {...attributes} {...input("title")} autoComplete="off" />}
         </Field>
       </div>
       <LivePreview event={event} preview={preview} isEmpty={isEmpty} onShowProblem={problemAt && showProblem} />
       <div className="min-w-0 space-y-4">
-        <Field
-          label="Gate"
-          hint="A script that runs before the agent. A code other than 0 filters the run; what it prints is context. Empty for none."
-          error={errorOf("gate")}
-        >
+        <Field label={common.gate} hint={texts.gateHint} error={errorOf("gate")}>
           {(attributes) => (
             <textarea {...attributes} {...input("gate")} rows={3} spellCheck={false} className="field font-mono" />
           )}
         </Field>
-        <Field
-          label="Repositories"
-          hint="Their URLs, one on each line. Empty for none."
-          error={errorOf("repositories")}
-        >
+        <Field label={texts.repositories} hint={texts.repositoriesHint} error={errorOf("repositories")}>
           {(attributes) => (
             <textarea
               {...attributes}
@@ -180,7 +166,7 @@ export function AutomationForm({
             checked={values.fanOut === "true"}
             onChange={({ target }) => set("fanOut", String(target.checked))}
           />
-          A session for each repository, instead of one with all
+          {texts.fanOut}
         </label>
         <ErrorText error={errorOf("fanOut")} />
         <label className="flex items-center gap-2 text-sm">
@@ -189,14 +175,14 @@ export function AutomationForm({
             checked={values.pullRequestsTogether === "true"}
             onChange={({ target }) => set("pullRequestsTogether", String(target.checked))}
           />
-          Pull requests only if every repository took the work
+          {texts.together}
         </label>
         <ErrorText error={errorOf("pullRequestsTogether")} />
         <div className="grid gap-4 sm:grid-cols-2">
-          <Field label="Target branch" hint="Empty for the default branch." error={errorOf("targetBranch")}>
+          <Field label={texts.branch} hint={texts.branchHint} error={errorOf("targetBranch")}>
             {(attributes) => <input {...attributes} {...input("targetBranch")} autoComplete="off" spellCheck={false} />}
           </Field>
-          <Field label="Agent" hint="provider:model. Empty for the default." error={errorOf("agent")}>
+          <Field label={common.facts.agent} hint={texts.agentHint} error={errorOf("agent")}>
             {(attributes) => (
               <>
                 <input {...attributes} {...input("agent")} list={agentsId} autoComplete="off" spellCheck={false} />
@@ -212,36 +198,28 @@ export function AutomationForm({
               </>
             )}
           </Field>
-          <Field label="Priority" error={errorOf("priority")}>
+          <Field label={common.facts.priority} error={errorOf("priority")}>
             {(attributes) => (
               <select {...attributes} {...input("priority")}>
                 {priorities.map((priority) => (
                   <option key={priority} value={priority}>
                     {priority}
-                    {words[priority]}
+                    {urgency[priority]}
                   </option>
                 ))}
               </select>
             )}
           </Field>
-          <Field label="Budget of a run" hint="US dollars. Empty for the organization’s." error={errorOf("budgetUsd")}>
+          <Field label={common.facts.budget} hint={texts.budgetHint} error={errorOf("budgetUsd")}>
             {(attributes) => <input {...attributes} {...input("budgetUsd")} type="number" min="0" step="any" />}
           </Field>
-          <Field
-            label="Pause after failures"
-            hint="So many in a row. Empty for never."
-            error={errorOf("failuresBeforePause")}
-          >
+          <Field label={texts.failures} hint={texts.failuresHint} error={errorOf("failuresBeforePause")}>
             {(attributes) => <input {...attributes} {...input("failuresBeforePause")} type="number" min="0" />}
           </Field>
-          <Field
-            label="Expected runs"
-            hint="At least so many, else it raises an alert. Empty for none."
-            error={errorOf("expect.atLeast")}
-          >
+          <Field label={texts.expected} hint={texts.expectedHint} error={errorOf("expect.atLeast")}>
             {(attributes) => <input {...attributes} {...input("expect.atLeast")} type="number" min="1" />}
           </Field>
-          <Field label="In any so many hours" error={errorOf("expect.everyHours")}>
+          <Field label={texts.hours} error={errorOf("expect.everyHours")}>
             {(attributes) => <input {...attributes} {...input("expect.everyHours")} type="number" min="1" />}
           </Field>
         </div>
@@ -249,7 +227,7 @@ export function AutomationForm({
         <div className="flex justify-end gap-2">
           {cancel}
           <button type="submit" className="button button-primary" disabled={saving.isPending}>
-            {saving.isPending ? "Saving …" : verb}
+            {saving.isPending ? common.saving : verb}
           </button>
         </div>
       </div>

@@ -6,6 +6,7 @@ import { CloseDialog } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useAutomationTexts } from "../texts/automations.ts";
 import { ConditionTester } from "./condition-tester.tsx";
 import { deliveriesTo, useDeliveries } from "./deliveries.ts";
 import { CodeField } from "./editor/code-field.tsx";
@@ -23,6 +24,7 @@ export function ConditionForm({
   readonly trigger: Trigger;
   readonly onSaved: (changed: Automation) => void;
 }) {
+  const texts = useAutomationTexts();
   const [condition, setCondition] = useState(trigger.condition);
   const found = useDeliveries(automation);
   const deliveries = deliveriesTo(trigger, found.data ?? []);
@@ -39,11 +41,7 @@ export function ConditionForm({
   const { file } = automation;
   return (
     <form onSubmit={submit} className="mt-4 space-y-4">
-      <Field
-        label="Condition"
-        hint="CEL that gives true or false; empty: always. Write event. to be offered the values of the last delivery, or of a sample."
-        error={isWrong ? save.error : null}
-      >
+      <Field label={texts.triggers.condition} hint={texts.condition.hint} error={isWrong ? save.error : null}>
         {(attributes) => (
           <CodeField
             attributes={attributes}
@@ -66,12 +64,12 @@ export function ConditionForm({
         error={found.error}
       />
       <ErrorText error={isWrong ? null : save.error} />
-      {file !== null && <p className="text-sm text-muted">It is kept in {file.path}: change it there.</p>}
+      {file !== null && <p className="text-sm text-muted">{texts.condition.inFile(file.path)}</p>}
       <div className="flex justify-end gap-2">
         <CloseDialog />
         {file === null && (
           <button type="submit" className="button button-primary" disabled={save.isPending}>
-            {save.isPending ? "Saving …" : "Save"}
+            {save.isPending ? texts.saving : texts.save}
           </button>
         )}
       </div>

@@ -8,6 +8,7 @@ import { Badge } from "../elements/badge.tsx";
 import { ErrorText, Loading } from "../elements/notice.tsx";
 import { Ago } from "../elements/time.tsx";
 import { client } from "../query.ts";
+import { useAutomationTexts, type AutomationTexts } from "../texts/automations.ts";
 import { settable } from "./trigger-words.ts";
 
 /** A condition is tried with so many deliveries. */
@@ -31,11 +32,17 @@ export function ConditionTester({
   readonly deliveries: readonly LedgerEntry[] | null;
   readonly error: Error | null;
 }) {
+  const texts = useAutomationTexts().condition;
   const last = deliveries?.slice(0, mostTried) ?? [];
   const [asked, setAsked] = useState<string | null>(null);
   const tried = useQuery({
     queryKey: ["preview", "condition", trigger.id, asked, last.map(({ id }) => id)],
-    queryFn: ({ signal }) => tryCondition(automationId, { ...settable(trigger), condition: asked ?? "" }, last, signal),
+    queryFn: async ({ signal }) => {
+      const draft = { ...settable(trigger), condition: asked ?? "" };
+      const found = await tryCondition(automationId, draft, last, signal);
+      if (found === null) throw new Error(texts.unknown);
+      return found;
+    },
     enabled: asked !== null,
     staleTime: Infinity,
     gcTime: 0,
@@ -45,18 +52,17 @@ export function ConditionTester({
   const verdicts = asked === condition ? tried.data : undefined;
   const isTrying = asked === condition && tried.isFetching;
   if (deliveries === null) return error === null ? <Loading lines={2} /> : <ErrorText error={error} />;
-  if (last.length === 0)
-    return <p className="text-sm text-muted">Nothing has come to this trigger yet to try it with.</p>;
+  if (last.length === 0) return <p className="text-sm text-muted">{texts.nothing}</p>;
   return (
     <section aria-labelledby="tried" className="space-y-2 text-sm">
       <div className="flex flex-wrap items-center gap-2">
         <h3 id="tried" className="me-auto font-medium">
-          {last.length === 1 ? "The last delivery" : `The last ${last.length} deliveries`}
+          {texts.last(last.length)}
         </h3>
-        <output className="text-muted">{verdicts !== undefined && summaryOf(verdicts)}</output>
+        <output className="text-muted">{verdicts !== undefined && summaryOf(verdicts, texts)}</output>
         {/* Not disabled while it is trying, because it would lose the focus. */}
         <button type="button" className="button" aria-busy={isTrying} onClick={() => setAsked(condition)}>
-          {isTrying ? "Trying …" : "Try the condition"}
+          {isTrying ? texts.trying : texts.try}
         </button>
       </div>
       <ErrorText error={asked === condition ? tried.error : null} />
@@ -69,47 +75,51 @@ export function ConditionTester({
   );
 }
 
-/** One delivery after the other: each counts for how often this browser may ask. */
+/**
+ * One delivery after the other: each counts for how often this browser may ask.
+ * @returns null if the server did not say what the trigger makes of one
+ */
 async function tryCondition(
   automation: string,
   trigger: ReturnType<typeof settable>,
   deliveries: readonly LedgerEntry[],
   signal: AbortSignal,
-): Promise<Verdict[]> {
+): Promise<Verdict[] | null> {
   const verdicts: Verdict[] = [];
   for (const { id: ledgerId } of deliveries) {
     signal.throwIfAborted();
-    verdicts.push(await verdictOf({ automation, ledgerId, triggers: [trigger] }));
+    const verdict = await verdictOf({ automation, ledgerId, triggers: [trigger] });
+    if (verdict === undefined) return null;
+    verdicts.push(verdict);
   }
   return verdicts;
 }
 
-async function verdictOf(question: Parameters<typeof client.automation.previewDraft>[0]): Promise<Verdict> {
+async function verdictOf(question: Parameters<typeof client.automation.previewDraft>[0]): Promise<Verdict | undefined> {
   try {
-    const [verdict] = (await client.automation.previewDraft(question)).triggers;
-    if (verdict !== undefined) return verdict;
+    return (await client.automation.previewDraft(question)).triggers[0];
   } catch (error) {
     // What came long ago may be gone by now: the others can be tried.
     const isGone = error instanceof ClientError && (error.status === 404 || error.status === 409);
     if (isGone) return { passes: null, problem: error.message, listsEvent: null, listsRepository: null };
     throw error;
   }
-  throw new Error("The server did not say what the trigger makes of it.");
 }
 
 function wouldPass({ passes, listsEvent, listsRepository }: Verdict): boolean {
   return passes === true && listsEvent !== false && listsRepository !== false;
 }
 
-function summaryOf(verdicts: readonly Verdict[]): string {
+function summaryOf(verdicts: readonly Verdict[], texts: AutomationTexts["condition"]): string {
   const passed = verdicts.filter(wouldPass).length;
   const failed = verdicts.filter(({ problem }) => problem !== null).length;
   const others = verdicts.length - passed - failed;
-  return `${passed} would pass, ${others} would not${failed === 0 ? "" : `, ${failed} can’t be evaluated`}`;
+  return texts.summary(passed, others, failed);
 }
 
 function Tried({ entry, verdict }: { readonly entry: LedgerEntry; readonly verdict: Verdict | undefined }) {
   const { name, reason, createdAt } = entry;
+  const { outcomes } = useAutomationTexts();
   return (
     <li className="space-y-1 px-3 py-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -117,7 +127,7 @@ function Tried({ entry, verdict }: { readonly entry: LedgerEntry; readonly verdi
           {name !== null && <code className="text-xs">{name} </code>}
           <span className="text-muted">
             <Ago at={createdAt} />
-            {entry.outcome !== null && `, ${entry.outcome}`}
+            {entry.outcome !== null && `, ${outcomes[entry.outcome]}`}
           </span>
         </span>
         {verdict !== undefined && <VerdictBadge verdict={verdict} />}
@@ -130,8 +140,9 @@ function Tried({ entry, verdict }: { readonly entry: LedgerEntry; readonly verdi
 
 function VerdictBadge({ verdict }: { readonly verdict: Verdict }) {
   const { problem, listsEvent, listsRepository } = verdict;
-  if (problem !== null) return <Badge tone="bad" label="Error" />;
-  if (wouldPass(verdict)) return <Badge tone="good" label="Would pass" />;
-  if (listsEvent === false) return <Badge tone="muted" label="Its event is not listed" />;
-  return <Badge tone="muted" label={listsRepository === false ? "Its repository is not listed" : "Would not pass"} />;
+  const texts = useAutomationTexts().condition;
+  if (problem !== null) return <Badge tone="bad" label={texts.error} />;
+  if (wouldPass(verdict)) return <Badge tone="good" label={texts.passes} />;
+  if (listsEvent === false) return <Badge tone="muted" label={texts.otherEvent} />;
+  return <Badge tone="muted" label={listsRepository === false ? texts.otherRepository : texts.fails} />;
 }

@@ -1,4 +1,6 @@
 import { Field } from "../elements/field.tsx";
+import { useAutomationTexts } from "../texts/automations.ts";
+import { useElementTexts } from "../texts/elements.ts";
 import { formatTime } from "../texts/formats.ts";
 import type { Sample } from "./samples.ts";
 import type { ChosenEvent } from "./use-chosen-event.ts";
@@ -6,9 +8,11 @@ import type { ChosenEvent } from "./use-chosen-event.ts";
 /** Chooses the event that a draft is tried with: one that came in, a sample, or one that is written here. */
 export function EventField({ event }: { readonly event: ChosenEvent }) {
   const { choice, choose, deliveries, samples, own, setOwn, problem } = event;
+  const { event: texts, outcomes, underWay } = useAutomationTexts();
+  const { loading } = useElementTexts();
   return (
     <>
-      <Field label="Event">
+      <Field label={texts.label}>
         {(attributes) => (
           <select
             {...attributes}
@@ -16,24 +20,26 @@ export function EventField({ event }: { readonly event: ChosenEvent }) {
             value={choice ?? ""}
             onChange={({ target }) => choose(target.value)}
           >
-            {choice === null && <option value="">Loading …</option>}
+            {choice === null && <option value="">{loading}</option>}
             {deliveries.length > 0 && (
-              <optgroup label="What came in">
+              <optgroup label={texts.cameIn}>
                 {deliveries.map(({ id, name, outcome, createdAt }) => (
                   <option key={id} value={`entry:${id}`}>
-                    {[name, formatTime(createdAt), outcome ?? "under way"].filter((part) => part !== null).join(" · ")}
+                    {[name, formatTime(createdAt), outcome === null ? underWay : outcomes[outcome]]
+                      .filter((part) => part !== null)
+                      .join(" · ")}
                   </option>
                 ))}
               </optgroup>
             )}
-            <Samples label="Samples that fit" samples={samples.fitting} />
-            <Samples label={samples.fitting.length > 0 ? "Other samples" : "Samples"} samples={samples.others} />
-            <option value="own">An event of your own</option>
+            <Samples label={texts.fitting} samples={samples.fitting} />
+            <Samples label={samples.fitting.length > 0 ? texts.others : texts.samples} samples={samples.others} />
+            <option value="own">{texts.own}</option>
           </select>
         )}
       </Field>
       {choice === "own" && (
-        <Field label="Your event" hint="A JSON object, which the instructions see as event." error={problem}>
+        <Field label={texts.ownLabel} hint={texts.hint} error={problem}>
           {(attributes) => (
             <textarea
               {...attributes}

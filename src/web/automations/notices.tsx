@@ -1,12 +1,14 @@
 import type { ReactNode } from "react";
 import type { Automation } from "../../domain/automations/automation.ts";
+import { useAutomationTexts } from "../texts/automations.ts";
 
 /** What an automation's owner has to know of it: that Offstage paused it, that it did not fire when it was expected to, and why. */
 export function Notices({ automation: { pausedReason, alert } }: { readonly automation: Automation }) {
+  const texts = useAutomationTexts().notices;
   return (
     <>
-      {pausedReason !== null && <Notice>Paused by Offstage: {pausedReason}. Resume it once the cause is gone.</Notice>}
-      {alert !== null && <Notice>It was expected to fire and did not: {alert.reason}.</Notice>}
+      {pausedReason !== null && <Notice>{texts.paused(pausedReason)}</Notice>}
+      {alert !== null && <Notice>{texts.silent(alert.reason)}</Notice>}
     </>
   );
 }

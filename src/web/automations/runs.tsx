@@ -10,11 +10,13 @@ import { StatusBadge } from "../elements/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
+import { useAutomationTexts } from "../texts/automations.ts";
 
 const refreshMs = 3_000;
 
 /** The runs (jobs) of an automation, the newest first: the session of each, or why there is none. */
 export function Runs({ automationId }: { automationId: string }) {
+  const texts = useAutomationTexts().runs;
   // One request for all; sessions that it does not return are shown as links.
   const sessions = useQuery({
     queryKey: ["sessions", "of automation", automationId],
@@ -26,19 +28,19 @@ export function Runs({ automationId }: { automationId: string }) {
     <section aria-labelledby="runs" className="space-y-3">
       <div className="flex flex-wrap items-center gap-3">
         <h2 id="runs" className="mr-auto font-medium">
-          Runs
+          {texts.title}
         </h2>
         <Link to="/ledger" search={{ automation: automationId }} className="text-sm text-accent underline">
-          All in the ledger
+          {texts.all}
         </Link>
       </div>
       <PagedList
-        label="Runs"
+        label={texts.title}
         queryKey={["runs", automationId]}
         readPage={(cursor) => client.automation.runs(automationId, { limit: 20, cursor })}
         itemsOf={(page) => page.runs}
         refreshMs={refreshMs}
-        empty="Nothing has triggered it yet."
+        empty={texts.none}
       >
         {(job) => <Run key={job.id} job={job} session={known.get(job.sessionId ?? "")} />}
       </PagedList>
@@ -46,15 +48,16 @@ export function Runs({ automationId }: { automationId: string }) {
   );
 }
 
-const looks: Record<JobStatus, { label: string; tone: Tone }> = {
-  pending: { label: "Pending", tone: "warn" },
-  running: { label: "Starting", tone: "accent" },
-  completed: { label: "Started", tone: "good" },
-  failed: { label: "Failed", tone: "bad" },
-  cancelled: { label: "Cancelled", tone: "muted" },
+const tones: Record<JobStatus, Tone> = {
+  pending: "warn",
+  running: "accent",
+  completed: "good",
+  failed: "bad",
+  cancelled: "muted",
 };
 
 function Run({ job, session }: { job: Job; session: SessionDetail | undefined }) {
+  const texts = useAutomationTexts().runs;
   if (job.sessions.length > 1) return <FannedOutRun job={job} />;
   // A run that its gate filtered says why, not that its session is completed.
   if (session !== undefined && job.status !== "cancelled") {
@@ -70,11 +73,11 @@ function Run({ job, session }: { job: Job; session: SessionDetail | undefined })
       <div className="min-w-0 flex-1">
         {sessionId === null ? (
           <Link to="/ledger" search={{ entry: id }} className="font-medium break-words after:absolute after:inset-0">
-            {error === null ? "On its way" : "No session"}
+            {error === null ? texts.onItsWay : texts.noSession}
           </Link>
         ) : (
           <Link to="/sessions/$id" params={{ id: sessionId }} className="font-medium after:absolute after:inset-0">
-            Session
+            {texts.session}
           </Link>
         )}
         {error !== null && <p className="text-sm break-words text-muted first-letter:uppercase">{error}</p>}
@@ -82,13 +85,14 @@ function Run({ job, session }: { job: Job; session: SessionDetail | undefined })
           <Ago at={createdAt} />
         </p>
       </div>
-      <Badge {...looks[status]} moving={status === "running"} />
+      <Badge tone={tones[status]} label={texts.statuses[status]} moving={status === "running"} />
     </li>
   );
 }
 
 /** A run with a session for each repository: its state as a whole, and all of them. */
 function FannedOutRun({ job: { id, sessions, status, runStatus, createdAt } }: { readonly job: Job }) {
+  const texts = useAutomationTexts().runs;
   const queries = useQueryClient();
   const cancel = useMutation({
     mutationFn: () => client.job.cancel(id),
@@ -101,25 +105,29 @@ function FannedOutRun({ job: { id, sessions, status, runStatus, createdAt } }: {
     <li className="space-y-2 px-4 py-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <p className="min-w-0 flex-1">
-          <span className="font-medium">{sessions.length} sessions</span>{" "}
+          <span className="font-medium">{texts.sessions(sessions.length)}</span>{" "}
           <span className="text-sm text-muted">
             <Ago at={createdAt} />
           </span>
         </p>
         {goesOn && may && (
           <ConfirmButton
-            button="Cancel all"
+            button={texts.cancel}
             disabled={cancel.isPending}
-            question="Cancel the run?"
+            question={texts.cancelQuestion}
             onConfirm={() => cancel.mutate()}
           >
-            Each of its sessions that has not ended is cancelled.
+            {texts.cancelAbout}
           </ConfirmButton>
         )}
-        {shown === "pending" ? <Badge {...looks.pending} /> : <StatusBadge status={shown} />}
+        {shown === "pending" ? (
+          <Badge tone={tones.pending} label={texts.statuses.pending} />
+        ) : (
+          <StatusBadge status={shown} />
+        )}
       </div>
       <ErrorText error={cancel.error} />
-      <ul aria-label="Sessions of the run" className="divide-y divide-line border-l border-line pl-3">
+      <ul aria-label={texts.list} className="divide-y divide-line border-l border-line pl-3">
         {sessions.map((session) => (
           <li key={session.id} className="flex items-center gap-x-3 py-2 text-sm">
             <Link
@@ -127,7 +135,7 @@ function FannedOutRun({ job: { id, sessions, status, runStatus, createdAt } }: {
               params={{ id: session.id }}
               className="min-w-0 flex-1 break-words text-accent underline"
             >
-              {session.repositories.map(({ name }) => name).join(", ") || "Session"}
+              {session.repositories.map(({ name }) => name).join(", ") || texts.session}
             </Link>
             <StatusBadge status={session.status} />
           </li>

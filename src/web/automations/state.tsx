@@ -7,9 +7,11 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
+import { useAutomationTexts } from "../texts/automations.ts";
 
 /** What an automation's runs remember, entry by entry: shown, and changed and removed by those who may. */
 export function State({ automationId }: { readonly automationId: string }) {
+  const { state: texts, change: changeText } = useAutomationTexts();
   const queryKey = ["state", automationId];
   const state = useQuery({ queryKey, queryFn: () => client.automation.state(automationId) });
   const queries = useQueryClient();
@@ -26,10 +28,10 @@ export function State({ automationId }: { readonly automationId: string }) {
     <section aria-labelledby="state" className="space-y-3">
       <div className="flex flex-wrap items-center gap-3">
         <h2 id="state" className="mr-auto font-medium">
-          State
+          {texts.title}
         </h2>
         {may && (
-          <ButtonDialog button="Add an entry" title="Add an entry">
+          <ButtonDialog button={texts.add} title={texts.add}>
             {(close) => (
               <EntryForm
                 save={async (key, value) => {
@@ -42,21 +44,19 @@ export function State({ automationId }: { readonly automationId: string }) {
         )}
       </div>
       <ErrorText error={state.error ?? change.error} />
-      {state.data !== undefined && entries.length === 0 && (
-        <p className="text-sm text-muted">Its runs remember nothing yet.</p>
-      )}
+      {state.data !== undefined && entries.length === 0 && <p className="text-sm text-muted">{texts.none}</p>}
       {entries.length > 0 && (
-        <ul aria-label="State" className="card divide-y divide-line">
+        <ul aria-label={texts.title} className="card divide-y divide-line">
           {entries.map((entry) => (
             <li key={entry.key} className="space-y-2 px-4 py-3">
               <div className="flex flex-wrap items-center gap-2">
                 <span className="font-mono text-sm break-all">{entry.key}</span>
                 <span className="mr-auto text-sm text-muted">
-                  {entry.sessionId === null ? "set" : "by a run"} <Ago at={entry.updatedAt} />
+                  {entry.sessionId === null ? texts.set : texts.byRun} <Ago at={entry.updatedAt} />
                 </span>
                 {may && (
                   <>
-                    <ButtonDialog button="Change" of={entry.key} title={`Change ${entry.key}`}>
+                    <ButtonDialog button={changeText} of={entry.key} title={texts.changeOf(entry.key)}>
                       {(close) => (
                         <EntryForm
                           entry={entry}
@@ -71,13 +71,13 @@ export function State({ automationId }: { readonly automationId: string }) {
                       )}
                     </ButtonDialog>
                     <ConfirmButton
-                      button="Remove"
+                      button={texts.remove}
                       of={entry.key}
                       disabled={change.isPending}
-                      question={`Remove ${entry.key}?`}
+                      question={texts.removeOf(entry.key)}
                       onConfirm={() => change.mutate({ remove: [entry.key], versions: { [entry.key]: entry.version } })}
                     >
-                      Later runs do not know of it any more.
+                      {texts.removeAbout}
                     </ConfirmButton>
                   </>
                 )}
@@ -101,9 +101,10 @@ function EntryForm({
   readonly entry?: StateEntry;
   readonly save: (key: string, value: unknown) => Promise<void>;
 }) {
+  const { state: texts, ...common } = useAutomationTexts();
   const [key, setKey] = useState(entry?.key ?? "");
   const [value, setValue] = useState(entry === undefined ? "" : JSON.stringify(entry.value, null, 2));
-  const saving = useMutation({ mutationFn: () => save(key, parsed(value)) });
+  const saving = useMutation({ mutationFn: () => save(key, parsed(value, texts.noJson)) });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (!saving.isPending) saving.mutate();
@@ -111,7 +112,7 @@ function EntryForm({
   return (
     <form onSubmit={submit} noValidate className="mt-4 space-y-4">
       {entry === undefined && (
-        <Field label="Key" error={null}>
+        <Field label={texts.key} error={null}>
           {(attributes) => (
             <input
               {...attributes}
@@ -124,7 +125,7 @@ function EntryForm({
           )}
         </Field>
       )}
-      <Field label="Value" hint="As JSON." error={null}>
+      <Field label={texts.value} hint={texts.valueHint} error={null}>
         {(attributes) => (
           <textarea
             {...attributes}
@@ -136,16 +137,16 @@ function EntryForm({
           />
         )}
       </Field>
-      <FormEnd error={saving.error} isPending={saving.isPending} verb="Save" pendingVerb="Saving …" />
+      <FormEnd error={saving.error} isPending={saving.isPending} verb={common.save} pendingVerb={common.saving} />
     </form>
   );
 }
 
-/** @throws Error with a sentence for the form */
-function parsed(value: string): unknown {
+/** @throws Error with a sentence for the form: `noJson` */
+function parsed(value: string, noJson: string): unknown {
   try {
     return JSON.parse(value);
   } catch {
-    throw new Error('This is no JSON: a text stands in quotes, as in "seen".');
+    throw new Error(noJson);
   }
 }

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { AutomationTemplate } from "../../domain/automations/automation-file.ts";
 import { ErrorText, Loading } from "../elements/notice.tsx";
+import { useAutomationTexts } from "../texts/automations.ts";
 import { useTemplates } from "./use-chosen-event.ts";
 
 /** Where a new automation begins without a template, in the page's address. */
@@ -9,20 +10,17 @@ export const emptyTemplate = "none";
 
 /** What a new automation can start from: a card for each template, and one for none. */
 export function TemplateGallery() {
+  const texts = useAutomationTexts().gallery;
   const list = useTemplates();
   return (
     <section aria-labelledby="templates" className="space-y-3">
       <h2 id="templates" className="text-muted">
-        Start from
+        {texts.title}
       </h2>
       <ErrorText error={list.error} />
       {list.isLoading && <Loading lines={6} />}
       <ul aria-labelledby="templates" className="grid gap-3 sm:grid-cols-2 lg:grid-cols-3">
-        <Card
-          template={emptyTemplate}
-          name="An empty form"
-          about="Write the instructions yourself. Calls of the API start it; add other triggers afterwards."
-        />
+        <Card template={emptyTemplate} name={texts.empty} about={texts.emptyAbout} />
         {list.data?.templates.map((template) => (
           <Card key={template.id} template={template.id} name={template.automation.name} about={template.description}>
             {startsOf(template)}

@@ -5,6 +5,7 @@ import { CloseDialog } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useAutomationTexts } from "../texts/automations.ts";
 import { eventOf, NoEvent } from "./event-json.ts";
 import { sampleEvent } from "./sample-event.ts";
 
@@ -16,10 +17,11 @@ export function TriggerForm({
   readonly automation: Automation;
   readonly onTriggered: () => void;
 }) {
+  const texts = useAutomationTexts();
   const [text, setText] = useState(() => JSON.stringify(sampleEvent(instructions), null, 2));
-  const preview = useMutation({ mutationFn: async () => client.automation.preview(id, eventOf(text)) });
+  const preview = useMutation({ mutationFn: async () => client.automation.preview(id, eventOf(text, texts)) });
   const trigger = useMutation({
-    mutationFn: async () => client.automation.trigger(id, eventOf(text)),
+    mutationFn: async () => client.automation.trigger(id, eventOf(text, texts)),
     onSuccess: onTriggered,
   });
   const error = trigger.error ?? preview.error;
@@ -30,7 +32,7 @@ export function TriggerForm({
   };
   return (
     <form onSubmit={submit} className="mt-4 space-y-4">
-      <Field label="Event" hint="A JSON object, which the instructions see as event." error={isWrong ? error : null}>
+      <Field label={texts.event.label} hint={texts.event.hint} error={isWrong ? error : null}>
         {(attributes) => (
           <textarea
             {...attributes}
@@ -48,10 +50,10 @@ export function TriggerForm({
       </Field>
       {preview.data !== undefined && (
         <figure className="text-sm">
-          <figcaption className="font-medium">What the agent would be asked</figcaption>
+          <figcaption className="font-medium">{texts.preview.prompt}</figcaption>
           <pre
             tabIndex={0}
-            aria-label="What the agent would be asked"
+            aria-label={texts.preview.prompt}
             className="mt-1 max-h-60 overflow-auto rounded-md bg-sunken p-3 font-sans break-words whitespace-pre-wrap"
           >
             {preview.data.prompt}
@@ -62,10 +64,10 @@ export function TriggerForm({
       <div className="flex flex-wrap justify-end gap-2">
         <CloseDialog />
         <button type="button" className="button" disabled={preview.isPending} onClick={() => preview.mutate()}>
-          Preview
+          {texts.preview.title}
         </button>
         <button type="submit" className="button button-primary" disabled={trigger.isPending}>
-          {trigger.isPending ? "Triggering …" : "Trigger"}
+          {trigger.isPending ? texts.trigger.pending : texts.trigger.verb}
         </button>
       </div>
     </form>

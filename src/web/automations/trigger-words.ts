@@ -1,15 +1,6 @@
 import type { Trigger } from "../../domain/automations/trigger.ts";
 import type { client } from "../query.ts";
 
-/** What each kind of trigger is called. */
-export const triggerNames: Readonly<Record<Trigger["type"], string>> = {
-  api: "API",
-  schedule: "Schedule",
-  webhook: "Webhook",
-  forge: "Events of forges",
-  source: "Source",
-};
-
 /** The address that a trigger's senders post to; null: it has none of its own. */
 export function addressOf(trigger: Trigger, macro: string): string | null {
   if (trigger.type === "api") return `${location.origin}/automation/${macro}/trigger`;

@@ -14,15 +14,18 @@ import { SecretOnce } from "../elements/secret-once.tsx";
 import { Until } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
+import { useAutomationTexts, type AutomationTexts } from "../texts/automations.ts";
+import { formatNumber } from "../texts/formats.ts";
 import { ConditionForm } from "./condition-form.tsx";
 import { sampleEvent } from "./sample-event.ts";
 import { triggerExamples } from "./setup/trigger-examples.ts";
 import { hasSetUp, SetUp } from "./setup/set-up.tsx";
-import { addressOf, settable, triggerNames, type TriggerList } from "./trigger-words.ts";
+import { addressOf, settable, type TriggerList } from "./trigger-words.ts";
 
 /** What starts an automation's runs, and a form to change it for those who may. */
 export function Triggers({ automation, shownAs }: { readonly automation: Automation; readonly shownAs: string }) {
   const { id, macro, triggers } = automation;
+  const { triggers: texts, ...common } = useAutomationTexts();
   const queries = useQueryClient();
   const [made, setMade] = useState<readonly Trigger[]>([]);
   const show = (changed: Automation): void => {
@@ -42,10 +45,10 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
     <section aria-labelledby="triggers" className="space-y-3">
       <div className="flex flex-wrap items-center justify-between gap-2">
         <h2 id="triggers" className="font-medium">
-          Triggers
+          {texts.title}
         </h2>
         {may && (
-          <ButtonDialog button="Change" title="Change the triggers">
+          <ButtonDialog button={common.change} title={texts.change}>
             {(close) => (
               <TriggersForm
                 automation={automation}
@@ -62,7 +65,7 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
         <NewSecret key={trigger.id} trigger={trigger} onDone={() => isDone(trigger)} />
       ))}
       <ErrorText error={rotate.error} />
-      <ul aria-label="Triggers" className="card divide-y divide-line">
+      <ul aria-label={texts.title} className="card divide-y divide-line">
         {triggers.map((trigger) => (
           <li key={trigger.id} className="space-y-2 px-4 py-3 text-sm">
             <Head
@@ -72,7 +75,12 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
             >
               {may && (
                 <>
-                  <ButtonDialog button="Condition" of={nameOf(trigger)} title={`Condition: ${nameOf(trigger)}`} isWide>
+                  <ButtonDialog
+                    button={texts.condition}
+                    of={nameOf(trigger, texts)}
+                    title={texts.conditionOf(nameOf(trigger, texts))}
+                    isWide
+                  >
                     {(close) => (
                       <ConditionForm
                         automation={automation}
@@ -85,7 +93,12 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
                     )}
                   </ButtonDialog>
                   {hasSetUp(trigger) && (
-                    <ButtonDialog button="Set up" of={nameOf(trigger)} title={`Set up: ${nameOf(trigger)}`} isWide>
+                    <ButtonDialog
+                      button={texts.setUp}
+                      of={nameOf(trigger, texts)}
+                      title={texts.setUpOf(nameOf(trigger, texts))}
+                      isWide
+                    >
                       {() => (
                         <SetUp
                           trigger={trigger}
@@ -100,7 +113,7 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
             </Head>
             <Address address={addressOf(trigger, macro)} />
             <Policy trigger={trigger} />
-            {trigger.problem !== null && <ErrorText error={new Error(`Last time: ${trigger.problem}`)} />}
+            {trigger.problem !== null && <ErrorText error={new Error(texts.lastProblem(trigger.problem))} />}
           </li>
         ))}
       </ul>
@@ -120,21 +133,22 @@ function Head({
   readonly mayRotate: boolean;
   readonly onRotate: (() => void) | null;
 }) {
+  const texts = useAutomationTexts().triggers;
   const isSecret = isSigned(trigger);
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-      <span className="font-medium">{triggerNames[trigger.type]}</span>
-      <span className="min-w-0 flex-1 basis-40 text-muted">{aboutOf(trigger)}</span>
-      {!trigger.enabled && <Badge tone="muted" label="Disabled" />}
+      <span className="font-medium">{texts.names[trigger.type]}</span>
+      <span className="min-w-0 flex-1 basis-40 text-muted">{aboutOf(trigger, texts)}</span>
+      {!trigger.enabled && <Badge tone="muted" label={texts.disabled} />}
       {children}
       {mayRotate && (trigger.type === "webhook" || trigger.type === "source") && (
         <ConfirmButton
-          button={isSecret ? "Replace the secret" : "Replace the address"}
+          button={isSecret ? texts.replaceSecret : texts.replaceAddress}
           disabled={onRotate === null}
-          question={isSecret ? "Replace the secret?" : "Replace the address?"}
+          question={isSecret ? texts.replaceSecretQuestion : texts.replaceAddressQuestion}
           onConfirm={() => onRotate?.()}
         >
-          {isSecret ? "The present one counts for another day." : "The present one leads nowhere at once."}
+          {isSecret ? texts.replaceSecretAbout : texts.replaceAddressAbout}
         </ConfirmButton>
       )}
     </div>
@@ -142,41 +156,42 @@ function Head({
 }
 
 /** What a trigger is called among others. */
-function nameOf(trigger: Trigger): string {
-  return [triggerNames[trigger.type], aboutOf(trigger)].filter((part) => part !== "").join(", ");
+function nameOf(trigger: Trigger, texts: AutomationTexts["triggers"]): string {
+  return [texts.names[trigger.type], aboutOf(trigger, texts)].filter((part) => part !== "").join(", ");
 }
 
-function aboutOf(trigger: Trigger): string {
+function aboutOf(trigger: Trigger, texts: AutomationTexts["triggers"]): string {
   switch (trigger.type) {
     case "api":
       return "";
     case "schedule":
       return `${trigger.cron} (${trigger.timeZone})`;
     case "webhook":
-      return { none: "not signed", hmac: "signed by HMAC", standardWebhooks: "signed by Standard Webhooks" }[
-        trigger.verify.type
-      ];
-    case "forge":
-      return [
-        trigger.events.join(", "),
-        ...(trigger.repositories.length > 0 ? [trigger.repositories.join(", ")] : []),
-      ].join(" in ");
-    case "source":
-      return `${trigger.source}: ${trigger.events.length === 0 ? "all events" : trigger.events.join(", ")}${trigger.hasReplyToken ? "; answers go back" : ""}`;
+      return texts.signed[trigger.verify.type];
+    case "forge": {
+      const events = trigger.events.join(", ");
+      return trigger.repositories.length > 0 ? texts.eventsIn(events, trigger.repositories.join(", ")) : events;
+    }
+    case "source": {
+      const events = trigger.events.length === 0 ? texts.allEvents : trigger.events.join(", ");
+      return `${trigger.source}: ${events}${trigger.hasReplyToken ? texts.answersBack : ""}`;
+    }
   }
 }
 
 function Address({ address }: { readonly address: string | null }) {
+  const { copyAddress } = useAutomationTexts().triggers;
   if (address === null) return null;
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-2">
       <code className="min-w-0 flex-1 text-xs break-all">POST {address}</code>
-      <CopyButton text={address} what="its address" />
+      <CopyButton text={address} what={copyAddress} />
     </p>
   );
 }
 
 function Policy({ trigger }: { readonly trigger: Trigger }) {
+  const texts = useAutomationTexts().triggers;
   const { condition, concurrency, debounceSeconds, maxPerHour } = trigger;
   const nextAt = trigger.type === "schedule" ? trigger.nextAt : null;
   const hasSome = condition !== "" || concurrency !== null || debounceSeconds !== null || maxPerHour !== null;
@@ -184,35 +199,31 @@ function Policy({ trigger }: { readonly trigger: Trigger }) {
   return (
     <dl className="flex flex-wrap gap-x-5 gap-y-1">
       {nextAt !== null && (
-        <Fact name="Next">
+        <Fact name={texts.next}>
           <Until at={nextAt} />
         </Fact>
       )}
       {condition !== "" && (
-        <Fact name="If">
+        <Fact name={texts.if}>
           <code className="text-xs break-all">{condition}</code>
         </Fact>
       )}
       {concurrency !== null && (
-        <Fact name={{ skip: "Skipped", queue: "Queued", cancelOlder: "Replaces the older" }[concurrency.policy]}>
+        <Fact name={texts.concurrency[concurrency.policy]}>
           <code className="text-xs break-all">{concurrency.key}</code>
         </Fact>
       )}
-      {debounceSeconds !== null && <Fact name="Quiet for">{debounceSeconds} s</Fact>}
-      {maxPerHour !== null && <Fact name="An hour at most">{maxPerHour}</Fact>}
+      {debounceSeconds !== null && <Fact name={texts.quiet}>{formatNumber(debounceSeconds)} s</Fact>}
+      {maxPerHour !== null && <Fact name={texts.anHour}>{formatNumber(maxPerHour)}</Fact>}
     </dl>
   );
 }
 
 function NewSecret({ trigger, onDone }: { readonly trigger: Trigger; readonly onDone: () => void }) {
+  const texts = useAutomationTexts().triggers;
   if (!("secret" in trigger) || trigger.secret === undefined) return null;
   return (
-    <SecretOnce
-      label={`Secret of ${trigger.url}`}
-      about="Its sender signs with it. Give it to the sender now: it is shown this once."
-      secret={trigger.secret}
-      onDone={onDone}
-    />
+    <SecretOnce label={texts.secretOf(trigger.url)} about={texts.secretAbout} secret={trigger.secret} onDone={onDone} />
   );
 }
 
@@ -226,9 +237,10 @@ function TriggersForm({
   readonly automation: Automation;
   readonly onSaved: (changed: Automation) => void;
 }) {
+  const texts = useAutomationTexts();
   const [text, setText] = useState(() => JSON.stringify(triggers.map(settable), null, 2));
   const save = useMutation({
-    mutationFn: () => client.automation.update(id, { triggers: listOf(text) }),
+    mutationFn: () => client.automation.update(id, { triggers: listOf(text, texts) }),
     onSuccess: onSaved,
   });
   const isWrong = save.error instanceof NoList;
@@ -242,11 +254,7 @@ function TriggersForm({
   };
   return (
     <form onSubmit={submit} className="mt-4 space-y-4">
-      <Field
-        label="Triggers"
-        hint='A JSON list, such as [{ "type": "schedule", "cron": "0 9 * * 1-5" }]. The reference has all fields; those that are missing from the list are removed. A secret or a replyToken that is not named stays.'
-        error={isWrong ? save.error : null}
-      >
+      <Field label={texts.triggers.title} hint={texts.triggers.hint} error={isWrong ? save.error : null}>
         {(attributes) => (
           <textarea
             {...attributes}
@@ -259,20 +267,26 @@ function TriggersForm({
         )}
       </Field>
       <AddExample text={text} onAdd={change} />
-      <FormEnd error={isWrong ? null : save.error} isPending={save.isPending} verb="Save" pendingVerb="Saving …" />
+      <FormEnd
+        error={isWrong ? null : save.error}
+        isPending={save.isPending}
+        verb={texts.save}
+        pendingVerb={texts.saving}
+      />
     </form>
   );
 }
 
 /** Adds an example to the list, to be changed there. */
 function AddExample({ text, onAdd }: { readonly text: string; readonly onAdd: (text: string) => void }) {
-  const [chosen, setChosen] = useState(triggerExamples[0]?.name ?? "");
+  const texts = useAutomationTexts();
+  const [chosen, setChosen] = useState<string>(triggerExamples[0]?.name ?? "");
   const [error, setError] = useState<Error | null>(null);
   const add = (): void => {
     const example = triggerExamples.find(({ name }) => name === chosen);
     if (example === undefined) return;
     try {
-      onAdd(JSON.stringify([...listOf(text), example.trigger], null, 2));
+      onAdd(JSON.stringify([...listOf(text, texts), example.trigger], null, 2));
       setError(null);
     } catch (problem) {
       if (!(problem instanceof NoList)) throw problem;
@@ -282,33 +296,35 @@ function AddExample({ text, onAdd }: { readonly text: string; readonly onAdd: (t
   return (
     <div className="flex items-end gap-2">
       <div className="min-w-0 flex-1">
-        <Field label="An example" error={error}>
+        <Field label={texts.triggers.example} error={error}>
           {(attributes) => (
             <select {...attributes} className="field" value={chosen} onChange={({ target }) => setChosen(target.value)}>
               {triggerExamples.map(({ name }) => (
-                <option key={name}>{name}</option>
+                <option key={name} value={name}>
+                  {texts.triggers.examples[name]}
+                </option>
               ))}
             </select>
           )}
         </Field>
       </div>
       <button type="button" className="button" onClick={add}>
-        Add to the list
+        {texts.triggers.add}
       </button>
     </div>
   );
 }
 
 /** @throws NoList if the text is no JSON list; what its entries must be is said by the API */
-function listOf(text: string): TriggerList {
+function listOf(text: string, texts: AutomationTexts): TriggerList {
   let value: unknown;
   try {
     value = JSON.parse(text.trim() === "" ? "[]" : text);
   } catch (error) {
-    throw new NoList(`This is no JSON: ${messageOf(error)}`, { cause: error });
+    throw new NoList(texts.noJson(messageOf(error)), { cause: error });
   }
   if (!z.array(z.record(z.string(), z.unknown())).safeParse(value).success) {
-    throw new NoList("Triggers are a JSON list of objects: write them in [ and ].");
+    throw new NoList(texts.triggers.noList);
   }
   return value as TriggerList;
 }

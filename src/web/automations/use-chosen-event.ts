@@ -5,6 +5,7 @@ import type { AutomationTemplate } from "../../domain/automations/automation-fil
 import type { LedgerEntry } from "../../domain/automations/ledger.ts";
 import type { PreviewDraft } from "../../domain/automations/preview.ts";
 import { client } from "../query.ts";
+import { useAutomationTexts, type AutomationTexts } from "../texts/automations.ts";
 import { useDeliveries } from "./deliveries.ts";
 import { eventOf, NoEvent } from "./event-json.ts";
 import { sampleEvent } from "./sample-event.ts";
@@ -47,6 +48,7 @@ export function useChosenEvent({
   readonly template?: AutomationTemplate | undefined;
   readonly instructions: string;
 }): ChosenEvent {
+  const texts = useAutomationTexts();
   const [chosen, choose] = useState<string | null>(null);
   const [written, setOwn] = useState<string | null>(null);
   const found = useDeliveries(automation);
@@ -60,15 +62,15 @@ export function useChosenEvent({
   const usual = first !== undefined ? `entry:${first.id}` : sample !== undefined ? `sample:${sample}` : "own";
   const choice = chosen ?? (isKnown ? usual : null);
   const own = written ?? JSON.stringify(sampleEvent(instructions), null, 2);
-  return { choice, choose, deliveries, samples, own, setOwn, ...bodyOf(choice, own) };
+  return { choice, choose, deliveries, samples, own, setOwn, ...bodyOf(choice, own, texts) };
 }
 
-function bodyOf(choice: string | null, own: string): Pick<ChosenEvent, "body" | "problem"> {
+function bodyOf(choice: string | null, own: string, texts: AutomationTexts): Pick<ChosenEvent, "body" | "problem"> {
   if (choice === null) return { body: null, problem: null };
   if (choice.startsWith("entry:")) return { body: { ledgerId: choice.slice("entry:".length) }, problem: null };
   if (choice.startsWith("sample:")) return { body: { sample: choice.slice("sample:".length) }, problem: null };
   try {
-    return { body: { event: eventOf(own) }, problem: null };
+    return { body: { event: eventOf(own, texts) }, problem: null };
   } catch (error) {
     if (error instanceof NoEvent) return { body: null, problem: error };
     throw error;

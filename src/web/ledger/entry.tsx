@@ -8,19 +8,19 @@ import { PageTitle } from "../elements/page-head.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
+import { useLedgerTexts, type LedgerTexts } from "../texts/ledger.ts";
 
 /** Null while they are being loaded. */
 export type KnownAutomations = readonly Automation[] | null;
 
-const underWay: { label: string; tone: Tone } = { label: "Under way", tone: "accent" };
-const looks: Record<LedgerOutcome, { label: string; tone: Tone }> = {
-  fired: { label: "Fired", tone: "good" },
-  duplicate: { label: "Duplicate", tone: "muted" },
-  filtered: { label: "Filtered", tone: "muted" },
-  superseded: { label: "Superseded", tone: "muted" },
-  missed: { label: "Missed", tone: "warn" },
-  failed: { label: "Failed", tone: "bad" },
-  "dead-lettered": { label: "Dead-lettered", tone: "bad" },
+const tones: Record<LedgerOutcome, Tone> = {
+  fired: "good",
+  duplicate: "muted",
+  filtered: "muted",
+  superseded: "muted",
+  missed: "warn",
+  failed: "bad",
+  "dead-lettered": "bad",
 };
 
 /**
@@ -37,7 +37,8 @@ export function Entry({
   isAlone?: boolean;
 }) {
   const { outcome, reason, sessionId, originalId, automationId } = entry;
-  const name = nameOf(entry, automations);
+  const texts = useLedgerTexts();
+  const name = nameOf(entry, automations, texts);
   const isThere = automations?.some(({ id }) => id === automationId) === true;
   const queries = useQueryClient();
   // With what the entry came with.
@@ -45,11 +46,17 @@ export function Entry({
     mutationFn: () => client.ledger.replay(entry.id),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["ledger"] }),
   });
-  const badge = <Badge {...(outcome === null ? underWay : looks[outcome])} moving={outcome === null} />;
+  const badge =
+    outcome === null ? (
+      <Badge tone="accent" label={texts.underWay} moving />
+    ) : (
+      <Badge tone={tones[outcome]} label={texts.outcomes[outcome]} />
+    );
   const may = useMay("write");
   const again = outcome !== null && may && (
     <button type="button" className="button shrink-0" disabled={replay.isPending} onClick={() => replay.mutate()}>
-      Replay<span className="sr-only"> {name}</span>
+      {texts.replay}
+      <span className="sr-only"> {name}</span>
     </button>
   );
   const detail = (
@@ -59,24 +66,24 @@ export function Entry({
         <Ago at={entry.createdAt} />
         {sessionId !== null && (
           <Link to="/sessions/$id" params={{ id: sessionId }} className="text-accent underline">
-            Session
+            {texts.session}
           </Link>
         )}
         {isAlone && automationId !== null && isThere && (
           <Link to="/automations/$id" params={{ id: automationId }} className="text-accent underline">
-            Automation
+            {texts.automation}
           </Link>
         )}
         {originalId !== null && (
           <Link to="/ledger" search={{ entry: originalId }} className="text-accent underline">
-            {outcome === "duplicate" ? "The first one" : "Replay of an earlier one"}
+            {outcome === "duplicate" ? texts.first : texts.replayOf}
           </Link>
         )}
       </p>
       <output className="block text-good empty:hidden">
         {replay.data !== undefined && (
           <Link to="/ledger" search={{ entry: replay.data.id }} className="underline">
-            Triggered again
+            {texts.replayed}
           </Link>
         )}
       </output>
@@ -108,7 +115,7 @@ export function Entry({
   );
 }
 
-function nameOf({ automationId }: LedgerEntry, automations: KnownAutomations): string {
-  if (automations === null) return "An automation";
-  return automations.find(({ id }) => id === automationId)?.name ?? "An automation that was deleted";
+function nameOf({ automationId }: LedgerEntry, automations: KnownAutomations, texts: LedgerTexts): string {
+  if (automations === null) return texts.anAutomation;
+  return automations.find(({ id }) => id === automationId)?.name ?? texts.deletedAutomation;
 }

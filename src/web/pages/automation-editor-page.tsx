@@ -9,18 +9,20 @@ import { BackLink } from "../elements/page-head.tsx";
 import { searchOfPage } from "../elements/search-of-page.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { client, useMay } from "../query.ts";
+import { useAutomationTexts } from "../texts/automations.ts";
 
 /** A new automation: first what it starts from, then its form. */
 export function NewAutomationPage() {
   const given = useSearch({ from: "/automations/new", shouldThrow: false });
   const { template } = searchOfPage(given);
   const may = useMay("write");
-  useTitle("New automation");
-  if (!may) return <Notice title="You may not create automations">Ask an admin of your organization.</Notice>;
+  const texts = useAutomationTexts();
+  useTitle(texts.creation.title);
+  if (!may) return <Notice title={texts.creation.denied}>{texts.askAdmin}</Notice>;
   return (
     <div className="space-y-4">
-      <BackLink to="/automations" name="Automations" />
-      <h1 className="text-xl font-semibold">New automation</h1>
+      <BackLink to="/automations" name={texts.title} />
+      <h1 className="text-xl font-semibold">{texts.creation.title}</h1>
       {template === undefined ? <TemplateGallery /> : <NewAutomation key={template} startsFrom={template} />}
     </div>
   );
@@ -29,6 +31,7 @@ export function NewAutomationPage() {
 function NewAutomation({ startsFrom }: { readonly startsFrom: string }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
+  const { creation: texts, form } = useAutomationTexts();
   const list = useTemplates();
   const template = list.data?.templates.find(({ id }) => id === startsFrom);
   if (template === undefined && startsFrom !== emptyTemplate) {
@@ -38,18 +41,18 @@ function NewAutomation({ startsFrom }: { readonly startsFrom: string }) {
   return (
     <>
       <p className="text-sm text-muted">
-        {template?.description ?? "Calls of the API start it; add other triggers afterwards."}
-        {template?.namesRepositories === true && " Name the repositories that it is to work on."}{" "}
+        {template?.description ?? texts.byCalls}
+        {template?.namesRepositories === true && ` ${texts.nameRepositories}`}{" "}
         <Link to="/automations/new" className="text-accent underline">
-          Start from something else
+          {texts.another}
         </Link>
       </p>
       <AutomationForm
         template={template}
-        verb="Create"
+        verb={texts.verb}
         cancel={
           <Link to="/automations" className="button">
-            Cancel
+            {form.cancel}
           </Link>
         }
         save={async (input) => {
@@ -72,21 +75,22 @@ export function EditAutomationPage({ id }: { id: string }) {
     staleTime: Infinity,
   });
   const may = useMay("write");
-  useTitle(`Edit ${automation.data?.name ?? "an automation"}`);
+  const texts = useAutomationTexts();
+  useTitle(texts.edit.pageTitle(automation.data?.name ?? texts.edit.unknown));
   const found = automation.data;
-  if (!may) return <Notice title="You may not change automations">Ask an admin of your organization.</Notice>;
+  if (!may) return <Notice title={texts.edit.denied}>{texts.askAdmin}</Notice>;
   if (found === undefined) {
     return (
       <Absent
-        missing="There is no such automation"
+        missing={texts.missing}
         error={automation.error}
-        reason="It was deleted, or it belongs to another organization."
+        reason={texts.missingReason}
         retry={automation.refetch}
       />
     );
   }
   if (found.file !== null) {
-    return <Notice title="It is kept in a file">Change {found.file.path} in its repository.</Notice>;
+    return <Notice title={texts.edit.inFile}>{texts.edit.changeFile(found.file.path)}</Notice>;
   }
   return <Found automation={found} shownAs={id} />;
 }
@@ -94,6 +98,7 @@ export function EditAutomationPage({ id }: { id: string }) {
 function Found({ automation, shownAs }: { readonly automation: Automation; readonly shownAs: string }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
+  const texts = useAutomationTexts();
   const toPage = { to: "/automations/$id", params: { id: shownAs } } as const;
   return (
     <div className="space-y-4">
@@ -101,13 +106,13 @@ function Found({ automation, shownAs }: { readonly automation: Automation; reado
         <span aria-hidden>‹ </span>
         <bdi>{automation.name}</bdi>
       </Link>
-      <h1 className="text-xl font-semibold">Edit the automation</h1>
+      <h1 className="text-xl font-semibold">{texts.edit.title}</h1>
       <AutomationForm
         automation={automation}
-        verb="Save"
+        verb={texts.save}
         cancel={
           <Link {...toPage} className="button">
-            Cancel
+            {texts.form.cancel}
           </Link>
         }
         save={async (input) => {

@@ -8,6 +8,7 @@ import { State } from "../automations/state.tsx";
 import { TriggerForm } from "../automations/trigger-form.tsx";
 import { Triggers } from "../automations/triggers.tsx";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
+import { useAutomationTexts } from "../texts/automations.ts";
 import { formatDollars } from "../texts/formats.ts";
 import { Fact } from "../elements/fact.tsx";
 import { BackLink, PageTitle } from "../elements/page-head.tsx";
@@ -20,37 +21,34 @@ import { client, useMay } from "../query.ts";
 /** One automation: its settings, what triggers it, and its runs. */
 export function AutomationPage({ id }: { id: string }) {
   const automation = useQuery({ queryKey: ["automation", id], queryFn: () => client.automation.get(id) });
-  useTitle(automation.data?.name ?? "Automation");
+  const texts = useAutomationTexts();
+  useTitle(automation.data?.name ?? texts.one);
   if (automation.data !== undefined) return <Found automation={automation.data} shownAs={id} />;
   return (
-    <Absent
-      missing="There is no such automation"
-      error={automation.error}
-      reason="It was deleted, or it belongs to another organization."
-      retry={automation.refetch}
-    />
+    <Absent missing={texts.missing} error={automation.error} reason={texts.missingReason} retry={automation.refetch} />
   );
 }
 
 function Found({ automation, shownAs }: { automation: Automation; shownAs: string }) {
   const { name, repositories, targetBranch, agent, priority, budgetUsd, createdAt, instructions, file, gate } =
     automation;
+  const texts = useAutomationTexts();
   const may = useMay("write");
   return (
     <div className="space-y-6">
       <div className="space-y-3">
-        <BackLink to="/automations" name="Automations" />
+        <BackLink to="/automations" name={texts.title} />
         <PageTitle title={name}>
           <AutomationBadge automation={automation} />
         </PageTitle>
         <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
           {repositories.map((repository) => (
-            <Fact key={repository.id} name="Repository">
+            <Fact key={repository.id} name={texts.facts.repository}>
               <RepositoryName repository={repository} />
             </Fact>
           ))}
           {file !== null && (
-            <Fact name="Kept in">
+            <Fact name={texts.facts.file}>
               {file.url === null ? (
                 file.path
               ) : (
@@ -60,28 +58,28 @@ function Found({ automation, shownAs }: { automation: Automation; shownAs: strin
               )}
             </Fact>
           )}
-          {targetBranch !== null && <Fact name="Into">{targetBranch}</Fact>}
-          {agent !== null && <Fact name="Agent">{agent}</Fact>}
-          <Fact name="Priority">{priority}</Fact>
-          {budgetUsd !== null && <Fact name="Budget of a run">{formatDollars(budgetUsd)}</Fact>}
-          <Fact name="Created">
+          {targetBranch !== null && <Fact name={texts.facts.into}>{targetBranch}</Fact>}
+          {agent !== null && <Fact name={texts.facts.agent}>{agent}</Fact>}
+          <Fact name={texts.facts.priority}>{priority}</Fact>
+          {budgetUsd !== null && <Fact name={texts.facts.budget}>{formatDollars(budgetUsd)}</Fact>}
+          <Fact name={texts.facts.created}>
             <Ago at={createdAt} />
           </Fact>
         </dl>
         <Notices automation={automation} />
         {file !== null && file.problem !== null && (
-          <ErrorText error={new Error(`Its newest version does not count: ${file.problem}`)} />
+          <ErrorText error={new Error(texts.notices.fileProblem(file.problem))} />
         )}
         {may && <Actions automation={automation} shownAs={shownAs} />}
       </div>
       <section aria-labelledby="instructions" className="space-y-3">
         <h2 id="instructions" className="font-medium">
-          Instructions
+          {texts.instructions}
         </h2>
         <div className="card divide-y divide-line">
           <pre
             tabIndex={0}
-            aria-label="Instructions"
+            aria-label={texts.instructions}
             className="max-h-80 overflow-auto p-4 font-sans text-sm break-words whitespace-pre-wrap"
           >
             {instructions}
@@ -91,10 +89,10 @@ function Found({ automation, shownAs }: { automation: Automation; shownAs: strin
       {gate !== null && (
         <section aria-labelledby="gate" className="space-y-3">
           <h2 id="gate" className="font-medium">
-            Gate
+            {texts.gate}
           </h2>
           <div className="card">
-            <pre tabIndex={0} aria-label="Gate" className="max-h-80 overflow-auto p-4 text-xs">
+            <pre tabIndex={0} aria-label={texts.gate} className="max-h-80 overflow-auto p-4 text-xs">
               {gate}
             </pre>
           </div>
@@ -109,6 +107,7 @@ function Found({ automation, shownAs }: { automation: Automation; shownAs: strin
 
 function Actions({ automation, shownAs }: { automation: Automation; shownAs: string }) {
   const { id, paused, file } = automation;
+  const { actions: texts, trigger } = useAutomationTexts();
   // One that is kept in a file is changed there.
   const isOwn = file === null;
   const queries = useQueryClient();
@@ -132,7 +131,7 @@ function Actions({ automation, shownAs }: { automation: Automation; shownAs: str
   const isPending = pause.isPending || remove.isPending;
   return (
     <div className="flex flex-wrap items-center gap-2">
-      <ButtonDialog button="Trigger" className="button button-primary" disabled={paused} title="Trigger the automation">
+      <ButtonDialog button={trigger.verb} className="button button-primary" disabled={paused} title={trigger.title}>
         {(close) => (
           <TriggerForm
             automation={automation}
@@ -145,20 +144,20 @@ function Actions({ automation, shownAs }: { automation: Automation; shownAs: str
       </ButtonDialog>
       {isOwn && (
         <Link to="/automations/$id/edit" params={{ id: shownAs }} className="button">
-          Edit
+          {texts.edit}
         </Link>
       )}
       <button type="button" className="button" disabled={isPending} onClick={() => pause.mutate()}>
-        {paused ? "Resume" : "Pause"}
+        {paused ? texts.resume : texts.pause}
       </button>
       {isOwn && (
         <ConfirmButton
-          button="Delete"
+          button={texts.delete}
           disabled={isPending}
-          question="Delete the automation?"
+          question={texts.deleteQuestion}
           onConfirm={() => remove.mutate()}
         >
-          Its macro leads nowhere from then on. The sessions that it started stay.
+          {texts.deleteAbout}
         </ConfirmButton>
       )}
       <ErrorText error={pause.error ?? remove.error} />

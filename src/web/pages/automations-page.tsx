@@ -5,27 +5,30 @@ import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { client, useMay } from "../query.ts";
+import { useAutomationTexts } from "../texts/automations.ts";
+import { useElementTexts } from "../texts/elements.ts";
 
 /** Automations: prompts whose placeholders an event fills. */
 export function AutomationsPage() {
   const may = useMay("write");
-  useTitle("Automations");
+  const texts = useAutomationTexts();
+  useTitle(texts.title);
   return (
     <div className="space-y-4">
       <div className="flex flex-wrap items-center gap-3">
-        <h1 className="mr-auto text-xl font-semibold">Automations</h1>
+        <h1 className="mr-auto text-xl font-semibold">{texts.title}</h1>
         {may && (
           <Link to="/automations/new" className="button button-primary">
-            New automation
+            {texts.creation.title}
           </Link>
         )}
       </div>
       <PagedList
-        label="Automations"
+        label={texts.title}
         queryKey={["automations", "pages"]}
         readPage={(cursor) => client.automation.list({ limit: 30, cursor })}
         itemsOf={(page) => page.automations}
-        empty="No automations yet. An automation is a saved prompt with placeholders that its trigger fills in."
+        empty={texts.empty}
       >
         {(automation) => <Row key={automation.id} automation={automation} />}
       </PagedList>
@@ -35,6 +38,7 @@ export function AutomationsPage() {
 
 function Row({ automation }: { automation: Automation }) {
   const { id, name, macro, repositories, createdAt } = automation;
+  const { noRepository } = useElementTexts();
   return (
     <li className="relative flex items-center gap-x-3 px-4 py-3 hover:bg-sunken">
       <div className="min-w-0 flex-1">
@@ -43,7 +47,7 @@ function Row({ automation }: { automation: Automation }) {
         </Link>
         <p className="text-sm break-words text-muted">
           <code className="text-xs break-all">{macro}</code> ·{" "}
-          {repositories.map((repository) => repository.name).join(", ") || "No repository"} · <Ago at={createdAt} />
+          {repositories.map((repository) => repository.name).join(", ") || noRepository} · <Ago at={createdAt} />
         </p>
       </div>
       <AutomationBadge automation={automation} />

@@ -5,8 +5,9 @@ import { ledgerOutcomes } from "../../domain/automations/ledger-outcome.ts";
 import { Fact } from "../elements/fact.tsx";
 import { BackLink } from "../elements/page-head.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
-import { asOptions, Select } from "../elements/select.tsx";
+import { Select } from "../elements/select.tsx";
 import { formatTime } from "../texts/formats.ts";
+import { useLedgerTexts } from "../texts/ledger.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { Entry, type KnownAutomations } from "../ledger/entry.tsx";
@@ -18,17 +19,18 @@ export function LedgerPage() {
   const given = useSearch({ from: "/ledger", shouldThrow: false });
   const { entry } = searchOfPage(given);
   const automations = useQuery({ queryKey: ["automations"], queryFn: allAutomations });
-  useTitle("Ledger");
+  const texts = useLedgerTexts();
+  useTitle(texts.title);
   const known = automations.data ?? null;
   return (
     <div className="space-y-4">
       {entry === undefined ? (
         <div className="flex flex-wrap items-center gap-3">
-          <h1 className="mr-auto text-xl font-semibold">Ledger</h1>
+          <h1 className="mr-auto text-xl font-semibold">{texts.title}</h1>
           <Filters automations={known ?? []} />
         </div>
       ) : (
-        <BackLink to="/ledger" name="Ledger" />
+        <BackLink to="/ledger" name={texts.title} />
       )}
       <ErrorText error={automations.error} />
       {entry === undefined ? <Entries automations={known} /> : <OneEntry key={entry} id={entry} automations={known} />}
@@ -51,6 +53,7 @@ function Filters({ automations }: { automations: readonly Automation[] }) {
   const given = useSearch({ from: "/ledger", shouldThrow: false });
   const search = searchOfPage(given);
   const navigate = useNavigate();
+  const texts = useLedgerTexts();
   const show = (changes: typeof search): void => {
     // Undefined values are removed from the address.
     void navigate({ to: "/ledger", search: { ...search, ...changes }, replace: true });
@@ -58,17 +61,17 @@ function Filters({ automations }: { automations: readonly Automation[] }) {
   return (
     <div className="grid w-full grid-cols-2 gap-3 sm:flex sm:w-auto">
       <Select
-        label="Automation"
+        label={texts.automation}
         value={search.automation}
-        all="All automations"
+        all={texts.allAutomations}
         options={automations.map(({ id, name }) => ({ value: id, name }))}
         onChange={(automation) => show({ automation })}
       />
       <Select
-        label="Outcome"
+        label={texts.outcome}
         value={search.outcome}
-        all="All outcomes"
-        options={asOptions(ledgerOutcomes)}
+        all={texts.allOutcomes}
+        options={ledgerOutcomes.map((value) => ({ value, name: texts.outcomes[value] }))}
         onChange={(outcome) => show({ outcome })}
       />
     </div>
@@ -78,10 +81,11 @@ function Filters({ automations }: { automations: readonly Automation[] }) {
 function Entries({ automations }: { automations: KnownAutomations }) {
   const given = useSearch({ from: "/ledger", shouldThrow: false });
   const { automation, outcome } = searchOfPage(given);
+  const texts = useLedgerTexts();
   const isFiltered = automation !== undefined || outcome !== undefined;
   return (
     <PagedList
-      label="Entries"
+      label={texts.list}
       queryKey={["ledger", automation ?? "", outcome ?? ""]}
       readPage={(cursor) =>
         client.ledger.list({
@@ -93,11 +97,7 @@ function Entries({ automations }: { automations: KnownAutomations }) {
       }
       itemsOf={(page) => page.entries}
       refreshMs={3_000}
-      empty={
-        isFiltered
-          ? "Nothing matches this filter."
-          : "No triggers yet. Each trigger that an automation accepts is listed here with its outcome."
-      }
+      empty={isFiltered ? texts.nothingMatches : texts.empty}
     >
       {(entry) => (
         <li key={entry.id} className="px-4 py-3">
@@ -110,6 +110,7 @@ function Entries({ automations }: { automations: KnownAutomations }) {
 
 /** One entry with its job. */
 function OneEntry({ id, automations }: { id: string; automations: KnownAutomations }) {
+  const { facts: texts, loading, jobStatuses } = useLedgerTexts();
   const found = useQuery({
     queryKey: ["ledger", "entry", id],
     queryFn: () => client.ledger.get(id),
@@ -126,20 +127,20 @@ function OneEntry({ id, automations }: { id: string; automations: KnownAutomatio
   return (
     <>
       <ErrorText error={found.error} />
-      {entry === undefined && found.error === null && <p className="text-muted">Loading the entry …</p>}
+      {entry === undefined && found.error === null && <p className="text-muted">{loading}</p>}
       {entry !== undefined && (
         <div className="space-y-3">
           <Entry entry={entry} automations={automations} isAlone />
           <dl className="card space-y-1 p-4 text-sm">
-            <Fact name="Accepted">{formatTime(entry.createdAt)}</Fact>
-            {entry.outcome !== null && <Fact name="Ended">{formatTime(entry.updatedAt)}</Fact>}
+            <Fact name={texts.accepted}>{formatTime(entry.createdAt)}</Fact>
+            {entry.outcome !== null && <Fact name={texts.ended}>{formatTime(entry.updatedAt)}</Fact>}
             {job.data === undefined ? (
-              <Fact name="Entry">{id}</Fact>
+              <Fact name={texts.entry}>{id}</Fact>
             ) : (
               <>
-                <Fact name="Job">{id}</Fact>
-                <Fact name="Its status">{job.data.status}</Fact>
-                <Fact name="Priority">{job.data.priority}</Fact>
+                <Fact name={texts.job}>{id}</Fact>
+                <Fact name={texts.status}>{jobStatuses[job.data.status]}</Fact>
+                <Fact name={texts.priority}>{job.data.priority}</Fact>
               </>
             )}
           </dl>

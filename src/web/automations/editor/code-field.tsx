@@ -1,6 +1,7 @@
 import { useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
 import type { FieldAttributes } from "../../elements/field.tsx";
 import { useOptions } from "../../elements/options.ts";
+import { useAutomationTexts } from "../../texts/automations.ts";
 import { celTokens } from "./cel-tokens.ts";
 import type { Place } from "./problem-place.ts";
 import { Highlighted } from "./highlighted.tsx";
@@ -44,6 +45,7 @@ export function CodeField({
   /** What is underlined as wrong. */
   readonly problemAt?: Place | null;
 }) {
+  const texts = useAutomationTexts().editor;
   const { tokens, naming } = languages[language];
   const own = useRef<HTMLTextAreaElement>(null);
   const field = given ?? own;
@@ -103,7 +105,7 @@ export function CodeField({
       </div>
       {isOpen && (
         <Below layer={layer} at={begun?.from ?? 0} scrolled={scrolled}>
-          <div {...options.list} aria-label="Values of the event" className="max-h-64 overflow-y-auto">
+          <div {...options.list} aria-label={texts.values} className="max-h-64 overflow-y-auto">
             {found.map(({ path, value: shown }, index) => (
               <div
                 key={path}
@@ -117,7 +119,7 @@ export function CodeField({
           </div>
         </Below>
       )}
-      <output className="sr-only">{isOpen ? `${found.length} values of the event` : ""}</output>
+      <output className="sr-only">{isOpen ? texts.count(found.length) : ""}</output>
     </div>
   );
 }

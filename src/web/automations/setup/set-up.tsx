@@ -6,9 +6,10 @@ import type { Trigger } from "../../../domain/automations/trigger.ts";
 import { CopyButton } from "../../elements/copy-button.tsx";
 import { ErrorText, Loading } from "../../elements/notice.tsx";
 import { client, useMay } from "../../query.ts";
+import { useAutomationTexts } from "../../texts/automations.ts";
 import { choicesFor } from "./forge-choices.ts";
 import { apiExamples, sourceExample, webhookExample, type ShellExample } from "./shell-examples.ts";
-import { sourceSetups } from "./source-steps.ts";
+import { sourceSetups } from "./source-setups.ts";
 
 /** How what starts an automation is set up outside of Offstage: where it sends to, how it signs, with lines to copy. */
 export function SetUp({
@@ -22,9 +23,10 @@ export function SetUp({
   /** What stands in the examples. */
   readonly event: EventContext;
 }) {
+  const texts = useAutomationTexts().setUp;
   return (
     <div className="mt-4 space-y-4 text-sm">
-      {address !== null && <Copyable label="The address" text={address} />}
+      {address !== null && <Copyable label={texts.address} text={address} />}
       {trigger.type === "api" &&
         apiExamples(address ?? "", event).map((example) => <Example key={example.about} example={example} />)}
       {trigger.type === "webhook" && <Example example={webhookExample(trigger, event)} />}
@@ -40,7 +42,8 @@ export function hasSetUp({ type }: Trigger): boolean {
 }
 
 function Example({ example: { about, code } }: { readonly example: ShellExample }) {
-  return <Copyable label="In a shell" about={about} text={code} />;
+  const texts = useAutomationTexts().setUp;
+  return <Copyable label={texts.shell} about={texts.examples[about]} text={code} />;
 }
 
 /** Lines to copy. */
@@ -72,27 +75,26 @@ function Copyable({
 }
 
 function Source({ trigger }: { readonly trigger: Extract<Trigger, { type: "source" }> }) {
-  const { steps, condition, instructions } = sourceSetups[trigger.source];
+  const { setUp: texts, ...common } = useAutomationTexts();
+  const { condition, instructions } = sourceSetups[trigger.source];
   const example = sourceExample(trigger);
   return (
     <>
       <ol className="list-decimal space-y-1 ps-5">
-        {steps.map((step) => (
+        {texts.sources[trigger.source].map((step) => (
           <li key={step}>{step}</li>
         ))}
       </ol>
-      <p className="text-muted">
-        A secret that the service made is set under Change, as the trigger’s secret. Deliveries that it did not sign are
-        refused.
-      </p>
+      <p className="text-muted">{texts.ownSecret}</p>
       {example !== null && <Example example={example} />}
-      <Copyable label="A condition" about="For example." text={condition} />
-      <Copyable label="Instructions" about="For example." text={instructions} />
+      <Copyable label={texts.condition} about={texts.forExample} text={condition} />
+      <Copyable label={common.instructions} about={texts.forExample} text={instructions} />
     </>
   );
 }
 
 function Forges({ trigger: { connectionId, events } }: { readonly trigger: Extract<Trigger, { type: "forge" }> }) {
+  const texts = useAutomationTexts().setUp;
   const may = useMay("admin");
   const list = useQuery({
     queryKey: ["connections", "hooks"],
@@ -106,19 +108,17 @@ function Forges({ trigger: { connectionId, events } }: { readonly trigger: Extra
   );
   return (
     <>
-      {own.length > 0 && <p>Offstage tells of {own.join(", ")} itself: there is nothing to set up.</p>}
-      {others.length > 0 && !may && (
-        <p>An admin finds the address that a forge’s webhook needs among the connections in the settings.</p>
-      )}
+      {own.length > 0 && <p>{texts.byItself(own.join(", "))}</p>}
+      {others.length > 0 && !may && <p>{texts.askAdmin}</p>}
       {others.length > 0 && may && (
         <>
           <ErrorText error={list.error} />
           {list.isLoading && <Loading />}
           {list.data !== undefined && connections.length === 0 && (
             <p>
-              No forge is connected that tells of it.{" "}
+              {texts.noForge}{" "}
               <Link to="/settings" className="text-accent underline">
-                Connect one in the settings
+                {texts.connect}
               </Link>
               .
             </p>
@@ -127,14 +127,14 @@ function Forges({ trigger: { connectionId, events } }: { readonly trigger: Extra
             const { choose, untold } = choicesFor(kind, others);
             return (
               <section key={id} aria-label={name} className="space-y-2">
-                <Copyable label={`The address for ${name}`} text={hookUrl} />
+                <Copyable label={texts.addressFor(name)} text={hookUrl} />
                 {choose.length > 0 && (
                   <p>
-                    At the forge’s webhook, choose <b className="font-medium">{choose.join(", ")}</b>, and enter the
-                    secret that the connection showed once; another is made in the settings.
+                    {texts.choose} <b className="font-medium">{choose.join(", ")}</b>
+                    {texts.enterSecret}
                   </p>
                 )}
-                {untold.length > 0 && <p className="text-muted">This forge does not tell of {untold.join(", ")}.</p>}
+                {untold.length > 0 && <p className="text-muted">{texts.untold(untold.join(", "))}</p>}
               </section>
             );
           })}

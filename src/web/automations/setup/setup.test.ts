@@ -5,7 +5,7 @@ import { triggerListSchema, triggerTypes } from "../../../domain/automations/tri
 import { checkCel } from "../../../templates/cel.ts";
 import { forgeKinds } from "../../../domain/repositories/repository.ts";
 import { choicesFor, forgeChoices } from "./forge-choices.ts";
-import { sourceSetups } from "./source-steps.ts";
+import { sourceSetups } from "./source-setups.ts";
 import { triggerExamples } from "./trigger-examples.ts";
 
 const read = (name: string): Promise<string> => readFile(new URL(`../../../../docs/${name}`, import.meta.url), "utf8");

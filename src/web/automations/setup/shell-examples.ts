@@ -1,9 +1,10 @@
 import type { EventContext } from "../../../domain/automations/automation.ts";
 import type { Trigger } from "../../../domain/automations/trigger.ts";
+import type { AutomationTexts } from "../../texts/automations.ts";
 
 /** Lines for a shell, and what they are for. */
 export interface ShellExample {
-  readonly about: string;
+  readonly about: keyof AutomationTexts["setUp"]["examples"];
   readonly code: string;
 }
 
@@ -15,11 +16,11 @@ export function apiExamples(address: string, event: EventContext): ShellExample[
   const json = `-H "Content-Type: application/json" \\\n  -d ${quoted(JSON.stringify(event))}`;
   return [
     {
-      about: "A key of the role “only trigger automations” is enough.",
+      about: "key",
       code: `curl -s ${quoted(address)} \\\n  -H "Authorization: Bearer $OFFSTAGE_API_KEY" \\\n  ${json}`,
     },
     {
-      about: "For senders that can’t set a header.",
+      about: "noHeader",
       code: `curl -s "${address}?apiKey=$OFFSTAGE_API_KEY" \\\n  ${json}`,
     },
   ];
@@ -32,13 +33,13 @@ export function webhookExample({ url, verify }: Webhook, event: EventContext): S
     [`curl -s ${quoted(url)}`, ...headers, `-H "Content-Type: application/json"`, `-d "$body"`].join(" \\\n  ");
   switch (verify.type) {
     case "none":
-      return { about: "Whoever knows the address may post.", code: `${body}\n${send([])}` };
+      return { about: "notSigned", code: `${body}\n${send([])}` };
     case "hmac": {
       const hash = `openssl dgst -${verify.algorithm} -hmac "$SECRET"`;
       const written = verify.encoding === "hex" ? `${hash} | sed 's/.* //'` : `${hash} -binary | base64 -w 0`;
       const signature = `signature=$(printf %s "$body" | ${written})`;
       const header = `-H "${verify.header}: ${escaped(verify.prefix)}$signature"`;
-      return { about: withSecret, code: `${body}\n${signature}\n${send([header])}` };
+      return { about: "secret", code: `${body}\n${signature}\n${send([header])}` };
     }
     case "standardWebhooks": {
       const lines = [
@@ -48,12 +49,10 @@ export function webhookExample({ url, verify }: Webhook, event: EventContext): S
         `signature=$(printf %s "$id.$time.$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64 -w 0)`,
         send([`-H "webhook-id: $id"`, `-H "webhook-timestamp: $time"`, `-H "webhook-signature: v1,$signature"`]),
       ];
-      return { about: withSecret, code: lines.join("\n") };
+      return { about: "secret", code: lines.join("\n") };
     }
   }
 }
-
-const withSecret = "With the trigger’s secret in SECRET.";
 
 /** How to send an event to a source that anybody may be; null: its service alone sends. */
 export function sourceExample({ url, source, events }: Source): ShellExample | null {
@@ -62,7 +61,7 @@ export function sourceExample({ url, source, events }: Source): ShellExample | n
   const event = { specversion: "1.0", id: "1", source: "https://ci.example.com/project", type, data: { build: 7 } };
   const headers = `-H "Authorization: Bearer $SECRET" \\\n  -H "Content-Type: application/cloudevents+json"`;
   return {
-    about: withSecret,
+    about: "secret",
     code: `curl -s ${quoted(url)} \\\n  ${headers} \\\n  -d ${quoted(JSON.stringify(event))}`,
   };
 }

@@ -1,9 +1,10 @@
 import type { z } from "zod";
 import type { TriggerInput, triggerInputSchema } from "../../../domain/automations/trigger.ts";
+import type { AutomationTexts } from "../../texts/automations.ts";
 
 /** A trigger to start from, as the API takes it. */
 export interface TriggerExample {
-  readonly name: string;
+  readonly name: keyof AutomationTexts["triggers"]["examples"];
   readonly trigger: z.input<typeof triggerInputSchema>;
 }
 
@@ -12,19 +13,19 @@ const noBots = "event.actor != null && !event.actor.isBot";
 
 /** Triggers to start from, one for each kind and source. */
 export const triggerExamples: readonly TriggerExample[] = [
-  { name: "Schedule", trigger: { type: "schedule", cron: "0 9 * * 1-5", timeZone: "Europe/Berlin" } },
-  { name: "Webhook", trigger: { type: "webhook" } },
-  { name: "Webhook, signed by HMAC", trigger: { type: "webhook", verify: hmac } },
-  { name: "Webhook, signed by Standard Webhooks", trigger: { type: "webhook", verify: { type: "standardWebhooks" } } },
-  { name: "Forge: issues", trigger: { type: "forge", events: ["issue.opened"], reply: "subject" } },
-  { name: "Forge: pull requests", trigger: { type: "forge", events: ["pullRequest.opened", "pullRequest.updated"] } },
-  { name: "Forge: failed checks", trigger: { type: "forge", events: ["checks.failed"], maxPerHour: 5 } },
-  { name: "Sentry", trigger: ofSource("sentry", ["issue.created", "issue.regressed"]) },
-  { name: "Linear", trigger: { ...ofSource("linear", ["issue.created"]), condition: noBots } },
-  { name: "Jira", trigger: { ...ofSource("jira", ["issue.assigned"]), condition: noBots } },
-  { name: "Slack", trigger: { ...ofSource("slack", ["mention"]), condition: "!event.message.isShared" } },
-  { name: "PagerDuty", trigger: ofSource("pagerduty", ["incident.triggered"]) },
-  { name: "CloudEvents", trigger: ofSource("cloudEvents", ["com.example.build.failed"]) },
+  { name: "schedule", trigger: { type: "schedule", cron: "0 9 * * 1-5", timeZone: "Europe/Berlin" } },
+  { name: "webhook", trigger: { type: "webhook" } },
+  { name: "hmac", trigger: { type: "webhook", verify: hmac } },
+  { name: "standardWebhooks", trigger: { type: "webhook", verify: { type: "standardWebhooks" } } },
+  { name: "issues", trigger: { type: "forge", events: ["issue.opened"], reply: "subject" } },
+  { name: "pullRequests", trigger: { type: "forge", events: ["pullRequest.opened", "pullRequest.updated"] } },
+  { name: "checks", trigger: { type: "forge", events: ["checks.failed"], maxPerHour: 5 } },
+  { name: "sentry", trigger: ofSource("sentry", ["issue.created", "issue.regressed"]) },
+  { name: "linear", trigger: { ...ofSource("linear", ["issue.created"]), condition: noBots } },
+  { name: "jira", trigger: { ...ofSource("jira", ["issue.assigned"]), condition: noBots } },
+  { name: "slack", trigger: { ...ofSource("slack", ["mention"]), condition: "!event.message.isShared" } },
+  { name: "pagerduty", trigger: ofSource("pagerduty", ["incident.triggered"]) },
+  { name: "cloudEvents", trigger: ofSource("cloudEvents", ["com.example.build.failed"]) },
 ];
 
 function ofSource(source: Extract<TriggerInput, { type: "source" }>["source"], events: string[]) {

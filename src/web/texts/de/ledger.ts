@@ -1,0 +1,46 @@
+import type { LedgerTexts } from "../en/ledger.ts";
+
+const german: LedgerTexts = {
+  title: "Journal",
+  list: "Einträge",
+  automation: "Automation",
+  allAutomations: "Jede Automation",
+  outcome: "Ausgang",
+  allOutcomes: "Jeder Ausgang",
+  outcomes: {
+    fired: "Ausgelöst",
+    duplicate: "Duplikat",
+    filtered: "Ausgefiltert",
+    superseded: "Überholt",
+    missed: "Verpasst",
+    failed: "Fehlgeschlagen",
+    "dead-lettered": "Aufgegeben",
+  },
+  underWay: "Im Gange",
+  empty: "Noch wurde nichts ausgelöst. Jede Auslösung, die eine Automation annimmt, steht hier mit ihrem Ausgang.",
+  nothingMatches: "Nichts passt zu diesem Filter.",
+  loading: "Der Eintrag lädt …",
+  facts: {
+    accepted: "Angenommen",
+    ended: "Beendet",
+    entry: "Eintrag",
+    job: "Job",
+    status: "Sein Zustand",
+    priority: "Priorität",
+  },
+  jobStatuses: {
+    pending: "wartet",
+    running: "läuft",
+    completed: "fertig",
+    failed: "fehlgeschlagen",
+    cancelled: "abgebrochen",
+  },
+  anAutomation: "Eine Automation",
+  deletedAutomation: "Eine gelöschte Automation",
+  session: "Session",
+  first: "Die erste",
+  replayOf: "Wiederholung einer früheren",
+  replay: "Wiederholen",
+  replayed: "Noch einmal ausgelöst",
+};
+export default german;

@@ -1,0 +1,46 @@
+/** Texts of the ledger. */
+export const english = {
+  title: "Ledger",
+  list: "Entries",
+  automation: "Automation",
+  allAutomations: "All automations",
+  outcome: "Outcome",
+  allOutcomes: "All outcomes",
+  outcomes: {
+    fired: "Fired",
+    duplicate: "Duplicate",
+    filtered: "Filtered",
+    superseded: "Superseded",
+    missed: "Missed",
+    failed: "Failed",
+    "dead-lettered": "Dead-lettered",
+  },
+  underWay: "Under way",
+  empty: "No triggers yet. Each trigger that an automation accepts is listed here with its outcome.",
+  nothingMatches: "Nothing matches this filter.",
+  loading: "Loading the entry …",
+  facts: {
+    accepted: "Accepted",
+    ended: "Ended",
+    entry: "Entry",
+    job: "Job",
+    status: "Its status",
+    priority: "Priority",
+  },
+  jobStatuses: {
+    pending: "pending",
+    running: "running",
+    completed: "completed",
+    failed: "failed",
+    cancelled: "cancelled",
+  },
+  anAutomation: "An automation",
+  deletedAutomation: "An automation that was deleted",
+  session: "Session",
+  first: "The first one",
+  replayOf: "Replay of an earlier one",
+  replay: "Replay",
+  replayed: "Triggered again",
+};
+/** See `english`. */
+export type LedgerTexts = typeof english;
