@@ -185,7 +185,7 @@ const german: SettingsTexts = {
     unknown: "ein unbekannter Browser",
     end: "Abmelden",
     endCurrentQuestion: "Diesen Browser abmelden?",
-    endQuestion: "Jenen Browser abmelden?",
+    endQuestion: "Den anderen Browser abmelden?",
     endAbout: "Er wird von da an abgelehnt, bis sich dort wieder jemand anmeldet.",
   },
   programs: {
