@@ -162,7 +162,7 @@ const german: SettingsTexts = {
     none: "Noch keine Schlüssel.",
     neverUsed: "nie benutzt",
     expires: "läuft ab am",
-    revoked: "Widerrufen",
+    revoked: "Ist widerrufen",
     revoke: "Widerrufen",
     revokeQuestion: (name) => `${name} widerrufen?`,
     revokeAbout:
