@@ -2,36 +2,38 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { auditOutcomes, type AuditOutcome } from "../../domain/people/audit-outcome.ts";
 import type { AuditEntry } from "../../domain/people/audit.ts";
 import { PagedList } from "../elements/paged-list.tsx";
-import { asOptions, Select } from "../elements/select.tsx";
+import { Select } from "../elements/select.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
 import { searchOfPage } from "../elements/search-of-page.ts";
+import { useAuditTexts, type AuditTexts } from "../texts/audit.ts";
 
 /** The audit log, for admins. */
 export function AuditPage() {
+  const texts = useAuditTexts();
   const given = useSearch({ from: "/audit", shouldThrow: false });
   const { outcome } = searchOfPage(given);
   const navigate = useNavigate();
-  useTitle("Audit log");
+  useTitle(texts.title);
   return (
     <div className="space-y-4">
       <div className="flex flex-wrap items-center gap-3">
-        <h1 className="mr-auto text-xl font-semibold">Audit log</h1>
+        <h1 className="mr-auto text-xl font-semibold">{texts.title}</h1>
         <Select
-          label="Outcome"
+          label={texts.outcome}
           value={outcome}
-          all="All outcomes"
-          options={asOptions(auditOutcomes)}
+          all={texts.allOutcomes}
+          options={auditOutcomes.map((each) => ({ value: each, name: texts.choices[each] }))}
           onChange={(chosen) => void navigate({ to: "/audit", search: { outcome: chosen }, replace: true })}
         />
       </div>
       <PagedList
-        label="Entries"
+        label={texts.entries}
         queryKey={["audit", outcome ?? ""]}
         readPage={(cursor) => client.audit.list({ limit: 50, cursor, outcome })}
         itemsOf={(page) => page.entries}
-        empty="Nothing matches this filter."
+        empty={texts.nothing}
       >
         {(entry) => <Row key={entry.id} entry={entry} />}
       </PagedList>
@@ -42,6 +44,7 @@ export function AuditPage() {
 const looks: Record<AuditOutcome, string> = { allowed: "text-muted", refused: "text-bad", failed: "text-warn" };
 
 function Row({ entry }: { entry: AuditEntry }) {
+  const texts = useAuditTexts();
   return (
     <li className="flex items-baseline gap-x-3 px-4 py-2 text-sm">
       <div className="min-w-0 flex-1">
@@ -50,28 +53,26 @@ function Row({ entry }: { entry: AuditEntry }) {
           {entry.target !== null && <code className="text-xs break-all text-muted">{entry.target}</code>}
         </p>
         <p className="wrap-anywhere text-muted">
-          {whoOf(entry)}
-          {entry.address !== null && ` from ${entry.address}`} · <Ago at={entry.createdAt} />
+          {whoOf(entry, texts.actors)}
+          {entry.address !== null && texts.from(entry.address)} · <Ago at={entry.createdAt} />
         </p>
       </div>
       <span className={looks[entry.outcome]}>
-        {entry.outcome} ({entry.status})
+        {texts.outcomes[entry.outcome]} ({entry.status})
       </span>
     </li>
   );
 }
 
-function whoOf({ actor, keyName, userId }: AuditEntry): string {
+function whoOf({ actor, keyName, userId }: AuditEntry, texts: AuditTexts["actors"]): string {
   switch (actor) {
     case "key":
-      return keyName ?? "a key";
+      return keyName ?? texts.key;
     case "user":
-      return `user ${userId?.slice(0, 8) ?? ""}`;
+      return texts.user(userId?.slice(0, 8) ?? "");
     case "browser":
-      return "a browser signed in by a link";
     case "command":
-      return "the server, or a command on it";
     case "nobody":
-      return "nobody known";
+      return texts[actor];
   }
 }

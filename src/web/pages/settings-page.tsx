@@ -1,7 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
+import { useElementTexts } from "../texts/elements.ts";
 import { formatDollars } from "../texts/formats.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { useTitle } from "../elements/use-title.ts";
@@ -19,25 +21,27 @@ import { SignIns } from "../settings/sign-ins.tsx";
  * and the accounts and sign-ins of whoever is signed in, who sees nothing else without being an admin.
  */
 export function SettingsPage() {
+  const texts = useSettingsTexts();
+  const { tryAgain } = useElementTexts();
   const organization = useQuery({ queryKey: ["organization"], queryFn: () => client.organization.get() });
   const me = useMe();
-  useTitle("Settings");
+  useTitle(texts.title);
   const failed = [organization, me].find(({ data, error }) => data === undefined && error !== null);
   return (
     <div className="space-y-6">
-      <h1 className="text-xl font-semibold">Settings</h1>
+      <h1 className="text-xl font-semibold">{texts.title}</h1>
       {failed !== undefined && (
         <>
           <ErrorText error={failed.error} />
           <button type="button" className="button" onClick={() => void failed.refetch()}>
-            Try again
+            {tryAgain}
           </button>
         </>
       )}
       {organization.data !== undefined && me.data !== undefined ? (
         <Sections organization={organization.data} isAdmin={me.data.scopes.includes("admin")} />
       ) : (
-        failed === undefined && <p className="text-muted">Loading the settings …</p>
+        failed === undefined && <p className="text-muted">{texts.loading}</p>
       )}
     </div>
   );
@@ -66,18 +70,16 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
   );
 }
 
-const budgets = [
-  ["sessionBudgetUsd", "Each session"],
-  ["runBudgetUsd", "Each run of an automation"],
-  ["monthlyBudgetUsd", "All of them in a month"],
-] as const;
+const budgets = ["sessionBudgetUsd", "runBudgetUsd", "monthlyBudgetUsd"] as const;
 /** Names of the API's fields that are not budgets. */
 const others = ["defaultAgent", "maxRunningSessions", "models", "repositories", "egress"] as const;
 
 function OrganizationForm({ organization }: { organization: Organization }) {
+  const words = useSettingsTexts();
+  const texts = words.organization;
   const queries = useQueryClient();
   const [values, setValues] = useState<Record<string, string>>(() => ({
-    ...Object.fromEntries(budgets.map(([name]) => [name, organization[name]?.toString() ?? ""])),
+    ...Object.fromEntries(budgets.map((name) => [name, organization[name]?.toString() ?? ""])),
     defaultAgent: organization.defaultAgent ?? "",
     maxRunningSessions: organization.maxRunningSessions?.toString() ?? "",
     models: organization.models?.join("\n") ?? "",
@@ -95,7 +97,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
       save.reset();
     },
   });
-  const wrong = fieldOf(save.error, [...budgets.map(([name]) => name), ...others]);
+  const wrong = fieldOf(save.error, [...budgets, ...others]);
   const errorOf = (name: typeof wrong): Error | null => (wrong === name ? save.error : null);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -106,7 +108,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
     save.mutate({
       defaultAgent: agent === "" ? null : agent,
       maxRunningSessions: running === "" ? null : Number(running),
-      ...Object.fromEntries(budgets.map(([name]) => [name, values[name] === "" ? null : Number(values[name])])),
+      ...Object.fromEntries(budgets.map((name) => [name, values[name] === "" ? null : Number(values[name])])),
       models: models.length === 0 ? null : models,
       repositories: repositories.length === 0 ? null : repositories,
       egress: linesOf(values["egress"] ?? ""),
@@ -114,12 +116,12 @@ function OrganizationForm({ organization }: { organization: Organization }) {
   };
   return (
     <form onSubmit={submit} className="card space-y-4 p-4">
-      <h2 className="font-medium">Sessions</h2>
-      <p className="text-sm text-muted">Spent on models this month: {formatDollars(organization.spentUsd)}</p>
+      <h2 className="font-medium">{texts.title}</h2>
+      <p className="text-sm text-muted">{texts.spent(formatDollars(organization.spentUsd))}</p>
       <fieldset className="grid gap-3 sm:grid-cols-3">
-        <legend className="mb-2 text-sm">Budgets in US dollars; empty for no limit</legend>
-        {budgets.map(([name, label]) => (
-          <Field key={name} label={label} error={errorOf(name)}>
+        <legend className="mb-2 text-sm">{texts.budgets}</legend>
+        {budgets.map((name) => (
+          <Field key={name} label={texts[name]} error={errorOf(name)}>
             {(attributes) => (
               <input {...attributes} type="number" min="0" step="any" className="field" {...field(name)} />
             )}
@@ -127,39 +129,31 @@ function OrganizationForm({ organization }: { organization: Organization }) {
         ))}
       </fieldset>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Default agent" hint="provider:model. Empty for the server’s." error={errorOf("defaultAgent")}>
+        <Field label={texts.agent} hint={texts.agentHint} error={errorOf("defaultAgent")}>
           {(attributes) => (
             <input {...attributes} autoComplete="off" spellCheck={false} className="field" {...field("defaultAgent")} />
           )}
         </Field>
-        <Field label="Sessions at once" hint="Empty for the server’s limit." error={errorOf("maxRunningSessions")}>
+        <Field label={texts.running} hint={texts.runningHint} error={errorOf("maxRunningSessions")}>
           {(attributes) => (
             <input {...attributes} type="number" min="1" step="1" className="field" {...field("maxRunningSessions")} />
           )}
         </Field>
       </div>
-      <Field
-        label="Allowed models"
-        hint="One on each line, * for any characters. Empty for all."
-        error={errorOf("models")}
-      >
+      <Field label={texts.models} hint={texts.modelsHint} error={errorOf("models")}>
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("models")} />}
       </Field>
-      <Field
-        label="Allowed repositories"
-        hint="One on each line, such as github.com/acme/*. Empty for all."
-        error={errorOf("repositories")}
-      >
+      <Field label={texts.repositories} hint={texts.repositoriesHint} error={errorOf("repositories")}>
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("repositories")} />}
       </Field>
-      <Field label="Hosts that all sandboxes may reach" hint="One on each line." error={errorOf("egress")}>
+      <Field label={texts.egress} hint={texts.egressHint} error={errorOf("egress")}>
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("egress")} />}
       </Field>
       <div className="flex items-center gap-3">
         <button type="submit" className="button button-primary" disabled={save.isPending}>
-          Save
+          {words.save}
         </button>
-        <output className="text-sm text-good">{save.isSuccess ? "Saved" : ""}</output>
+        <output className="text-sm text-good">{save.isSuccess ? words.saved : ""}</output>
       </div>
       <ErrorText error={wrong === null ? save.error : null} />
     </form>

@@ -1,17 +1,19 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState } from "react";
-import { pagePath, signInProblems, type SignInProblem } from "../../domain/people/sign-in.ts";
+import { pagePath, type SignInProblem } from "../../domain/people/sign-in.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { searchOfPage } from "../elements/search-of-page.ts";
+import { useSignInTexts } from "../texts/sign-in.ts";
 
 /**
  * Signs in by a one-time link, by a key or by an identity provider. The link's token is in the fragment, which no
  * server logs.
  */
 export function SignInPage() {
+  const texts = useSignInTexts();
   const given = useSearch({ from: "/sign-in", shouldThrow: false });
   const { next, problem } = searchOfPage(given);
   const navigate = useNavigate();
@@ -25,7 +27,7 @@ export function SignInPage() {
       await navigate({ href: next !== undefined && pagePath.test(next) ? next : "/" });
     },
   });
-  useTitle("Sign in");
+  useTitle(texts.title);
   const { mutate } = signIn;
   const redeemed = useRef(false);
   useEffect(() => {
@@ -39,13 +41,13 @@ export function SignInPage() {
 
   return (
     <div className="mx-auto max-w-sm py-12">
-      <h1 className="text-xl font-semibold">Sign in</h1>
+      <h1 className="text-xl font-semibold">{texts.title}</h1>
       <p className="mt-1 text-sm text-muted">
-        With an API key, or with the link that <code>offstage login-link</code> prints on the server.
+        {texts.about.before} <code>offstage login-link</code> {texts.about.after}
       </p>
       <Methods next={next} />
       <p role="alert" className="mt-4 text-sm text-bad empty:hidden">
-        {sentenceOf(problem)}
+        {sentenceOf(problem, texts.problems)}
       </p>
       <form
         className="mt-6 space-y-3"
@@ -55,7 +57,7 @@ export function SignInPage() {
         }}
       >
         <label htmlFor={fieldId} className="text-sm font-medium">
-          API key
+          {texts.key}
         </label>
         <input
           id={fieldId}
@@ -70,7 +72,7 @@ export function SignInPage() {
           className="button button-primary w-full justify-center"
           disabled={signIn.isPending || key.trim() === ""}
         >
-          {signIn.isPending ? "Signing in …" : "Sign in"}
+          {signIn.isPending ? texts.signingIn : texts.title}
         </button>
         <ErrorText error={signIn.error} />
       </form>
@@ -79,19 +81,20 @@ export function SignInPage() {
 }
 
 /** Only known codes: anybody can write the address. */
-function sentenceOf(problem: string | undefined): string {
-  return Object.hasOwn(signInProblems, problem ?? "") ? signInProblems[problem as SignInProblem] : "";
+function sentenceOf(problem: string | undefined, sentences: Readonly<Record<SignInProblem, string>>): string {
+  return Object.hasOwn(sentences, problem ?? "") ? sentences[problem as SignInProblem] : "";
 }
 
 /** A button for each configured identity provider. */
 function Methods({ next }: { next: string | undefined }) {
+  const { signInWith } = useSignInTexts();
   const methods = useQuery({ queryKey: ["sign-in methods"], queryFn: () => client.login.methods(), staleTime: 60_000 });
   const query = next === undefined ? "" : `?next=${encodeURIComponent(next)}`;
   return (
     <div className="mt-6 space-y-2 empty:hidden">
       {methods.data?.methods.map(({ id, name }) => (
         <a key={id} href={`/login/${id}${query}`} className="button w-full justify-center">
-          Sign in with {name}
+          {signInWith(name)}
         </a>
       ))}
     </div>

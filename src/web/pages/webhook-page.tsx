@@ -9,6 +9,7 @@ import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useWebhookTexts } from "../texts/webhooks.ts";
 import { Deliveries } from "../webhooks/deliveries.tsx";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
@@ -16,42 +17,37 @@ import { WebhookSecret } from "../webhooks/webhook-secret.tsx";
 
 /** One webhook with its deliveries. */
 export function WebhookPage({ id }: { id: string }) {
+  const texts = useWebhookTexts();
   const webhook = useQuery({
     queryKey: ["webhook", id],
     queryFn: () => client.webhook.get(id),
     // Offstage disables the webhook if its address answers that it is gone.
     refetchInterval: 3_000,
   });
-  useTitle("Webhook");
+  useTitle(texts.one);
   if (webhook.data !== undefined) return <Found webhook={webhook.data} />;
-  return (
-    <Absent
-      missing="There is no such webhook"
-      error={webhook.error}
-      reason="It was deleted, or it belongs to another organization."
-      retry={webhook.refetch}
-    />
-  );
+  return <Absent missing={texts.missing} error={webhook.error} reason={texts.missingReason} retry={webhook.refetch} />;
 }
 
 function Found({ webhook }: { webhook: Webhook }) {
+  const texts = useWebhookTexts();
   const [secret, setSecret] = useState<string | null>(null);
   return (
     <div className="space-y-6">
       <div className="space-y-3">
-        <BackLink to="/webhooks" name="Webhooks" />
+        <BackLink to="/webhooks" name={texts.title} />
         <PageTitle title={webhook.url}>
           <WebhookBadge webhook={webhook} />
         </PageTitle>
         <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
-          <Fact name="Events">{eventsText(webhook)}</Fact>
-          <Fact name="Created">
+          <Fact name={texts.events}>{eventsText(webhook, texts)}</Fact>
+          <Fact name={texts.created}>
             <Ago at={webhook.createdAt} />
           </Fact>
         </dl>
         {webhook.disabledReason !== null && (
           <p role="note" className="rounded-lg bg-bad-soft px-4 py-3 text-sm text-bad">
-            Offstage disabled it: {webhook.disabledReason}. Enable it once the address is there again.
+            {texts.disabledWithRemedy(webhook.disabledReason)}
           </p>
         )}
         <Actions webhook={webhook} onSecret={setSecret} />
@@ -65,6 +61,7 @@ function Found({ webhook }: { webhook: Webhook }) {
 }
 
 function Actions({ webhook, onSecret }: { webhook: Webhook; onSecret: (secret: string) => void }) {
+  const texts = useWebhookTexts();
   const { id, enabled } = webhook;
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -101,13 +98,13 @@ function Actions({ webhook, onSecret }: { webhook: Webhook; onSecret: (secret: s
   return (
     <div className="flex flex-wrap items-center gap-2">
       <button type="button" className="button" disabled={isPending || !enabled} onClick={() => test.mutate()}>
-        Send a test
+        {texts.test}
       </button>
-      <ButtonDialog button="Edit" title="Edit the webhook">
+      <ButtonDialog button={texts.edit} title={texts.editTitle}>
         {(close) => (
           <WebhookForm
             webhook={webhook}
-            verb="Save"
+            verb={texts.save}
             save={async (input) => {
               await show(await client.webhook.update(id, input));
               close();
@@ -116,23 +113,23 @@ function Actions({ webhook, onSecret }: { webhook: Webhook; onSecret: (secret: s
         )}
       </ButtonDialog>
       <button type="button" className="button" disabled={isPending} onClick={() => change.mutate()}>
-        {enabled ? "Disable" : "Enable"}
+        {enabled ? texts.disable : texts.enable}
       </button>
       <ConfirmButton
-        button="Rotate the secret"
+        button={texts.rotate}
         disabled={isPending}
-        question="Rotate the secret?"
+        question={texts.rotateQuestion}
         onConfirm={() => rotate.mutate()}
       >
-        Deliveries are signed with a new one at once: the receiver refuses them until it has it.
+        {texts.rotateAbout}
       </ConfirmButton>
       <ConfirmButton
-        button="Delete"
+        button={texts.delete}
         disabled={isPending}
-        question="Delete the webhook?"
+        question={texts.deleteQuestion}
         onConfirm={() => remove.mutate()}
       >
-        Its log and what it still was to be told go with it.
+        {texts.deleteAbout}
       </ConfirmButton>
       <ErrorText error={all.find(({ error }) => error !== null)?.error ?? null} />
     </div>

@@ -7,23 +7,25 @@ import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
+import { useWebhookTexts } from "../texts/webhooks.ts";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
 import { WebhookSecret } from "../webhooks/webhook-secret.tsx";
 
 /** Webhooks, for admins. */
 export function WebhooksPage() {
+  const texts = useWebhookTexts();
   const queries = useQueryClient();
   const [made, setMade] = useState<{ readonly secret: string; readonly url: string } | null>(null);
-  useTitle("Webhooks");
+  useTitle(texts.title);
   return (
     <div className="space-y-4">
       <div className="flex flex-wrap items-center gap-3">
-        <h1 className="mr-auto text-xl font-semibold">Webhooks</h1>
-        <ButtonDialog button="New webhook" className="button button-primary" title="New webhook">
+        <h1 className="mr-auto text-xl font-semibold">{texts.title}</h1>
+        <ButtonDialog button={texts.new} className="button button-primary" title={texts.new}>
           {(close) => (
             <WebhookForm
-              verb="Create"
+              verb={texts.create}
               save={async (input) => {
                 const created = await client.webhook.create(input);
                 close(() => setMade(created));
@@ -35,11 +37,11 @@ export function WebhooksPage() {
       </div>
       {made !== null && <WebhookSecret key={made.secret} {...made} onDone={() => setMade(null)} />}
       <PagedList
-        label="Webhooks"
+        label={texts.title}
         queryKey={["webhooks"]}
         readPage={(cursor) => client.webhook.list({ limit: 30, cursor })}
         itemsOf={(page) => page.webhooks}
-        empty="No webhooks yet. A webhook notifies your server when sessions, jobs and pull requests change."
+        empty={texts.none}
       >
         {(webhook) => <Row key={webhook.id} webhook={webhook} />}
       </PagedList>
@@ -48,6 +50,7 @@ export function WebhooksPage() {
 }
 
 function Row({ webhook }: { webhook: Webhook }) {
+  const texts = useWebhookTexts();
   return (
     <li className="relative flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-3 hover:bg-sunken">
       <div className="min-w-0 flex-1 basis-56">
@@ -59,10 +62,10 @@ function Row({ webhook }: { webhook: Webhook }) {
           {webhook.url}
         </Link>
         <p className="text-sm break-words text-muted">
-          Events {eventsText(webhook)} · <Ago at={webhook.createdAt} />
+          {texts.events} {eventsText(webhook, texts)} · <Ago at={webhook.createdAt} />
         </p>
         {webhook.disabledReason !== null && (
-          <p className="text-sm text-bad">Offstage disabled it: {webhook.disabledReason}</p>
+          <p className="text-sm text-bad">{texts.disabledBy(webhook.disabledReason)}</p>
         )}
       </div>
       <WebhookBadge webhook={webhook} />

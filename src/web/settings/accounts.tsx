@@ -8,11 +8,13 @@ import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay, useMe } from "../query.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 import { AddressField } from "./address-field.tsx";
 import { HealthBadge, HealthProblems } from "./health.tsx";
 
 /** The signed-in person's own accounts at forges, with which pull requests are opened that they ask for. */
 export function Accounts() {
+  const texts = useSettingsTexts().accounts;
   const queries = useQueryClient();
   const me = useMe();
   const may = useMay("write");
@@ -23,10 +25,10 @@ export function Accounts() {
     <section aria-labelledby="accounts" className="card space-y-4 p-4">
       <div className="flex items-center gap-3">
         <h2 id="accounts" className="mr-auto font-medium">
-          Your accounts
+          {texts.title}
         </h2>
         {isSomebody && may && (
-          <ButtonDialog button="Connect your account" title="Connect your account at a forge">
+          <ButtonDialog button={texts.connect} title={texts.connectTitle}>
             {(close) => (
               <NewAccount
                 onMade={() => {
@@ -38,21 +40,16 @@ export function Accounts() {
           </ButtonDialog>
         )}
       </div>
-      <p className="text-sm text-muted">
-        Pull requests that you ask for are opened with these, in your name. Nothing else is done with them, and nobody
-        else sees them.
-      </p>
+      <p className="text-sm text-muted">{texts.about}</p>
       <ErrorText error={me.error} />
-      {me.data?.userId === null && (
-        <p className="card px-4 py-12 text-center text-muted">Sign in as yourself to connect one.</p>
-      )}
+      {me.data?.userId === null && <p className="card px-4 py-12 text-center text-muted">{texts.nobody}</p>}
       {isSomebody && (
         <PagedList
-          label="Your accounts"
+          label={texts.title}
           queryKey={["accounts"]}
           readPage={(cursor) => client.account.list({ limit: 20, cursor })}
           itemsOf={(page) => page.accounts}
-          empty="No accounts yet."
+          empty={texts.none}
           className="divide-y divide-line"
         >
           {(account) => <Row key={account.id} account={account} reload={reload} />}
@@ -63,19 +60,21 @@ export function Accounts() {
 }
 
 function Row({ account, reload }: { account: Account; reload: () => Promise<void> }) {
+  const all = useSettingsTexts();
+  const texts = all.accounts;
   const { id, webUrl, name, health } = account;
   const check = useMutation({ mutationFn: () => client.account.check(id), onSuccess: reload });
   const remove = useMutation({ mutationFn: () => client.account.delete(id), onSuccess: reload });
   const may = useMay("write");
   const isPending = check.isPending || remove.isPending;
-  const label = `${name} at ${webUrl}`;
+  const label = texts.at(name, webUrl);
   return (
     <li className="space-y-2 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <div className="min-w-0 flex-1 basis-56">
           <p className="font-medium wrap-anywhere">{name}</p>
           <p className="wrap-anywhere text-muted">
-            {webUrl} · checked <Ago at={health.checkedAt} />
+            {webUrl} · {all.checked} <Ago at={health.checkedAt} />
           </p>
         </div>
         <HealthBadge health={health} />
@@ -85,10 +84,10 @@ function Row({ account, reload }: { account: Account; reload: () => Promise<void
         {may && (
           <>
             <button type="button" className="button" disabled={isPending} onClick={() => check.mutate()}>
-              {check.isPending ? "Checking …" : "Check again"}
+              {check.isPending ? all.checking : all.checkAgain}
               <span className="sr-only"> {label}</span>
             </button>
-            <ButtonDialog button="Replace the token" title={`New token of ${label}`}>
+            <ButtonDialog button={texts.replace} title={texts.replaceTitle(label)}>
               {(close) => (
                 <NewToken
                   account={account}
@@ -102,13 +101,13 @@ function Row({ account, reload }: { account: Account; reload: () => Promise<void
           </>
         )}
         <ConfirmButton
-          button="Delete"
+          button={all.delete}
           of={label}
           disabled={isPending}
-          question={`Delete ${label}?`}
+          question={all.deleteQuestion(label)}
           onConfirm={() => remove.mutate()}
         >
-          Its token is deleted. Pull requests that you ask for are then opened by Offstage’s own account.
+          {texts.deleteAbout}
         </ConfirmButton>
         <ErrorText error={check.error ?? remove.error} />
       </div>
@@ -117,6 +116,7 @@ function Row({ account, reload }: { account: Account; reload: () => Promise<void
 }
 
 function NewAccount({ onMade }: { onMade: () => void }) {
+  const texts = useSettingsTexts();
   const [webUrl, setWebUrl] = useState("https://github.com");
   const token = useToken();
   const create = useMutation({
@@ -131,8 +131,8 @@ function NewAccount({ onMade }: { onMade: () => void }) {
   return (
     <form onSubmit={submit} noValidate className="mt-4 space-y-4">
       <AddressField
-        label="Address"
-        hint="Of a forge that is connected."
+        label={texts.accounts.address}
+        hint={texts.accounts.addressHint}
         error={wrong === "webUrl" ? create.error : null}
         value={webUrl}
         onChange={setWebUrl}
@@ -141,14 +141,15 @@ function NewAccount({ onMade }: { onMade: () => void }) {
       <FormEnd
         error={wrong === null ? create.error : null}
         isPending={create.isPending}
-        verb="Check and connect"
-        pendingVerb="Checking …"
+        verb={texts.checkAndConnect}
+        pendingVerb={texts.checking}
       />
     </form>
   );
 }
 
 function NewToken({ account, onSaved }: { account: Account; onSaved: () => void }) {
+  const texts = useSettingsTexts();
   const token = useToken();
   const save = useMutation({ mutationFn: () => client.account.update(account.id, token.value), onSuccess: onSaved });
   const wrong = fieldOf(save.error, ["token", "username"]);
@@ -162,8 +163,8 @@ function NewToken({ account, onSaved }: { account: Account; onSaved: () => void 
       <FormEnd
         error={wrong === null ? save.error : null}
         isPending={save.isPending}
-        verb="Check and save"
-        pendingVerb="Checking …"
+        verb={texts.checkAndSave}
+        pendingVerb={texts.checking}
       />
     </form>
   );
@@ -190,22 +191,15 @@ function TokenFields({
   wrong: "webUrl" | "token" | "username" | null;
   error: Error | null;
 }) {
+  const texts = useSettingsTexts().accounts;
   return (
     <>
-      <Field
-        label="Personal access token"
-        hint="With the right to open pull requests. It is never shown again."
-        error={wrong === "token" ? error : null}
-      >
+      <Field label={texts.token} hint={texts.tokenHint} error={wrong === "token" ? error : null}>
         {(attributes) => (
           <input {...attributes} type="password" autoComplete="off" className="field" {...field("token")} />
         )}
       </Field>
-      <Field
-        label="User name"
-        hint="For Bitbucket only: the e-mail address of an API token’s account; at Data Center whose the token is."
-        error={wrong === "username" ? error : null}
-      >
+      <Field label={texts.username} hint={texts.usernameHint} error={wrong === "username" ? error : null}>
         {(attributes) => <input {...attributes} autoComplete="off" className="field" {...field("username")} />}
       </Field>
     </>

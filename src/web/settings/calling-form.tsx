@@ -4,12 +4,15 @@ import type { Connection } from "../../domain/repositories/connection.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { client } from "../query.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 
 /** What stands in the field for bots if none may steer, whatever the server says. */
 const noBot = "none";
 
 /** Who calls Offstage in the comments of a connection, and by which word. What is empty is as the server is set. */
 export function CallingForm({ connection, onSaved }: { connection: Connection; onSaved: () => void }) {
+  const all = useSettingsTexts();
+  const texts = all.calling;
   const [mention, setMention] = useState(connection.mention ?? "");
   const [bots, setBots] = useState(inWords(connection.allowedBots));
   const save = useMutation({
@@ -33,11 +36,7 @@ export function CallingForm({ connection, onSaved }: { connection: Connection; o
   } as const;
   return (
     <form onSubmit={submit} noValidate className="mt-4 space-y-4">
-      <Field
-        label="Mention"
-        hint="The word that calls Offstage in comments. Empty for the server’s."
-        error={wrong === "mention" ? save.error : null}
-      >
+      <Field label={texts.mention} hint={texts.mentionHint} error={wrong === "mention" ? save.error : null}>
         {(attributes) => (
           <input
             {...attributes}
@@ -48,11 +47,7 @@ export function CallingForm({ connection, onSaved }: { connection: Connection; o
           />
         )}
       </Field>
-      <Field
-        label="Bots that may steer"
-        hint={`Their logins, separated by commas. Empty for the server’s; ${noBot} for no bot.`}
-        error={wrong === "allowedBots" ? save.error : null}
-      >
+      <Field label={texts.bots} hint={texts.botsHint(noBot)} error={wrong === "allowedBots" ? save.error : null}>
         {(attributes) => (
           <input
             {...attributes}
@@ -66,8 +61,8 @@ export function CallingForm({ connection, onSaved }: { connection: Connection; o
       <FormEnd
         error={wrong === null ? save.error : null}
         isPending={save.isPending}
-        verb="Save"
-        pendingVerb="Saving …"
+        verb={all.save}
+        pendingVerb={all.saving}
       />
     </form>
   );

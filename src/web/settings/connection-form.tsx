@@ -11,38 +11,18 @@ import { forgeKinds, type ForgeKind } from "../../domain/repositories/repository
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { client } from "../query.ts";
+import { useSettingsTexts, type SettingsTexts } from "../texts/settings.ts";
 import { AddressField } from "./address-field.tsx";
 
 type MadeConnection = z.infer<typeof connectionWithSecretSchema>;
 
-/** Names of the kinds of forges. */
-const kindNames: Readonly<Record<ForgeKind, string>> = {
-  azure: "Azure DevOps",
-  github: "GitHub",
-  gitlab: "GitLab",
-  gitea: "Gitea or Forgejo",
-  bitbucket: "Bitbucket Cloud",
-  bitbucketDataCenter: "Bitbucket Data Center",
-  git: "Plain git",
-};
-
-/** What an address must have, of kinds with more than a server or an owner in it. */
-const addressHints: Partial<Readonly<Record<ForgeKind, string>>> = {
-  azure: "With the organization, https://dev.azure.com/acme, or with the collection of a server.",
-};
-
 /** A credential, or that an App is to be registered, which becomes one. */
 type Choice = ConnectionCredential["type"] | "register";
 
-const credentialNames: Readonly<Record<Choice, string>> = {
-  register: "A new GitHub App, registered now",
-  token: "A token",
-  app: "A GitHub App that there is",
-  configured: "None: the server’s is used, and only events are received",
-};
-
 /** A new connection: which forge, where, with which credential. */
 export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => void }) {
+  const words = useSettingsTexts();
+  const texts = words.connection;
   const [kind, setKind] = useState<ForgeKind>("github");
   const [name, setName] = useState("");
   const [webUrl, setWebUrl] = useState("");
@@ -74,7 +54,7 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
   };
   return (
     <form onSubmit={submit} noValidate className="mt-4 space-y-4">
-      <Field label="Forge">
+      <Field label={texts.forge}>
         {(attributes) => (
           <select
             {...attributes}
@@ -88,19 +68,15 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
           >
             {forgeKinds.map((known) => (
               <option key={known} value={known}>
-                {kindNames[known]}
+                {texts.kinds[known]}
               </option>
             ))}
           </select>
         )}
       </Field>
       <AddressField
-        label="Address"
-        hint={
-          usualAddresses[kind].webUrl === null
-            ? (addressHints[kind] ?? "Of the server, or of one owner on it.")
-            : `Of the server, or of one owner on it. Empty for ${usualAddresses[kind].webUrl}`
-        }
+        label={texts.address}
+        hint={addressHint(kind, texts)}
         error={wrong === "webUrl" ? create.error : null}
         placeholder={usualAddresses[kind].webUrl ?? "https://git.example.com"}
         value={webUrl}
@@ -108,14 +84,14 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
       />
       {kind !== "git" && (
         <AddressField
-          label="API address"
-          hint={`Empty for ${usualAddresses[kind].apiUrl(exampleOrigin(kind, webUrl)) ?? ""}. Of a server below a path, with that path.`}
+          label={texts.api}
+          hint={texts.apiHint(usualAddresses[kind].apiUrl(exampleOrigin(kind, webUrl)) ?? "")}
           error={wrong === "apiUrl" ? create.error : null}
           value={apiUrl}
           onChange={setApiUrl}
         />
       )}
-      <Field label="Name" hint="Empty for its host." error={wrong === "name" ? create.error : null}>
+      <Field label={texts.name} hint={texts.nameHint} error={wrong === "name" ? create.error : null}>
         {(attributes) => (
           <input
             {...attributes}
@@ -135,11 +111,18 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
       <FormEnd
         error={wrong === null ? create.error : null}
         isPending={create.isPending}
-        verb={credential.value === null ? "Continue" : "Check and connect"}
-        pendingVerb="Checking …"
+        verb={credential.value === null ? texts.continue : words.checkAndConnect}
+        pendingVerb={words.checking}
       />
     </form>
   );
+}
+
+/** What the address of a kind must have: of some more than a server or an owner. */
+function addressHint(kind: ForgeKind, texts: SettingsTexts["connection"]): string {
+  if (kind === "azure") return texts.addressHintAzure;
+  const { webUrl } = usualAddresses[kind];
+  return webUrl === null ? texts.addressHint : texts.addressHintUsual(webUrl);
 }
 
 /** The origin of the address so far, or of the kind's public server. */
@@ -150,6 +133,7 @@ function exampleOrigin(kind: ForgeKind, webUrl: string): string {
 
 /** Another credential of a connection. */
 export function CredentialForm({ connection, onSaved }: { connection: Connection; onSaved: () => void }) {
+  const texts = useSettingsTexts();
   const credential = useCredential();
   const save = useMutation({
     mutationFn: () => client.connection.update(connection.id, { credential: credential.value ?? undefined }),
@@ -166,8 +150,8 @@ export function CredentialForm({ connection, onSaved }: { connection: Connection
       <FormEnd
         error={wrong === null ? save.error : null}
         isPending={save.isPending}
-        verb="Check and save"
-        pendingVerb="Checking …"
+        verb={texts.checkAndSave}
+        pendingVerb={texts.checking}
       />
     </form>
   );
@@ -206,12 +190,13 @@ function CredentialFields({
   /** Whether a new App can be registered here. */
   registers?: boolean;
 }) {
+  const texts = useSettingsTexts().connection;
   const types = (["token", "register", "app", "configured"] as const).filter(
     (each) => (each !== "app" && each !== "register") || (kind === "github" && (each === "app" || registers)),
   );
   return (
     <>
-      <Field label="Credential" error={type === "configured" ? error : null}>
+      <Field label={texts.credential} error={type === "configured" ? error : null}>
         {(attributes) => (
           <select
             {...attributes}
@@ -221,41 +206,31 @@ function CredentialFields({
           >
             {types.map((known) => (
               <option key={known} value={known}>
-                {credentialNames[known]}
+                {texts.credentials[known]}
               </option>
             ))}
           </select>
         )}
       </Field>
       {type === "register" && (
-        <Field
-          label="Organization at GitHub"
-          hint="Empty for your own account. GitHub asks you to confirm the App, and where it is installed."
-          error={error}
-        >
+        <Field label={texts.account} hint={texts.accountHint} error={error}>
           {(attributes) => <input {...attributes} autoComplete="off" className="field" {...field("account")} />}
         </Field>
       )}
       {type === "token" && (kind === "git" || kind === "bitbucketDataCenter") && (
-        <Field
-          label="User name"
-          hint={kind === "git" ? "Empty for git." : "Whose the token is. Empty for a token of a project or repository."}
-        >
+        <Field label={texts.username} hint={kind === "git" ? texts.usernameHintGit : texts.usernameHintDataCenter}>
           {(attributes) => <input {...attributes} autoComplete="off" className="field" {...field("username")} />}
         </Field>
       )}
       {type === "token" && kind === "bitbucket" && (
-        <Field
-          label="E-mail address"
-          hint="Of the account that has the API token. Empty for an access token of a repository, project or workspace."
-        >
+        <Field label={texts.email} hint={texts.emailHint}>
           {(attributes) => (
             <input {...attributes} inputMode="email" autoComplete="off" className="field" {...field("username")} />
           )}
         </Field>
       )}
       {type === "token" && (
-        <Field label="Token" hint="It is never shown again." error={error}>
+        <Field label={texts.token} hint={texts.tokenHint} error={error}>
           {(attributes) => (
             <input {...attributes} type="password" autoComplete="off" className="field" {...field("token")} />
           )}
@@ -263,12 +238,12 @@ function CredentialFields({
       )}
       {type === "app" && (
         <>
-          <Field label="App id">
+          <Field label={texts.appId}>
             {(attributes) => (
               <input {...attributes} inputMode="numeric" autoComplete="off" className="field" {...field("appId")} />
             )}
           </Field>
-          <Field label="Private key" hint="As GitHub gave it: a .pem file’s content. Never shown again." error={error}>
+          <Field label={texts.privateKey} hint={texts.privateKeyHint} error={error}>
             {(attributes) => (
               <textarea {...attributes} rows={4} spellCheck={false} className="field" {...field("privateKey")} />
             )}

@@ -8,6 +8,7 @@ import { SecretOnce } from "../elements/secret-once.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 import { CallingForm } from "./calling-form.tsx";
 import { ConnectionForm, CredentialForm } from "./connection-form.tsx";
 import { HealthBadge, HealthProblems } from "./health.tsx";
@@ -20,14 +21,9 @@ interface Shown {
   readonly webhookSecret: string;
 }
 
-/** Why a GitHub App that was registered is no connection. */
-const problems = {
-  expired: "The GitHub App was not connected: its registration took too long, or was begun in another browser.",
-  failed: "The GitHub App was not connected: delete it at GitHub, and register another. The server’s log says why.",
-} as const;
-
 /** Forges that the organization connected, with their health. */
 export function Connections() {
+  const texts = useSettingsTexts().connections;
   const queries = useQueryClient();
   const [shown, setShown] = useState<Shown | null>(null);
   const given = useSearch({ from: "/settings", shouldThrow: false });
@@ -37,9 +33,9 @@ export function Connections() {
     <section aria-labelledby="connections" className="card space-y-4 p-4">
       <div className="flex items-center gap-3">
         <h2 id="connections" className="mr-auto font-medium">
-          Connections
+          {texts.title}
         </h2>
-        <ButtonDialog button="Connect a forge" title="Connect a forge">
+        <ButtonDialog button={texts.connect} title={texts.connect}>
           {(close) => (
             <ConnectionForm
               onMade={(made) => {
@@ -50,25 +46,23 @@ export function Connections() {
           )}
         </ButtonDialog>
       </div>
-      <p className="text-sm text-muted">
-        Forges with credentials of this organization, which its sessions alone use, before those of the server.
-      </p>
-      {problem !== undefined && <ErrorText error={new Error(problems[problem])} />}
+      <p className="text-sm text-muted">{texts.about}</p>
+      {problem !== undefined && <ErrorText error={new Error(texts.problems[problem])} />}
       {shown !== null && (
         <SecretOnce
           key={shown.webhookSecret}
-          label={`Webhook secret of ${shown.name}`}
-          about={`Give it to the forge’s webhook, whose address is ${shown.hookUrl}, now: it is shown this once.`}
+          label={texts.secretOf(shown.name)}
+          about={texts.secretAbout(shown.hookUrl)}
           secret={shown.webhookSecret}
           onDone={() => setShown(null)}
         />
       )}
       <PagedList
-        label="Connections"
+        label={texts.title}
         queryKey={["connections"]}
         readPage={(cursor) => client.connection.list({ limit: 20, cursor })}
         itemsOf={(page) => page.connections}
-        empty="No connections yet."
+        empty={texts.none}
         className="divide-y divide-line"
       >
         {(connection) => <Row key={connection.id} connection={connection} reload={reload} onSecret={setShown} />}
@@ -76,12 +70,6 @@ export function Connections() {
     </section>
   );
 }
-
-const credentials: Readonly<Record<Connection["credential"], string>> = {
-  token: "token",
-  app: "GitHub App",
-  configured: "the server’s credential",
-};
 
 function Row({
   connection,
@@ -92,6 +80,7 @@ function Row({
   reload: () => Promise<void>;
   onSecret: (shown: Shown) => void;
 }) {
+  const { checked, connections: texts } = useSettingsTexts();
   const { id, name, webUrl, credential, account, health, installUrl, mention, allowedBots } = connection;
   return (
     <li className="space-y-2 py-3 text-sm">
@@ -99,10 +88,11 @@ function Row({
         <div className="min-w-0 flex-1 basis-56">
           <p className="font-medium wrap-anywhere">{name}</p>
           <p className="wrap-anywhere text-muted">
-            {webUrl} · {credentials[credential]}
-            {account !== null && ` of ${account}`} · checked <Ago at={health.checkedAt} />
-            {mention !== null && ` · called @${mention}`}
-            {allowedBots !== null && ` · steered by ${allowedBots.length === 0 ? "no bot" : allowedBots.join(", ")}`}
+            {webUrl} · {texts.credentials[credential]}
+            {account !== null && texts.ofAccount(account)} · {checked} <Ago at={health.checkedAt} />
+            {mention !== null && ` · ${texts.called(mention)}`}
+            {allowedBots !== null &&
+              ` · ${allowedBots.length === 0 ? texts.steeredByNone : texts.steeredBy(allowedBots.join(", "))}`}
           </p>
         </div>
         <HealthBadge health={health} />
@@ -111,7 +101,7 @@ function Row({
       {installUrl !== null && (
         <p>
           <a href={installUrl} target="_blank" rel="noreferrer" className="underline">
-            Install the App on further repositories
+            {texts.install}
           </a>
         </p>
       )}
@@ -131,6 +121,8 @@ function Actions({
   reload: () => Promise<void>;
   onSecret: (shown: Shown) => void;
 }) {
+  const words = useSettingsTexts();
+  const texts = words.connections;
   const { name } = connection;
   const check = useMutation({ mutationFn: () => client.connection.check(id), onSuccess: reload });
   const rotate = useMutation({
@@ -148,10 +140,10 @@ function Actions({
   return (
     <div className="flex flex-wrap items-center gap-2">
       <button type="button" className="button" disabled={isPending} onClick={() => check.mutate()}>
-        {check.isPending ? "Checking …" : "Check again"}
+        {check.isPending ? words.checking : words.checkAgain}
         <span className="sr-only"> {name}</span>
       </button>
-      <ButtonDialog button="Replace the credential" title={`New credential of ${name}`}>
+      <ButtonDialog button={texts.replace} title={texts.replaceTitle(name)}>
         {(close) => (
           <CredentialForm
             connection={connection}
@@ -162,7 +154,7 @@ function Actions({
           />
         )}
       </ButtonDialog>
-      <ButtonDialog button="Who calls" title={`Who calls Offstage in ${name}`}>
+      <ButtonDialog button={texts.calls} title={texts.callsTitle(name)}>
         {(close) => (
           <CallingForm
             connection={connection}
@@ -174,22 +166,22 @@ function Actions({
         )}
       </ButtonDialog>
       <ConfirmButton
-        button="Rotate the secret"
+        button={texts.rotate}
         of={name}
         disabled={isPending}
-        question={`Rotate the webhook secret of ${name}?`}
+        question={texts.rotateQuestion(name)}
         onConfirm={() => rotate.mutate()}
       >
-        The forge’s webhook must get the new one within a day: until then deliveries with the old one are accepted.
+        {texts.rotateAbout}
       </ConfirmButton>
       <ConfirmButton
-        button="Delete"
+        button={words.delete}
         of={name}
         disabled={isPending}
-        question={`Delete ${name}?`}
+        question={words.deleteQuestion(name)}
         onConfirm={() => remove.mutate()}
       >
-        Its credential is deleted. Sessions on its repositories then use the server’s configuration, if there is one.
+        {texts.deleteAbout}
       </ConfirmButton>
       <ErrorText error={all.find(({ error }) => error !== null)?.error ?? null} />
     </div>

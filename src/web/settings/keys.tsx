@@ -11,20 +11,22 @@ import { SecretOnce } from "../elements/secret-once.tsx";
 import { Ago, Day, useNow } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 
 type CreatedKey = z.infer<typeof createdKeySchema>;
 
 /** API keys: a new one is shown once; each can be revoked. */
 export function Keys() {
+  const texts = useSettingsTexts().keys;
   const queries = useQueryClient();
   const [made, setMade] = useState<CreatedKey | null>(null);
   return (
     <section aria-labelledby="keys" className="card space-y-4 p-4">
       <div className="flex items-center gap-3">
         <h2 id="keys" className="mr-auto font-medium">
-          API keys
+          {texts.title}
         </h2>
-        <ButtonDialog button="New key" title="New API key">
+        <ButtonDialog button={texts.new} title={texts.newTitle}>
           {(close) => (
             <KeyForm
               onMade={(created) => {
@@ -35,22 +37,22 @@ export function Keys() {
           )}
         </ButtonDialog>
       </div>
-      <p className="text-sm text-muted">For programs, for the command line, and to sign in with.</p>
+      <p className="text-sm text-muted">{texts.about}</p>
       {made !== null && (
         <SecretOnce
           key={made.id}
-          label={`Key ${made.name}`}
-          about="Keep it now: it is shown this once."
+          label={texts.one(made.name)}
+          about={texts.once}
           secret={made.key}
           onDone={() => setMade(null)}
         />
       )}
       <PagedList
-        label="Keys"
+        label={texts.list}
         queryKey={["keys"]}
         readPage={(cursor) => client.key.list({ limit: 20, cursor })}
         itemsOf={(page) => page.keys}
-        empty="No keys yet."
+        empty={texts.none}
         className="divide-y divide-line"
       >
         {(key) => <Row key={key.id} apiKey={key} />}
@@ -60,6 +62,8 @@ export function Keys() {
 }
 
 function Row({ apiKey: { id, name, prefix, scopes, expiresAt, revokedAt, lastUsedAt } }: { apiKey: Key }) {
+  const words = useSettingsTexts();
+  const texts = words.keys;
   const queries = useQueryClient();
   const revoke = useMutation({
     mutationFn: () => client.key.revoke(id),
@@ -75,49 +79,46 @@ function Row({ apiKey: { id, name, prefix, scopes, expiresAt, revokedAt, lastUse
           <code className="text-xs text-muted">{prefix}…</code>
         </p>
         <p className="text-muted">
-          {scopes.join(" and ")} ·{" "}
+          {scopes.map((scope) => words.scopes[scope]).join(` ${words.and} `)} ·{" "}
           {lastUsedAt === null ? (
-            "never used"
+            texts.neverUsed
           ) : (
             <>
-              used <Ago at={lastUsedAt} />
+              {words.used} <Ago at={lastUsedAt} />
             </>
           )}
           {expiresAt !== null && revokedAt === null && (
             <>
               {" "}
-              · expires <Day at={expiresAt} />
+              · {texts.expires} <Day at={expiresAt} />
             </>
           )}
         </p>
         <ErrorText error={revoke.error} />
       </div>
       {revokedAt !== null ? (
-        <span className="text-muted">Revoked</span>
+        <span className="text-muted">{texts.revoked}</span>
       ) : (
         <ConfirmButton
-          button="Revoke"
+          button={texts.revoke}
           of={name}
           disabled={revoke.isPending}
-          question={`Revoke ${name}?`}
+          question={texts.revokeQuestion(name)}
           onConfirm={() => revoke.mutate()}
         >
-          Whatever uses this key is refused from then on, and browsers that signed in with it are signed out.
+          {texts.revokeAbout}
         </ConfirmButton>
       )}
     </li>
   );
 }
 
-const lifetimes = [
-  ["", "Never"],
-  ["7", "In 7 days"],
-  ["30", "In 30 days"],
-  ["90", "In 90 days"],
-  ["365", "In a year"],
-] as const;
+/** In days. */
+const lifetimes = [7, 30, 90, 365] as const;
 
 function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
+  const words = useSettingsTexts();
+  const texts = words.keys;
   const [name, setName] = useState("");
   const [may, setMay] = useState<Role | "trigger">("member");
   const [days, setDays] = useState("");
@@ -138,7 +139,7 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
   };
   return (
     <form onSubmit={submit} noValidate className="mt-4 space-y-4">
-      <Field label="Name" hint="What uses it." error={wrong === null ? null : create.error}>
+      <Field label={texts.name} hint={texts.nameHint} error={wrong === null ? null : create.error}>
         {(attributes) => (
           <input
             {...attributes}
@@ -150,7 +151,7 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
         )}
       </Field>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Role">
+        <Field label={texts.role}>
           {(attributes) => (
             <select
               {...attributes}
@@ -161,18 +162,21 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
               }
             >
               {roles.map((known) => (
-                <option key={known}>{known}</option>
+                <option key={known} value={known}>
+                  {texts.roles[known]}
+                </option>
               ))}
-              <option value="trigger">only trigger automations</option>
+              <option value="trigger">{texts.roles.trigger}</option>
             </select>
           )}
         </Field>
-        <Field label="Expires">
+        <Field label={texts.lifetime}>
           {(attributes) => (
             <select {...attributes} className="field" value={days} onChange={({ target }) => setDays(target.value)}>
-              {lifetimes.map(([value, text]) => (
-                <option key={value} value={value}>
-                  {text}
+              <option value="">{texts.lifetimes.never}</option>
+              {lifetimes.map((each) => (
+                <option key={each} value={each}>
+                  {texts.lifetimes[each]}
                 </option>
               ))}
             </select>
@@ -182,8 +186,8 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
       <FormEnd
         error={wrong === null ? create.error : null}
         isPending={create.isPending}
-        verb="Create"
-        pendingVerb="Making …"
+        verb={words.create}
+        pendingVerb={texts.making}
       />
     </form>
   );

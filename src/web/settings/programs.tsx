@@ -5,21 +5,23 @@ import { PagedList } from "../elements/paged-list.tsx";
 import { Ago, Day } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 
 /** Programs that people let act for them, each with a button that ends it. */
 export function Programs() {
+  const texts = useSettingsTexts().programs;
   return (
     <section aria-labelledby="programs" className="card space-y-4 p-4">
       <h2 id="programs" className="font-medium">
-        Programs
+        {texts.title}
       </h2>
-      <p className="text-sm text-muted">Editors, agents and command lines that were let act for a person.</p>
+      <p className="text-sm text-muted">{texts.about}</p>
       <PagedList
-        label="Programs"
+        label={texts.title}
         queryKey={["grants"]}
         readPage={(cursor) => client.grant.list({ limit: 20, cursor })}
         itemsOf={(page) => page.grants}
-        empty="No program was let act for anybody."
+        empty={texts.none}
         className="divide-y divide-line"
       >
         {(grant) => <Row key={grant.id} grant={grant} />}
@@ -33,12 +35,14 @@ function Row({
 }: {
   grant: Grant;
 }) {
+  const words = useSettingsTexts();
+  const texts = words.programs;
   const queries = useQueryClient();
   const revoke = useMutation({
     mutationFn: () => client.grant.revoke(id),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["grants"] }),
   });
-  const who = by === "link" ? "whoever opened a one-time link" : (name ?? "");
+  const who = by === "link" ? texts.whoeverHadLink : (name ?? "");
   return (
     <li className="flex items-center gap-x-3 py-2 text-sm">
       <div className="min-w-0 flex-1">
@@ -46,27 +50,28 @@ function Row({
           <bdi>{clientName}</bdi>
         </p>
         <p className="text-muted wrap-anywhere">
-          for {by === "key" ? `the key ${who}` : who} · {scopes.join(", ")}
-          {resource === "mcp" && " by the MCP server"}
-          {address !== null && ` · ${address}`} · allowed <Ago at={createdAt} />
+          {by === "key" ? texts.forKey(who) : texts.for(who)} · {scopes.map((scope) => words.scopes[scope]).join(", ")}
+          {resource === "mcp" && texts.byMcp}
+          {address !== null && ` · ${address}`} · {texts.allowed} <Ago at={createdAt} />
           {lastUsedAt !== null && (
             <>
               {" "}
-              · used <Ago at={lastUsedAt} />
+              · {words.used} <Ago at={lastUsedAt} />
             </>
           )}{" "}
-          · ends <Day at={expiresAt} /> unless it is used
+          · {words.ends} <Day at={expiresAt} />
+          {texts.unlessUsed}
         </p>
         <ErrorText error={revoke.error} />
       </div>
       <ConfirmButton
-        button="End"
-        of={`${clientName} for ${who}`}
+        button={texts.end}
+        of={texts.of(clientName, who)}
         disabled={revoke.isPending}
-        question={`End what ${clientName} may do?`}
+        question={texts.endQuestion(clientName)}
         onConfirm={() => revoke.mutate()}
       >
-        It is refused from then on, until somebody lets it act again.
+        {texts.endAbout}
       </ConfirmButton>
     </li>
   );

@@ -6,9 +6,12 @@ import { Field } from "../elements/field.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 
 /** The secrets of setups and agents: named, added and deleted, never read. */
 export function Secrets() {
+  const words = useSettingsTexts();
+  const texts = words.secrets;
   const queries = useQueryClient();
   const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => client.secret.list({ limit: 100 }) });
   const reload = () => queries.invalidateQueries({ queryKey: ["secrets"] });
@@ -16,31 +19,29 @@ export function Secrets() {
   return (
     <section aria-labelledby="secrets" className="card space-y-4 p-4">
       <h2 id="secrets" className="font-medium">
-        Secrets
+        {texts.title}
       </h2>
-      <p className="text-sm text-muted">
-        Environment variables of setup scripts and agents. A value can be set, never read back.
-      </p>
+      <p className="text-sm text-muted">{texts.about}</p>
       <ErrorText error={secrets.error ?? remove.error} />
       {secrets.data !== undefined && secrets.data.secrets.length > 0 && (
-        <ul aria-label="Secrets" className="divide-y divide-line text-sm">
+        <ul aria-label={texts.title} className="divide-y divide-line text-sm">
           {secrets.data.secrets.map((secret) => (
             <li key={secret.id} className="flex items-center gap-x-3 py-2">
               <div className="min-w-0 flex-1">
                 <code className="font-medium break-all">{secret.name}</code>
                 <p className="text-muted">
-                  {secret.phases.join(" and ")}
-                  {secret.repositoryId !== null && ", one repository"} · <Ago at={secret.updatedAt} />
+                  {secret.phases.map((phase) => texts.phases[phase]).join(` ${words.and} `)}
+                  {secret.repositoryId !== null && texts.oneRepository} · <Ago at={secret.updatedAt} />
                 </p>
               </div>
               <ConfirmButton
-                button="Delete"
+                button={words.delete}
                 of={secret.name}
                 disabled={remove.isPending}
-                question={`Delete ${secret.name}?`}
+                question={words.deleteQuestion(secret.name)}
                 onConfirm={() => remove.mutate(secret.id)}
               >
-                Setups and agents no longer get it, and its value can’t be read back.
+                {texts.deleteAbout}
               </ConfirmButton>
             </li>
           ))}
@@ -52,6 +53,7 @@ export function Secrets() {
 }
 
 function NewSecret({ onMade }: { onMade: () => Promise<void> }) {
+  const texts = useSettingsTexts().secrets;
   const [name, setName] = useState("");
   const [value, setValue] = useState("");
   const [phases, setPhases] = useState<readonly SecretPhase[]>(["setup"]);
@@ -71,7 +73,7 @@ function NewSecret({ onMade }: { onMade: () => Promise<void> }) {
         create.mutate();
       }}
     >
-      <Field label="Name">
+      <Field label={texts.name}>
         {(attributes) => (
           <input
             {...attributes}
@@ -82,7 +84,7 @@ function NewSecret({ onMade }: { onMade: () => Promise<void> }) {
           />
         )}
       </Field>
-      <Field label="Value">
+      <Field label={texts.value}>
         {(attributes) => (
           <input
             {...attributes}
@@ -96,7 +98,7 @@ function NewSecret({ onMade }: { onMade: () => Promise<void> }) {
         )}
       </Field>
       <fieldset className="flex gap-3 text-sm sm:pb-2">
-        <legend className="sr-only">Who sees it</legend>
+        <legend className="sr-only">{texts.seenBy}</legend>
         {secretPhases.map((phase) => (
           <label key={phase} className="flex items-center gap-1.5">
             <input
@@ -106,12 +108,12 @@ function NewSecret({ onMade }: { onMade: () => Promise<void> }) {
                 setPhases(target.checked ? [...phases, phase] : phases.filter((known) => known !== phase))
               }
             />
-            {phase}
+            {texts.phases[phase]}
           </label>
         ))}
       </fieldset>
       <button type="submit" className="button justify-self-start" disabled={create.isPending || phases.length === 0}>
-        Add
+        {texts.add}
       </button>
       {create.error !== null && (
         <div className="sm:col-span-4">

@@ -5,20 +5,22 @@ import { PagedList } from "../elements/paged-list.tsx";
 import { Ago, Day } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 
 /** Signed-in browsers, each with a button to sign it out. */
 export function SignIns() {
+  const texts = useSettingsTexts().signIns;
   return (
     <section aria-labelledby="sign-ins" className="card space-y-4 p-4">
       <h2 id="sign-ins" className="font-medium">
-        Signed-in browsers
+        {texts.title}
       </h2>
       <PagedList
-        label="Signed-in browsers"
+        label={texts.title}
         queryKey={["logins"]}
         readPage={(cursor) => client.login.list({ limit: 20, cursor })}
         itemsOf={(page) => page.logins}
-        empty="No browser is signed in."
+        empty={texts.none}
         className="divide-y divide-line"
       >
         {(login) => <Row key={login.id} login={login} />}
@@ -32,41 +34,42 @@ function Row({
 }: {
   login: Login;
 }) {
+  const { used, ends, signIns: texts } = useSettingsTexts();
   const queries = useQueryClient();
   const revoke = useMutation({
     mutationFn: () => client.login.revoke(id),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["logins"] }),
   });
-  const who = by === "link" ? "By a one-time link" : (name ?? "");
+  const who = by === "link" ? texts.byLink : (name ?? "");
   return (
     <li className="flex items-center gap-x-3 py-2 text-sm">
       <div className="min-w-0 flex-1">
         <p className="flex flex-wrap items-baseline gap-x-3">
-          <span className="font-medium wrap-anywhere">{by === "key" ? `By the key ${who}` : who}</span>
-          {current && <span className="text-muted">this browser</span>}
+          <span className="font-medium wrap-anywhere">{by === "key" ? texts.byKey(who) : who}</span>
+          {current && <span className="text-muted">{texts.current}</span>}
         </p>
         <p className="text-muted wrap-anywhere">
           {address !== null && `${address} · `}
-          signed in <Ago at={createdAt} />
+          {texts.since} <Ago at={createdAt} />
           {lastUsedAt !== null && (
             <>
               {" "}
-              · used <Ago at={lastUsedAt} />
+              · {used} <Ago at={lastUsedAt} />
             </>
           )}{" "}
-          · ends <Day at={expiresAt} />
+          · {ends} <Day at={expiresAt} />
         </p>
         {userAgent !== null && <p className="truncate text-xs text-muted">{userAgent}</p>}
         <ErrorText error={revoke.error} />
       </div>
       <ConfirmButton
-        button="Sign out"
-        of={`${who}, ${userAgent ?? "an unknown browser"}`}
+        button={texts.end}
+        of={`${who}, ${userAgent ?? texts.unknown}`}
         disabled={revoke.isPending}
-        question={current ? "Sign this browser out?" : "Sign that browser out?"}
+        question={current ? texts.endCurrentQuestion : texts.endQuestion}
         onConfirm={() => revoke.mutate()}
       >
-        It is refused from then on, until somebody signs in there again.
+        {texts.endAbout}
       </ConfirmButton>
     </li>
   );

@@ -2,42 +2,40 @@ import { useId, useState } from "react";
 import { deliveryStatuses, type Delivery, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { Badge, type Tone } from "../elements/badge.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
-import { asOptions, Select } from "../elements/select.tsx";
+import { Select } from "../elements/select.tsx";
 import { Ago, Until } from "../elements/time.tsx";
 import { client } from "../query.ts";
+import { useWebhookTexts } from "../texts/webhooks.ts";
 import { DeliveryLog } from "./delivery-log.tsx";
 
 /** A webhook's deliveries, the newest first. */
 export function Deliveries({ webhook }: { webhook: Webhook }) {
+  const texts = useWebhookTexts().deliveries;
   const titleId = useId();
   const [status, setStatus] = useState<Delivery["status"]>();
   return (
     <section aria-labelledby={titleId} className="space-y-3">
       <div className="flex flex-wrap items-center gap-3">
         <h2 id={titleId} className="mr-auto font-medium">
-          Deliveries
+          {texts.title}
         </h2>
         <Select
-          label="Status"
+          label={texts.status}
           value={status}
-          all="All statuses"
-          options={asOptions(deliveryStatuses)}
+          all={texts.allStatuses}
+          options={deliveryStatuses.map((each) => ({ value: each, name: texts.statuses[each] }))}
           onChange={setStatus}
         />
       </div>
       <PagedList
-        label="Deliveries"
+        label={texts.title}
         queryKey={["deliveries", webhook.id, status ?? ""]}
         readPage={(cursor) =>
           client.delivery.list({ webhookId: webhook.id, limit: 20, cursor, ...(status !== undefined && { status }) })
         }
         itemsOf={(page) => page.deliveries}
         refreshMs={3_000}
-        empty={
-          status === undefined
-            ? `No deliveries yet.${webhook.enabled ? " Send a test to see whether it arrives." : ""}`
-            : "Nothing matches this filter."
-        }
+        empty={status === undefined ? `${texts.none}${webhook.enabled ? texts.sendTest : ""}` : texts.nothing}
       >
         {(delivery) => <Row key={delivery.id} delivery={delivery} enabled={webhook.enabled} />}
       </PagedList>
@@ -45,13 +43,10 @@ export function Deliveries({ webhook }: { webhook: Webhook }) {
   );
 }
 
-const looks: Record<Delivery["status"], { label: string; tone: Tone }> = {
-  pending: { label: "Pending", tone: "warn" },
-  delivered: { label: "Delivered", tone: "good" },
-  dead: { label: "Dead", tone: "bad" },
-};
+const tones: Record<Delivery["status"], Tone> = { pending: "warn", delivered: "good", dead: "bad" };
 
 function Row({ delivery, enabled }: { delivery: Delivery; enabled: boolean }) {
+  const texts = useWebhookTexts().deliveries;
   const [open, setOpen] = useState(false);
   const { attempts, nextAttemptAt } = delivery;
   return (
@@ -62,12 +57,16 @@ function Row({ delivery, enabled }: { delivery: Delivery; enabled: boolean }) {
             ›
           </span>
           <code className="font-medium break-all sm:min-w-40">{delivery.type}</code>
-          <Badge {...looks[delivery.status]} moving={delivery.status === "pending"} />
+          <Badge
+            tone={tones[delivery.status]}
+            label={texts.statuses[delivery.status]}
+            moving={delivery.status === "pending"}
+          />
           <span className="w-full pl-5 text-muted sm:ml-auto sm:w-auto sm:pl-0">
-            {attempts === 1 ? "1 attempt" : `${attempts} attempts`}
+            {texts.attempts(attempts)}
             {nextAttemptAt !== null && attempts > 0 && (
               <>
-                , next <Until at={nextAttemptAt} />
+                {texts.next} <Until at={nextAttemptAt} />
               </>
             )}
             {" · "}

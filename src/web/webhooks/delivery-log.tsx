@@ -6,9 +6,11 @@ import { Ago } from "../elements/time.tsx";
 import { formatDuration } from "../texts/formats.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
+import { useWebhookTexts } from "../texts/webhooks.ts";
 
 /** A delivery's body and attempts with their answers, and a button to send it again. */
 export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled: boolean }) {
+  const texts = useWebhookTexts().log;
   const { id, webhookId, updatedAt, attempts, status } = delivery;
   const queries = useQueryClient();
   const detail = useQuery({
@@ -25,7 +27,7 @@ export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled
   return (
     <div className="space-y-3 border-t border-line bg-ground p-4">
       <ErrorText error={detail.error} />
-      {detail.data === undefined && detail.error === null && <p className="text-muted">Loading the log …</p>}
+      {detail.data === undefined && detail.error === null && <p className="text-muted">{texts.loading}</p>}
       {detail.data !== undefined && <Attempts log={detail.data.log} />}
       <dl>
         <Fact name="webhook-id">
@@ -35,12 +37,12 @@ export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled
       {detail.data !== undefined && <Data data={detail.data.data} />}
       {sessionId !== null && (
         <Link to="/sessions/$id" params={{ id: sessionId }} className="block w-fit text-accent underline">
-          Session
+          {texts.session}
         </Link>
       )}
       <div className="flex flex-wrap items-center gap-3">
         {status === "pending" ? (
-          <p className="text-muted">It will be tried by itself.</p>
+          <p className="text-muted">{texts.waits}</p>
         ) : (
           <>
             <button
@@ -49,9 +51,9 @@ export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled
               disabled={resend.isPending || !enabled}
               onClick={() => resend.mutate()}
             >
-              Resend
+              {texts.resend}
             </button>
-            {!enabled && <span className="text-muted">Enable the webhook first.</span>}
+            {!enabled && <span className="text-muted">{texts.enableFirst}</span>}
           </>
         )}
         <ErrorText error={resend.error} />
@@ -66,13 +68,14 @@ function sessionOf({ type, data }: DeliveryDetail): string | null {
 }
 
 function Attempts({ log }: { log: DeliveryDetail["log"] }) {
-  if (log.length === 0) return <p className="text-muted">Not tried so far.</p>;
+  const texts = useWebhookTexts().log;
+  if (log.length === 0) return <p className="text-muted">{texts.notTried}</p>;
   return (
-    <ol aria-label="Attempts" className="space-y-1">
+    <ol aria-label={texts.attempts} className="space-y-1">
       {log.map(({ at, durationMs, status, error }, index) => (
         <li key={index} className="flex flex-wrap items-baseline gap-x-3">
           <span className={error === null ? "text-good" : "text-bad"}>
-            {status === null ? "No answer" : `Answered ${status}`}
+            {status === null ? texts.noAnswer : texts.answered(status)}
           </span>
           {error !== null && <span className="min-w-0 break-words">{error}</span>}
           <span className="ml-auto text-muted">
@@ -85,11 +88,12 @@ function Attempts({ log }: { log: DeliveryDetail["log"] }) {
 }
 
 function Data({ data }: { data: DeliveryDetail["data"] }) {
+  const texts = useWebhookTexts().log;
   if (Object.keys(data).length === 0) return null;
   return (
     <pre
       tabIndex={0}
-      aria-label="Data"
+      aria-label={texts.data}
       className="max-h-96 overflow-auto rounded-md bg-sunken p-2 font-mono text-xs break-words whitespace-pre-wrap"
     >
       {JSON.stringify(data, null, 2)}

@@ -1,14 +1,16 @@
 import type { Webhook } from "../../domain/webhooks/webhook.ts";
 import { Badge } from "../elements/badge.tsx";
+import { useWebhookTexts, type WebhookTexts } from "../texts/webhooks.ts";
 
 /** Whether the webhook is enabled. */
 export function WebhookBadge({ webhook: { enabled, disabledReason } }: { webhook: Webhook }) {
-  if (enabled) return <Badge tone="good" label="Enabled" />;
+  const texts = useWebhookTexts();
+  if (enabled) return <Badge tone="good" label={texts.enabled} />;
   // Offstage disabled it: its receiver needs a fix.
-  return <Badge tone={disabledReason === null ? "muted" : "bad"} label="Disabled" />;
+  return <Badge tone={disabledReason === null ? "muted" : "bad"} label={texts.disabled} />;
 }
 
 /** A webhook's events as one text. */
-export function eventsText({ events }: Webhook): string {
-  return events.length === 0 ? "everything" : events.join(", ");
+export function eventsText({ events }: Webhook, texts: WebhookTexts): string {
+  return events.length === 0 ? texts.everyEvent : events.join(", ");
 }

@@ -4,6 +4,7 @@ import { webhookEvents, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { useWebhookTexts } from "../texts/webhooks.ts";
 
 /** Values of the form. */
 export interface WebhookInput {
@@ -12,9 +13,9 @@ export interface WebhookInput {
 }
 
 const groups = [
-  ["Sessions", "session."],
-  ["Automations’ jobs", "job."],
-  ["Pull requests", "pullRequest."],
+  ["sessions", "session."],
+  ["jobs", "job."],
+  ["pullRequests", "pullRequest."],
 ] as const;
 
 /** Address and events of a new or an existing webhook. */
@@ -28,13 +29,14 @@ export function WebhookForm({
   readonly verb: string;
   readonly save: (input: WebhookInput) => Promise<unknown>;
 }) {
+  const texts = useWebhookTexts();
   const [url, setUrl] = useState(webhook?.url ?? "");
   const [everything, setEverything] = useState(webhook === undefined || webhook.events.length === 0);
   const [chosen, setChosen] = useState<Webhook["events"]>(webhook?.events ?? []);
   const saving = useMutation({
     mutationFn: async () => {
       // For the API an empty list means all events.
-      if (!everything && chosen.length === 0) throw new NothingChosen();
+      if (!everything && chosen.length === 0) throw new NothingChosen(texts.form.nothingChosen);
       // One that a newer server stored is refused by one that does not know it: what is not shown here is not dropped either.
       await save({ url: url.trim(), events: everything ? [] : (chosen as WebhookInput["events"]) });
     },
@@ -47,7 +49,7 @@ export function WebhookForm({
   };
   return (
     <form onSubmit={submit} noValidate className="mt-4 space-y-4">
-      <Field label="URL" hint="Where Offstage posts to, beginning with https://" error={wrong === "url" ? error : null}>
+      <Field label={texts.form.url} hint={texts.form.urlHint} error={wrong === "url" ? error : null}>
         {(attributes) => (
           <input
             {...attributes}
@@ -63,22 +65,25 @@ export function WebhookForm({
         )}
       </Field>
       <fieldset className="space-y-2 text-sm">
-        <legend className="mb-1 font-medium">What it is told of</legend>
+        <legend className="mb-1 font-medium">{texts.form.told}</legend>
         <div className="flex flex-wrap gap-x-5 gap-y-1">
-          <Choice label="Everything" checked={everything} onChoose={() => setEverything(true)} />
-          <Choice label="Only what is chosen" checked={!everything} onChoose={() => setEverything(false)} />
+          <Choice label={texts.form.everything} checked={everything} onChoose={() => setEverything(true)} />
+          <Choice label={texts.form.chosen} checked={!everything} onChoose={() => setEverything(false)} />
         </div>
         {!everything && <Events chosen={chosen} onChange={setChosen} />}
         <ErrorText error={wrong === "events" ? error : null} />
       </fieldset>
-      <FormEnd error={wrong === null ? error : null} isPending={saving.isPending} verb={verb} pendingVerb="Saving …" />
+      <FormEnd
+        error={wrong === null ? error : null}
+        isPending={saving.isPending}
+        verb={verb}
+        pendingVerb={texts.saving}
+      />
     </form>
   );
 }
 
-class NothingChosen extends Error {
-  override readonly message = "Choose at least one event, or everything.";
-}
+class NothingChosen extends Error {}
 
 function Choice({ label, checked, onChoose }: { label: string; checked: boolean; onChoose: () => void }) {
   return (
@@ -90,11 +95,12 @@ function Choice({ label, checked, onChoose }: { label: string; checked: boolean;
 }
 
 function Events({ chosen, onChange }: { chosen: Webhook["events"]; onChange: (chosen: Webhook["events"]) => void }) {
+  const names = useWebhookTexts().form.groups;
   return (
     <div className="grid gap-x-4 gap-y-3 rounded-md border border-line p-3 sm:grid-cols-3">
       {groups.map(([name, prefix]) => (
         <fieldset key={prefix} className="min-w-0">
-          <legend className="mb-1 text-xs text-muted">{name}</legend>
+          <legend className="mb-1 text-xs text-muted">{names[name]}</legend>
           {webhookEvents
             .filter((event) => event.startsWith(prefix))
             .map((event) => (
