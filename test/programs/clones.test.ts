@@ -146,6 +146,12 @@ describe.each(shells)("export-work.sh in %s", (shell) => {
   test.each([
     ["without a commit", "git init -q inner && echo b > inner/b", ["a", "inner/b"]],
     ["with commits", "git init -q inner && cd inner && echo b > b && git add b && git commit -qm B", ["a", "inner/b"]],
+    ["in the place of a file", "rm a && git init -q a && echo b > a/b", ["a/b"]],
+    [
+      "in the place of a file, with commits",
+      "rm a && git init -q a && cd a && echo b > b && git add b && git commit -qm B",
+      ["a/b"],
+    ],
     [
       "in one that the agent made too",
       "git init -q inner && git init -q inner/most && echo b > inner/most/b",

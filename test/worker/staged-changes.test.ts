@@ -126,6 +126,13 @@ const known: readonly (readonly string[])[] = [
   ["git rm --quiet -r --cached ./ignored/tracked", "echo more >> ./ignored/tracked", "git commit --quiet -m without"],
   ["git rm --quiet -r --cached ./ignored/tracked", "rm -r ./ignored", "ln -s src ./ignored"],
   ["git update-index --skip-worktree ./kept.log", "echo new > ./ignored/new", "git rm --quiet --cached -r ."],
+  // A repository in the place of a file.
+  ["rm ./b.txt && mkdir ./b.txt && echo inner > ./b.txt/inner", "git init --quiet ./b.txt"],
+  ["rm -r ./src && mkdir -p ./src/main.c && echo inner > ./src/main.c/inner && git init --quiet ./src/main.c"],
+  ["rm ./b.txt && mkdir ./b.txt", "git init --quiet ./b.txt && git -C ./b.txt commit --quiet --allow-empty -m inner"],
+  [
+    "rm ./b.txt && mkdir ./b.txt && echo inner > ./b.txt/inner && git init --quiet ./b.txt && git -C ./b.txt add . && git -C ./b.txt commit --quiet -m inner",
+  ],
   // Another worktree, in a folder that is ignored.
   ["git worktree add --quiet ./ignored/new HEAD", "git add --force ./ignored/new", "git rm --quiet -r --force ./b.txt"],
 ];

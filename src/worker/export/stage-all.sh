@@ -68,6 +68,8 @@ stage_changes() {
   if [ -s "$index-folders" ]; then
     [ "$(tr -dc '\0' < "$index-folders" | wc -c)" -le 100 ] || return 1
     xargs -0 git --literal-pathspecs ls-files -z -- < "$index-folders" > "$index-inside" || return 1
+    # A repository in the place of a file: git takes it for no repository as long as the index has the file.
+    xargs -0 sh -c 'for path; do [ ! -e "$path/.git" ] || exit 1; done' sh < "$index-inside" || return 1
     xargs -0 git --literal-pathspecs ls-files --others --exclude-standard -z -- < "$index-folders" > "$index-new" || return 1
     ! lines < "$index-new" | LC_ALL=C grep -q '/$' || return 1
     cat "$index-new" >> "$index-inside"
@@ -83,14 +85,8 @@ stage_changes() {
   } | LC_ALL=C sort -u | names | git update-index --add --remove --replace --ignore-skip-worktree-entries -z --stdin
 }
 
-# A function for programs that run among a session's files: adds everything in the working directory to the index. Files
-# count in whatever state the agent left them:
-# - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
-#   record only the commit of one with commits. A repository cloned from elsewhere stays a nested repository to git
-# - another worktree of the same repository is left out
-# - an unreadable file is made readable
-stage_all() {
-  ! stage_changes || return 0
+# Has git descend into the repositories in the working directory that were made there.
+visit_new_repositories() {
   while [ -n "$(unvisited_folders | while IFS= read -r inner; do
     inner="$(printf '%s' "$inner" | tr '\001' '\n' && echo .)"
     inner="${inner%.}"
@@ -101,6 +97,27 @@ stage_all() {
     git update-index --add --replace --cacheinfo "100644,$(git hash-object --stdin < /dev/null),$inner.offstage"
     echo found
   done)" ]; do :; done
+}
+
+# Takes files out of the index in whose place there is a repository now: as long as the index has them, git takes it for none, or
+# records its commit alone. A submodule stays.
+forget_replaced() {
+  # Of each two lines the first has the modes, and the second the name.
+  git diff-files --diff-filter=DT -z | tr '\n\0' '\001\n' | LC_ALL=C sed -n '/^:160000 /{n;d;};n;p' | tr '\001\n' '\n\0' |
+    xargs -0 sh -c 'for path; do [ ! -e "$path/.git" ] || printf "%s\0" "$path"; done' sh |
+    git update-index --force-remove -z --stdin
+}
+
+# A function for programs that run among a session's files: adds everything in the working directory to the index. Files
+# count in whatever state the agent left them:
+# - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
+#   record only the commit of one with commits. A repository cloned from elsewhere stays a nested repository to git
+# - another worktree of the same repository is left out
+# - an unreadable file is made readable
+stage_all() {
+  ! stage_changes || return 0
+  forget_replaced
+  visit_new_repositories
   keep_outside
   # Without --sparse git refuses new files outside of a sparse checkout; a git that is too old for it knows no such refusal.
   sparse=
