@@ -22,12 +22,7 @@ import { startForge, type TestForge } from "../forge/server.ts";
 import { addGrant, addPerson } from "../store/fixtures.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
-
-/** What every page may show, in both languages. */
-const shared = [
-  [elements, germanElements],
-  [shell, germanShell],
-] as const;
+import { foreignWords, wordsLeft } from "./words-left.ts";
 
 let site: Site;
 let forge: TestForge;
@@ -57,55 +52,20 @@ afterAll(async () => {
 });
 afterEach(() => site.requireQuiet());
 
-/** Stands for what a text is given. */
-const given = "\u0000";
-
-/** All texts of a part. One with a number or a name in it is there for one, and for any. */
-function textsOf(part: unknown): string[] {
-  if (typeof part === "string") return [part.trim()];
-  if (typeof part === "function") return [given, 1].map((value) => String(part(value, value)).trim());
-  return Object.values(part as object).flatMap(textsOf);
-}
-
-/** The English of a part that German says otherwise, as patterns of whole words. */
-function englishAlone([english, german]: readonly [unknown, unknown]): RegExp[] {
-  const same = new Set(textsOf(german));
-  const alone = new Set(textsOf(english).filter((text) => !same.has(text)));
-  return [...alone].map((text) => {
-    const escaped = text.replaceAll(/[\\^$.*+?()[\]{}|]/gu, String.raw`\$&`).replaceAll(given, ".+");
-    return new RegExp(String.raw`(?<![\p{L}\d])${escaped}(?![\p{L}\d])`, "u");
-  });
-}
-
 /** Names that tests gave. */
-const names = /first admin key|A program/gu;
-
-/** What the page shows and what screen readers say of it, a line each; without code, and without what the server says. */
-async function linesOf(page: Page): Promise<string[]> {
-  return page.evaluate(`(() => {
-    const serverSays = "code, pre, script, style, [role=alert], ul[aria-label^='Was fehlt'] > li";
-    const lines = [document.title];
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
-    for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-      const element = node instanceof Text ? node.parentElement : node;
-      if (element.closest(serverSays) !== null) continue;
-      if (element.tagName !== "OPTION" && !element.checkVisibility()) continue;
-      if (node instanceof Text) lines.push(node.data);
-      else for (const name of ["aria-label", "placeholder", "title", "alt"]) lines.push(node.getAttribute(name) ?? "");
-    }
-    return lines.map((line) => line.trim()).filter((line) => line !== "");
-  })()`);
-}
+const names = /first admin key|A program/u;
 
 /** Fails if a text of the part, or of what every page shows, is there in English. @param pair the part in English and German */
-async function requireGerman(page: Page, pair: readonly [unknown, unknown]): Promise<void> {
-  const patterns = [...shared, pair].flatMap(englishAlone);
-  const lines = (await linesOf(page)).map((line) => line.replaceAll(names, ""));
-  expect(lines.flatMap((line) => patterns.filter((each) => each.test(line)).map((each) => [line, each]))).toEqual([]);
+async function requireGerman(page: Page, [english, german]: readonly [object, object]): Promise<void> {
+  const words = foreignWords(
+    { elements, shell, english },
+    { elements: germanElements, shell: germanShell, english: german },
+  );
+  expect((await wordsLeft(page, words)).filter((line) => !names.test(line))).toEqual([]);
 }
 
 /** And if axe finds something, or something sticks out. */
-async function requireGood(page: Page, pair: readonly [unknown, unknown]): Promise<void> {
+async function requireGood(page: Page, pair: readonly [object, object]): Promise<void> {
   await requireGerman(page, pair);
   expect(await accessibilityProblems(page)).toEqual([]);
   expect(await scrollsSideways(page)).toBe(false);

@@ -46,13 +46,14 @@ function trimmed(text: string): string {
   return text.replaceAll(/^[\s,;:.]+|[\s,;:.]+$/gu, "");
 }
 
-/** In the page: everything that people read or hear, but for code. */
+/** In the page: everything that people read or hear, but for code and for what the server says, which is English. */
 const readAll = `() => {
+  const left = "pre, code, textarea, script, style, [role=alert], ul[aria-label^='Was fehlt'] > li";
   const found = document.title.split(" · ");
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const { parentElement: around, data } = texts.currentNode;
-    if (around.closest("pre, code, textarea, script") === null) found.push(...data.split(" · "));
+    if (around.closest(left) === null) found.push(...data.split(" · "));
   }
   for (const element of document.querySelectorAll("body *")) {
     for (const name of ["aria-label", "title", "placeholder", "label"]) found.push(element.getAttribute(name) ?? "");

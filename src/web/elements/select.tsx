@@ -40,8 +40,3 @@ export function Select<Value extends string>({
     </div>
   );
 }
-
-/** Options whose text is their value with a capital. */
-export function asOptions<Value extends string>(values: readonly Value[]): { value: Value; name: string }[] {
-  return values.map((value) => ({ value, name: value.charAt(0).toUpperCase() + value.slice(1) }));
-}
