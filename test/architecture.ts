@@ -297,7 +297,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     "session/changes": ["session/view", "shell", "elements", "texts", "query.ts", "stored.ts"],
     "session/progress": ["session/view", "elements", "texts"],
     "session/view": ["query.ts"],
-    settings: ["elements", "query.ts"],
+    settings: ["elements", "texts", "query.ts"],
     system: ["elements", "texts"],
     webhooks: ["elements", "texts", "query.ts"],
     reference: ["elements"],

@@ -11,6 +11,7 @@ import { Accounts } from "../settings/accounts.tsx";
 import { Connections } from "../settings/connections.tsx";
 import { Keys } from "../settings/keys.tsx";
 import { Programs } from "../settings/programs.tsx";
+import { Registries } from "../settings/registries.tsx";
 import { Secrets } from "../settings/secrets.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
 
@@ -59,6 +60,7 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
       <Accounts />
       <Connections />
       <Secrets />
+      <Registries />
       <Keys />
       <SignIns />
       <Programs />
