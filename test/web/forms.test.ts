@@ -141,3 +141,132 @@ for (const colorScheme of ["light", "dark"] as const) {
     await site.client.registry.delete(id);
   });
 }
+
+const question = (page: Page) => page.getByRole("alertdialog", { name: "Leave without saving?" });
+
+/** Answers the browser's own question before a page is left. @returns what it asked so far, by type */
+function answerBrowser(page: Page, doesLeave: boolean): string[] {
+  const asked: string[] = [];
+  page.on("dialog", async (dialog) => {
+    asked.push(dialog.type());
+    await (doesLeave ? dialog.accept() : dialog.dismiss());
+  });
+  return asked;
+}
+
+test("who leaves an automation's editor with changes is asked first, whichever way they go", async () => {
+  const automation = await site.call("/automation/create", { name: "Kept", macro: "kept", instructions: "say a" });
+  const page = await site.signedIn();
+  await page.goto(`/automations/${automation.id}`);
+  await page.getByRole("link", { name: "Edit" }).click();
+  const instructions = page.getByRole("textbox", { name: "Instructions" });
+  await instructions.press("End");
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await page.getByRole("link", { name: "Edit" }).click();
+  await instructions.press("End");
+  await instructions.pressSequentially("bc");
+
+  await page.getByRole("link", { name: "Ledger" }).click();
+  await question(page).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await question(page).getByRole("button", { name: "Cancel" }).press("Enter");
+  await question(page).waitFor({ state: "detached" });
+  const address = `${site.offstage.url}/automations/${automation.id}/edit`;
+  expect(page.url()).toBe(address);
+  await page.evaluate("history.back()");
+  await question(page).waitFor();
+  await page.keyboard.press("Escape");
+  await question(page).waitFor({ state: "detached" });
+  await page.waitForURL(address);
+  expect(await instructions.inputValue()).toBe("say abc");
+
+  const asked = answerBrowser(page, false);
+  await page.evaluate("setTimeout(() => location.reload())");
+  await expect.poll(() => asked).toEqual(["beforeunload"]);
+  await page.close({ runBeforeUnload: true });
+  await expect.poll(() => asked).toEqual(["beforeunload", "beforeunload"]);
+  expect(await instructions.inputValue()).toBe("say abc");
+
+  await page.evaluate("history.back()");
+  await question(page).getByRole("button", { name: "Leave" }).click();
+  await page.waitForURL(`${site.offstage.url}/automations/${automation.id}`);
+  await page.getByRole("heading", { name: "Kept" }).waitFor();
+  expect(await site.call("/automation/kept")).toMatchObject({ instructions: "say a" });
+  await site.call("/automation/kept/delete", {});
+});
+
+test("saving an automation does not ask, and one that is as it was does not either", async () => {
+  const page = await site.signedIn();
+  const asked = answerBrowser(page, true);
+  await page.goto("/automations/new?template=bump-dependencies");
+  const name = page.getByLabel("Name", { exact: true });
+  await name.press("End");
+  await name.pressSequentially("!");
+  await page.getByRole("link", { name: "Start from something else" }).click();
+  await question(page).getByRole("button", { name: "Cancel" }).click();
+  expect(await name.inputValue()).toBe("Bump dependencies!");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "Bump dependencies!" }).waitFor();
+  expect(await question(page).count()).toBe(0);
+
+  await page.getByRole("link", { name: "Edit" }).click();
+  await name.press("End");
+  await name.press("Backspace");
+  await name.pressSequentially("!");
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await page.getByRole("link", { name: "Edit" }).click();
+  await name.press("End");
+  await name.press("Backspace");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Bump dependencies", exact: true }).waitFor();
+  await page.reload();
+  expect(asked).toEqual([]);
+  await site.call("/automation/bump-dependencies/delete", {});
+});
+
+test("two changed forms of a repository ask once, in German; what stays on the page, and what is saved, does not", async () => {
+  const { url } = await site.forge.createRepository("acme", "forms", { "README.md": "# Before\n" });
+  const { id } = await site.call("/repository/create", { url });
+  const page = await site.signedIn({ locale: "de-AT" });
+  await page.goto(`/repositories/${id}`);
+  const note = page.getByLabel("Notiz");
+  await note.fill("What people should know");
+  const hosts = page.getByRole("textbox", { name: "Hosts" });
+  await hosts.fill("packages.example.com");
+  const leave = page.getByRole("alertdialog", { name: "Verlassen, ohne zu speichern?" });
+  await page.getByRole("button", { name: "Setup ausprobieren" }).click();
+  await page.waitForURL(/\?trial=/u);
+  expect(await leave.count()).toBe(0);
+  expect(await note.inputValue()).toBe("What people should know");
+  await page.getByRole("link", { name: "Journal" }).click();
+  await leave.getByRole("button", { name: "Verlassen" }).click();
+  await page.waitForURL(/\/ledger$/u);
+  expect(await leave.count()).toBe(0);
+
+  await page.goto(`/repositories/${id}`);
+  await hosts.fill("packages.example.com");
+  const ofHosts = page.getByRole("region", { name: "Hosts, die seine Sandboxen erreichen" });
+  await ofHosts.getByRole("button", { name: "Speichern" }).click();
+  await ofHosts.getByText("Gespeichert").waitFor();
+  await page.getByRole("link", { name: "Journal" }).click();
+  await page.waitForURL(/\/ledger$/u);
+  expect(await leave.count()).toBe(0);
+});
+
+test("a form in a dialog asks above it", async () => {
+  const page = await site.signedIn();
+  await page.goto("/automations");
+  await page.getByRole("link", { name: "Webhooks" }).click();
+  await page.getByRole("button", { name: "New webhook" }).click();
+  const url = page.getByRole("dialog").getByLabel("URL");
+  await url.fill("https://example.com/offstage");
+  await page.evaluate("history.back()");
+  await question(page).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await question(page).getByRole("button", { name: "Cancel" }).click();
+  await page.waitForURL(`${site.offstage.url}/webhooks`);
+  expect(await url.inputValue()).toBe("https://example.com/offstage");
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("link", { name: "Ledger" }).click();
+  await page.waitForURL(/\/ledger$/u);
+});

@@ -6,6 +6,7 @@ import type { AutomationTemplate } from "../../domain/automations/automation-fil
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client } from "../query.ts";
 import { CodeField } from "./editor/code-field.tsx";
 import { placeOf } from "./editor/problem-place.ts";
@@ -58,6 +59,7 @@ export function AutomationForm({
   readonly save: (input: AutomationFormValues) => Promise<unknown>;
 }) {
   const [values, setValues] = useState(() => valuesOf(automation ?? template?.automation));
+  const [initial] = useState(values);
   // The macro follows the name until the user edits it.
   const [ownMacro, setOwnMacro] = useState((automation ?? template) !== undefined);
   const saving = useMutation({ mutationFn: () => save(inputOf(values)) });
@@ -246,6 +248,7 @@ export function AutomationForm({
           </Field>
         </div>
         <ErrorText error={wrong === null ? error : null} />
+        <Unsaved isChanged={fields.some((name) => values[name] !== initial[name])} />
         <div className="flex justify-end gap-2">
           {cancel}
           <button type="submit" className="button button-primary" disabled={saving.isPending}>

@@ -6,6 +6,7 @@ import { Field } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client, useMay } from "../query.ts";
 
 /** What an automation's runs remember, entry by entry: shown, and changed and removed by those who may. */
@@ -103,6 +104,7 @@ function EntryForm({
 }) {
   const [key, setKey] = useState(entry?.key ?? "");
   const [value, setValue] = useState(entry === undefined ? "" : JSON.stringify(entry.value, null, 2));
+  const [before] = useState({ key, value });
   const saving = useMutation({ mutationFn: () => save(key, parsed(value)) });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -136,6 +138,7 @@ function EntryForm({
           />
         )}
       </Field>
+      <Unsaved isChanged={key !== before.key || value !== before.value} />
       <FormEnd error={saving.error} isPending={saving.isPending} verb="Save" pendingVerb="Saving …" />
     </form>
   );

@@ -13,6 +13,7 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
 import { Until } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client, useMay } from "../query.ts";
 import { ConditionForm } from "./condition-form.tsx";
 import { sampleEvent } from "./sample-event.ts";
@@ -227,6 +228,7 @@ function TriggersForm({
   readonly onSaved: (changed: Automation) => void;
 }) {
   const [text, setText] = useState(() => JSON.stringify(triggers.map(settable), null, 2));
+  const [before] = useState(text);
   const save = useMutation({
     mutationFn: () => client.automation.update(id, { triggers: listOf(text) }),
     onSuccess: onSaved,
@@ -259,6 +261,7 @@ function TriggersForm({
         )}
       </Field>
       <AddExample text={text} onAdd={change} />
+      <Unsaved isChanged={text !== before} />
       <FormEnd error={isWrong ? null : save.error} isPending={save.isPending} verb="Save" pendingVerb="Saving …" />
     </form>
   );

@@ -4,6 +4,7 @@ import { webhookEvents, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 
 /** Values of the form. */
 export interface WebhookInput {
@@ -31,6 +32,7 @@ export function WebhookForm({
   const [url, setUrl] = useState(webhook?.url ?? "");
   const [everything, setEverything] = useState(webhook === undefined || webhook.events.length === 0);
   const [chosen, setChosen] = useState<Webhook["events"]>(webhook?.events ?? []);
+  const [before] = useState({ url, everything, chosen });
   const saving = useMutation({
     mutationFn: async () => {
       // For the API an empty list means all events.
@@ -71,6 +73,7 @@ export function WebhookForm({
         {!everything && <Events chosen={chosen} onChange={setChosen} />}
         <ErrorText error={wrong === "events" ? error : null} />
       </fieldset>
+      <Unsaved isChanged={url !== before.url || everything !== before.everything || chosen !== before.chosen} />
       <FormEnd error={wrong === null ? error : null} isPending={saving.isPending} verb={verb} pendingVerb="Saving …" />
     </form>
   );
