@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { webhookEvents } from "../../src/domain/webhooks/webhook.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
@@ -253,13 +254,16 @@ test("two changed forms of a repository ask once, in German; what stays on the p
   expect(await leave.count()).toBe(0);
 });
 
-test("a form in a dialog asks above it", async () => {
+test("a webhook is offered every event, and its form asks above its dialog", async () => {
   const page = await site.signedIn();
   await page.goto("/automations");
   await page.getByRole("link", { name: "Webhooks" }).click();
   await page.getByRole("button", { name: "New webhook" }).click();
   const url = page.getByRole("dialog").getByLabel("URL");
   await url.fill("https://example.com/offstage");
+  await page.getByLabel("Only what is chosen").check();
+  const offered = await page.getByRole("dialog").getByRole("checkbox").count();
+  expect(offered).toBe(webhookEvents.length);
   await page.evaluate("history.back()");
   await question(page).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);

@@ -16,6 +16,7 @@ const groups = [
   ["Sessions", "session."],
   ["Automations’ jobs", "job."],
   ["Pull requests", "pullRequest."],
+  ["Automations", "automation."],
 ] as const;
 
 /** Address and events of a new or an existing webhook. */
@@ -94,7 +95,7 @@ function Choice({ label, checked, onChoose }: { label: string; checked: boolean;
 
 function Events({ chosen, onChange }: { chosen: Webhook["events"]; onChange: (chosen: Webhook["events"]) => void }) {
   return (
-    <div className="grid gap-x-4 gap-y-3 rounded-md border border-line p-3 sm:grid-cols-3">
+    <div className="grid gap-x-4 gap-y-3 rounded-md border border-line p-3 sm:grid-cols-2">
       {groups.map(([name, prefix]) => (
         <fieldset key={prefix} className="min-w-0">
           <legend className="mb-1 text-xs text-muted">{name}</legend>
