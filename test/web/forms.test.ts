@@ -254,6 +254,19 @@ test("two changed forms of a repository ask once, in German; what stays on the p
   expect(await leave.count()).toBe(0);
 });
 
+test("the organization's settings ask until they are saved", async () => {
+  const page = await openSettings();
+  await page.getByLabel("Allowed repositories").fill("github.com/acme/*");
+  await page.getByRole("link", { name: "Ledger" }).click();
+  await question(page).waitFor();
+  await question(page).getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "Ledger" }).click();
+  await page.waitForURL(/\/ledger$/u);
+  await site.call("/organization/update", { repositories: null });
+});
+
 test("a webhook is offered every event, and its form asks above its dialog", async () => {
   const page = await site.signedIn();
   await page.goto("/automations");

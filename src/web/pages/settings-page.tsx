@@ -6,6 +6,7 @@ import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client, useMe } from "../query.ts";
 import { Accounts } from "../settings/accounts.tsx";
 import { Connections } from "../settings/connections.tsx";
@@ -86,6 +87,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
     repositories: organization.repositories?.join("\n") ?? "",
     egress: organization.egress.join("\n"),
   }));
+  const [before] = useState(values);
   const save = useMutation({
     mutationFn: (changes: UpdateOrganization) => client.organization.update(changes),
     onSuccess: (saved) => queries.setQueryData(["organization"], saved),
@@ -164,6 +166,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
         <output className="text-sm text-good">{save.isSuccess ? "Saved" : ""}</output>
       </div>
       <ErrorText error={wrong === null ? save.error : null} />
+      <Unsaved isChanged={!save.isSuccess && values !== before} />
     </form>
   );
 }
