@@ -6,6 +6,7 @@ import type { AutomationTemplate } from "../../domain/automations/automation-fil
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client } from "../query.ts";
 import { useAutomationTexts } from "../texts/automations.ts";
 import { CodeField } from "./editor/code-field.tsx";
@@ -60,6 +61,7 @@ export function AutomationForm({
   const { form: texts, ...common } = useAutomationTexts();
   const urgency: Readonly<Record<number, string>> = texts.urgency;
   const [values, setValues] = useState(() => valuesOf(automation ?? template?.automation));
+  const [initial] = useState(values);
   // The macro follows the name until the user edits it.
   const [ownMacro, setOwnMacro] = useState((automation ?? template) !== undefined);
   const saving = useMutation({ mutationFn: () => save(inputOf(values)) });
@@ -224,6 +226,7 @@ export function AutomationForm({
           </Field>
         </div>
         <ErrorText error={wrong === null ? error : null} />
+        <Unsaved isChanged={fields.some((name) => values[name] !== initial[name])} />
         <div className="flex justify-end gap-2">
           {cancel}
           <button type="submit" className="button button-primary" disabled={saving.isPending}>

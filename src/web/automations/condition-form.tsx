@@ -5,6 +5,7 @@ import type { Trigger } from "../../domain/automations/trigger.ts";
 import { CloseDialog } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client } from "../query.ts";
 import { useAutomationTexts } from "../texts/automations.ts";
 import { ConditionTester } from "./condition-tester.tsx";
@@ -26,6 +27,7 @@ export function ConditionForm({
 }) {
   const texts = useAutomationTexts();
   const [condition, setCondition] = useState(trigger.condition);
+  const [before] = useState(condition);
   const found = useDeliveries(automation);
   const deliveries = deliveriesTo(trigger, found.data ?? []);
   const roots = useRoots(automation.id, trigger, deliveries[0]?.id, found.isFetched);
@@ -65,6 +67,7 @@ export function ConditionForm({
       />
       <ErrorText error={isWrong ? null : save.error} />
       {file !== null && <p className="text-sm text-muted">{texts.condition.inFile(file.path)}</p>}
+      <Unsaved isChanged={condition !== before} />
       <div className="flex justify-end gap-2">
         <CloseDialog />
         {file === null && (

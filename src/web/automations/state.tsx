@@ -6,6 +6,7 @@ import { Field } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client, useMay } from "../query.ts";
 import { useAutomationTexts } from "../texts/automations.ts";
 
@@ -104,6 +105,7 @@ function EntryForm({
   const { state: texts, ...common } = useAutomationTexts();
   const [key, setKey] = useState(entry?.key ?? "");
   const [value, setValue] = useState(entry === undefined ? "" : JSON.stringify(entry.value, null, 2));
+  const [before] = useState({ key, value });
   const saving = useMutation({ mutationFn: () => save(key, parsed(value, texts.noJson)) });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -137,6 +139,7 @@ function EntryForm({
           />
         )}
       </Field>
+      <Unsaved isChanged={key !== before.key || value !== before.value} />
       <FormEnd error={saving.error} isPending={saving.isPending} verb={common.save} pendingVerb={common.saving} />
     </form>
   );

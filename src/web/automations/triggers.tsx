@@ -13,6 +13,7 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
 import { Until } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client, useMay } from "../query.ts";
 import { useAutomationTexts, type AutomationTexts } from "../texts/automations.ts";
 import { formatNumber } from "../texts/formats.ts";
@@ -239,6 +240,7 @@ function TriggersForm({
 }) {
   const texts = useAutomationTexts();
   const [text, setText] = useState(() => JSON.stringify(triggers.map(settable), null, 2));
+  const [before] = useState(text);
   const save = useMutation({
     mutationFn: () => client.automation.update(id, { triggers: listOf(text, texts) }),
     onSuccess: onSaved,
@@ -267,6 +269,7 @@ function TriggersForm({
         )}
       </Field>
       <AddExample text={text} onAdd={change} />
+      <Unsaved isChanged={text !== before} />
       <FormEnd
         error={isWrong ? null : save.error}
         isPending={save.isPending}

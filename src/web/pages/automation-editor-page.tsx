@@ -59,7 +59,7 @@ function NewAutomation({ startsFrom }: { readonly startsFrom: string }) {
           const triggers = template?.automation.triggers;
           const { id } = await client.automation.create({ ...input, ...(triggers !== undefined && { triggers }) });
           void queries.invalidateQueries({ queryKey: ["automations"] });
-          await navigate({ to: "/automations/$id", params: { id } });
+          await navigate({ to: "/automations/$id", params: { id }, ignoreBlocker: true });
         }}
       />
     </>
@@ -118,7 +118,7 @@ function Found({ automation, shownAs }: { readonly automation: Automation; reado
         save={async (input) => {
           queries.setQueryData(["automation", shownAs], await client.automation.update(automation.id, input));
           void queries.invalidateQueries({ queryKey: ["automations"] });
-          await navigate(toPage);
+          await navigate({ ...toPage, ignoreBlocker: true });
         }}
       />
     </div>

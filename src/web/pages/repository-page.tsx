@@ -79,7 +79,7 @@ function Disconnect({ repository: { id, name } }: { repository: Repository }) {
   const disconnect = useMutation({
     mutationFn: () => calls.disconnect(id),
     onSuccess: async () => {
-      await navigate({ to: "/repositories" });
+      await navigate({ to: "/repositories", ignoreBlocker: true });
       await queries.invalidateQueries({ queryKey: ["repositories"] });
     },
   });

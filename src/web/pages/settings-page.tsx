@@ -8,11 +8,13 @@ import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { client, useMe } from "../query.ts";
 import { Accounts } from "../settings/accounts.tsx";
 import { Connections } from "../settings/connections.tsx";
 import { Keys } from "../settings/keys.tsx";
 import { Programs } from "../settings/programs.tsx";
+import { Registries } from "../settings/registries.tsx";
 import { Secrets } from "../settings/secrets.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
 
@@ -63,6 +65,7 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
       <Accounts />
       <Connections />
       <Secrets />
+      <Registries />
       <Keys />
       <SignIns />
       <Programs />
@@ -86,6 +89,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
     repositories: organization.repositories?.join("\n") ?? "",
     egress: organization.egress.join("\n"),
   }));
+  const [before] = useState(values);
   const save = useMutation({
     mutationFn: (changes: UpdateOrganization) => client.organization.update(changes),
     onSuccess: (saved) => queries.setQueryData(["organization"], saved),
@@ -156,6 +160,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
         <output className="text-sm text-good">{save.isSuccess ? words.saved : ""}</output>
       </div>
       <ErrorText error={wrong === null ? save.error : null} />
+      <Unsaved isChanged={!save.isSuccess && values !== before} />
     </form>
   );
 }

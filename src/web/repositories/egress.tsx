@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { useMay } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 import { calls } from "./calls.ts";
@@ -54,6 +55,7 @@ function EgressForm({ id, hosts }: { id: string; hosts: readonly string[] }) {
           />
         )}
       </Field>
+      <Unsaved isChanged={!save.isSuccess && linesOf(text).join("\n") !== hosts.join("\n")} />
       <SaveBar isPending={save.isPending} isSaved={save.isSuccess} error={wrong === null ? save.error : null} />
     </form>
   );

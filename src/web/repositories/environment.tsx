@@ -3,6 +3,7 @@ import { useState, type FormEvent, type ReactNode } from "react";
 import type { Environment } from "../../domain/environments/environment.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { useMay } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 import { calls } from "./calls.ts";
@@ -116,6 +117,7 @@ function EnvironmentForm({ id, environment }: { id: string; environment: Environ
             />
           )}
         </Field>
+        <Unsaved isChanged={isChanged} />
         <SaveBar isPending={save.isPending} isSaved={save.isSuccess} error={wrong === null ? error : null} />
       </form>
       <SetupTrial id={id} saveFirst={isChanged ? () => save.mutateAsync() : null} />

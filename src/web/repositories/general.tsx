@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import type { Repository, RepositoryLimits } from "../../domain/repositories/repository.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { useMay } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 import { calls } from "./calls.ts";
@@ -41,18 +42,23 @@ function GeneralFacts({ repository, limits }: { repository: Repository; limits: 
 
 const fields = ["name", "description", "branch", "maxRunningSessions"] as const;
 
+function valuesOf(repository: Repository, limits: RepositoryLimits): Record<(typeof fields)[number], string> {
+  return {
+    name: repository.name,
+    description: repository.description ?? "",
+    branch: repository.branch ?? "",
+    maxRunningSessions: limits.maxRunningSessions?.toString() ?? "",
+  };
+}
+
 function GeneralForm({ repository, limits }: { repository: Repository; limits: RepositoryLimits }) {
   const { id } = repository;
   const texts = useRepositoryTexts();
   const queries = useQueryClient();
   // The branch decides which code gets setup secrets.
   const isAdmin = useMay("admin");
-  const [values, setValues] = useState({
-    name: repository.name,
-    description: repository.description ?? "",
-    branch: repository.branch ?? "",
-    maxRunningSessions: limits.maxRunningSessions?.toString() ?? "",
-  });
+  const known = valuesOf(repository, limits);
+  const [values, setValues] = useState(known);
   const save = useMutation({
     mutationFn: async () => {
       const { name, description, branch, maxRunningSessions } = values;
@@ -111,6 +117,7 @@ function GeneralForm({ repository, limits }: { repository: Repository; limits: R
           <Shown name={texts.general.limit} value={limits.maxRunningSessions?.toString() ?? texts.general.noLimit} />
         </>
       )}
+      <Unsaved isChanged={!save.isSuccess && fields.some((name) => values[name] !== known[name])} />
       <SaveBar isPending={save.isPending} isSaved={save.isSuccess} error={wrong === null ? save.error : null} />
     </form>
   );

@@ -66,6 +66,7 @@ function TrialForm({
         search: { trial: session.id },
         replace: true,
         resetScroll: false,
+        ignoreBlocker: true,
       });
     },
   });

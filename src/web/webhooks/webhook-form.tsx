@@ -4,6 +4,7 @@ import { webhookEvents, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { Unsaved } from "../elements/unsaved.tsx";
 import { useWebhookTexts } from "../texts/webhooks.ts";
 
 /** Values of the form. */
@@ -16,6 +17,7 @@ const groups = [
   ["sessions", "session."],
   ["jobs", "job."],
   ["pullRequests", "pullRequest."],
+  ["automations", "automation."],
 ] as const;
 
 /** Address and events of a new or an existing webhook. */
@@ -33,6 +35,7 @@ export function WebhookForm({
   const [url, setUrl] = useState(webhook?.url ?? "");
   const [everything, setEverything] = useState(webhook === undefined || webhook.events.length === 0);
   const [chosen, setChosen] = useState<Webhook["events"]>(webhook?.events ?? []);
+  const [before] = useState({ url, everything, chosen });
   const saving = useMutation({
     mutationFn: async () => {
       // For the API an empty list means all events.
@@ -73,6 +76,7 @@ export function WebhookForm({
         {!everything && <Events chosen={chosen} onChange={setChosen} />}
         <ErrorText error={wrong === "events" ? error : null} />
       </fieldset>
+      <Unsaved isChanged={url !== before.url || everything !== before.everything || chosen !== before.chosen} />
       <FormEnd
         error={wrong === null ? error : null}
         isPending={saving.isPending}
@@ -97,7 +101,7 @@ function Choice({ label, checked, onChoose }: { label: string; checked: boolean;
 function Events({ chosen, onChange }: { chosen: Webhook["events"]; onChange: (chosen: Webhook["events"]) => void }) {
   const names = useWebhookTexts().form.groups;
   return (
-    <div className="grid gap-x-4 gap-y-3 rounded-md border border-line p-3 sm:grid-cols-3">
+    <div className="grid gap-x-4 gap-y-3 rounded-md border border-line p-3 sm:grid-cols-2">
       {groups.map(([name, prefix]) => (
         <fieldset key={prefix} className="min-w-0">
           <legend className="mb-1 text-xs text-muted">{names[name]}</legend>

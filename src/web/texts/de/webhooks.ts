@@ -40,7 +40,12 @@ const german: WebhookTexts = {
     everything: "Alles",
     chosen: "Nur die Auswahl",
     nothingChosen: "Wähle mindestens ein Ereignis, oder alles.",
-    groups: { sessions: "Sessions", jobs: "Jobs von Automationen", pullRequests: "Pull-Requests" },
+    groups: {
+      sessions: "Sessions",
+      jobs: "Jobs von Automationen",
+      pullRequests: "Pull-Requests",
+      automations: "Automationen",
+    },
   },
   deliveries: {
     title: "Zustellungen",

@@ -36,7 +36,12 @@ export const english = {
     everything: "Everything",
     chosen: "Only what is chosen",
     nothingChosen: "Choose at least one event, or everything.",
-    groups: { sessions: "Sessions", jobs: "Automations’ jobs", pullRequests: "Pull requests" },
+    groups: {
+      sessions: "Sessions",
+      jobs: "Automations’ jobs",
+      pullRequests: "Pull requests",
+      automations: "Automations",
+    },
   },
   deliveries: {
     title: "Deliveries",
