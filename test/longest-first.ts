@@ -9,13 +9,20 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const longest = [
   "test/chaos/",
   "src/domain/linear-time",
+  "test/forges/loop-acceptance",
   "test/end-to-end/",
   "test/obeying/",
+  "test/forges/",
   "test/sandboxes/",
+  "test/other-agents/",
+  "test/registries/",
   "test/api/fuzz/",
   "test/gateway/",
   "test/escape/",
   "test/worker/",
+  "test/observability/",
+  "test/database/",
+  "test/outbound/",
   "test/web/",
 ];
 
