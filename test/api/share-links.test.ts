@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pruneShares } from "../../src/store/people/share-links.ts";
 import { eraseUser } from "../../src/store/people/users.ts";
-import { addPerson } from "../store/fixtures.ts";
+import { accessPrefix } from "../../src/store/oauth/grants.ts";
+import { hashOf, randomToken } from "../../src/store/people/tokens.ts";
+import { addGrant, addPerson } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
@@ -28,6 +30,19 @@ async function share(body: object = {}, key?: string) {
 const shown = ["", "/events", "/diff", "/message/list", "/patch", "/transcript"];
 const statuses = (token: string, of: string) =>
   Promise.all(shown.map(async (path) => (await api.get(`/session/${of}${path}`, { key: token })).status));
+
+/** What somebody lets a program do with the API. @returns the grant's id, and a token of the program's */
+async function program() {
+  const grantId = await addGrant(api.database, api.organizationId);
+  const token = `${accessPrefix}${randomToken()}`;
+  const { pool } = api.database;
+  await pool.query("update oauth_grant set resource = 'api', scopes = '{write}' where id = $1", [grantId]);
+  await pool.query(
+    "insert into oauth_token (hash, grant_id, kind, expires_at) values ($1, $2, 'access', now() + interval '1 hour')",
+    [hashOf(token), grantId],
+  );
+  return { grantId, token };
+}
 
 test("an admin sees the links of all sessions, newest first, and a member those of one", async () => {
   const first = await share();
@@ -104,6 +119,16 @@ describe("a link to a session", () => {
       expect(new Set(await statuses(token, id))).toEqual(new Set([401]));
     const { body } = await api.get(`/session/${id}`, { key: expired.token });
     expect(body.error).toContain("revoked or expired");
+  });
+
+  test("ends with what somebody lets the program do that made it", async () => {
+    const [revoked, expired, going] = [await program(), await program(), await program()];
+    const made = async (by: { token: string }) => (await share({}, by.token)).token;
+    const links = [await made(revoked), await made(expired), await made(going)];
+    for (const token of links) expect(await statuses(token, id)).toEqual(shown.map(() => 200));
+    expect((await api.post(`/grant/${revoked.grantId}/revoke`, {})).status).toBe(200);
+    await api.database.pool.query("update oauth_grant set expires_at = now() where id = $1", [expired.grantId]);
+    expect(await Promise.all(links.map(async (token) => (await statuses(token, id))[0]))).toEqual([401, 401, 200]);
   });
 
   test("ends with the key that made it, for good with the sign-in of whoever did, and while its organization is erased", async () => {

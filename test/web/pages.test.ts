@@ -539,7 +539,7 @@ test("an admin sets budgets, lists and secrets, and the audit log tells of it", 
   const value = "typed-into-the-page";
   await page.getByLabel("Name", { exact: true }).fill("NPM_TOKEN");
   await page.getByLabel("Value").fill(value);
-  await page.getByRole("button", { name: "Add" }).click();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
   const row = page.getByRole("list", { name: "Secrets" }).getByRole("listitem").filter({ hasText: "NPM_TOKEN" });
   await row.waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);

@@ -71,6 +71,8 @@ export interface Principal {
   readonly automationIds: readonly string[] | null;
   /** Of somebody who reads one session by a link: the link. They ask for nothing else. */
   readonly shareId?: string;
+  /** Of a program that somebody lets act for them: the grant. */
+  readonly grantId?: string;
 }
 
 /** Whether a caller has a scope: `admin` includes `write`, which includes `read` and `trigger`. */

@@ -200,7 +200,14 @@ export async function findGrantPrincipal(
   if (row.stale) await database.pool.query("update oauth_grant set last_used_at = now() where id = $1", [row.id]);
   const { organization_id: organizationId, key_id: keyId, user_id: userId, automation_ids: automationIds } = row;
   const held = row.role !== null ? scopesOf(row.role) : (row.key_scopes ?? row.scopes);
-  return { organizationId, keyId, userId, scopes: grantable(row.scopes, { scopes: held }), automationIds };
+  return {
+    organizationId,
+    keyId,
+    userId,
+    scopes: grantable(row.scopes, { scopes: held }),
+    automationIds,
+    grantId: row.id,
+  };
 }
 
 /** Selects grants: all of an organization, those of one user, or those of one key. */

@@ -20,8 +20,13 @@ const columns = `id, session_id as "sessionId", ${isoTime("created_at")} as "cre
   (select jsonb_build_object('id', person.id, 'name', person.name) from user_account person
    where person.id = ${maker}) as "createdBy"`;
 
+/** Who makes a link: somebody, or a program for them. */
+interface Maker extends Pick<Principal, "organizationId" | "userId" | "keyId"> {
+  readonly grantId?: string | null | undefined;
+}
+
 /**
- * Makes a link that shows a session.
+ * Makes a link that shows a session. One that a program makes goes with the program's grant.
  * @param days for which it does
  * @returns its record and its token, which is stored nowhere and shown only now
  * @throws NotFoundError if the organization has no such session
@@ -29,7 +34,7 @@ const columns = `id, session_id as "sessionId", ${isoTime("created_at")} as "cre
  */
 export function createShare(
   database: Database,
-  { organizationId, userId, keyId }: Pick<Principal, "organizationId" | "userId" | "keyId">,
+  { organizationId, userId, keyId, grantId = null }: Maker,
   sessionId: string,
   days: number,
 ): Promise<{ readonly share: Share; readonly token: string }> {
@@ -42,12 +47,12 @@ export function createShare(
     );
     one(sessions, "session", sessionId);
     const { rows } = await transaction.query<Share>(
-      `insert into share_link (id, organization_id, session_id, hash, user_id, key_id, expires_at)
-       select gen_random_uuid(), $1, $2, $3, $4, $5, now() + $6 * interval '1 day'
+      `insert into share_link (id, organization_id, session_id, hash, user_id, key_id, grant_id, expires_at)
+       select gen_random_uuid(), $1, $2, $3, $4, $5, $7, now() + $6 * interval '1 day'
        where (select count(*) from share_link
          where session_id = $2 and revoked_at is null and expires_at > now()) < ${mostShareLinks}
        returning ${columns}`,
-      [organizationId, sessionId, hashOf(token), userId, keyId, days],
+      [organizationId, sessionId, hashOf(token), userId, keyId, days, grantId],
     );
     const [share] = rows;
     if (share === undefined)
@@ -113,7 +118,7 @@ export async function pruneShares(database: Database): Promise<number> {
 
 /**
  * Who reads a session by a link's token: somebody who may read that one session; null if the token is wrong, revoked, expired, or of
- * another session, if whoever made the link may not sign in any more, if the key that made it is not valid any more, or if the organization
+ * another session, if whoever made the link may not sign in any more, if the key or the grant that made it is not valid any more, or if the organization
  * is being erased. Records the time of use, at most once a minute.
  * @param sessionId a UUID
  */
@@ -128,6 +133,7 @@ export async function findShareReader(
       from share_link where hash = $1 and session_id = $2 and revoked_at is null and expires_at > now()
         and not exists (select from api_key
           where api_key.id = share_link.key_id and (api_key.revoked_at is not null or api_key.expires_at <= now()))
+        and not exists (select from oauth_grant where oauth_grant.id = share_link.grant_id and oauth_grant.expires_at <= now())
         and not exists (select from erasure where erasure.organization_id = share_link.organization_id)
         and not exists (select from user_account where user_account.id = ${maker} and disabled_at is not null)`,
     values: [hashOf(token), sessionId],
