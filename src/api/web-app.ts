@@ -37,6 +37,15 @@ const pageHeaders = {
   "Cross-Origin-Opener-Policy": "same-origin",
 };
 
+/** Files of the app whose addresses stay: browsers and systems ask for them by name. */
+const files = ["/manifest.webmanifest", "/icon-192.png", "/icon-512.png", "/icon-maskable-512.png"];
+
+/** The service worker shows notices, and loads nothing. */
+const workerHeaders = {
+  "Content-Security-Policy": "default-src 'none'",
+  "X-Content-Type-Options": "nosniff",
+};
+
 /** Whether a browser opens an address as a page. Other clients get the API's answers. */
 export function asksForPage({ method, headers }: FastifyRequest): boolean {
   return method === "GET" && headers.accept?.includes("text/html") === true;
@@ -59,13 +68,15 @@ export async function addWebApp(
     immutable: true,
     maxAge: "365d",
   });
-  const sendDocument = (reply: FastifyReply, name: string): FastifyReply =>
-    reply
-      .headers(pageHeaders)
-      .header("Cache-Control", "no-cache")
-      .sendFile(name, directory, { maxAge: 0, immutable: false });
+  const send = (reply: FastifyReply, name: string): FastifyReply =>
+    reply.header("Cache-Control", "no-cache").sendFile(name, directory, { cacheControl: false });
+  const sendDocument = (reply: FastifyReply, name: string): FastifyReply => send(reply.headers(pageHeaders), name);
   const sendPage = (reply: FastifyReply): FastifyReply => sendDocument(reply, "index.html");
   for (const page of pages) app.get(page, { schema: { hide: true } }, (_request, reply) => sendPage(reply));
   app.get("/reference", { schema: { hide: true } }, (_request, reply) => sendDocument(reply, "reference.html"));
+  for (const file of files) app.get(file, { schema: { hide: true } }, (_request, reply) => send(reply, file.slice(1)));
+  app.get("/service-worker.js", { schema: { hide: true } }, (_request, reply) =>
+    send(reply.headers(workerHeaders), "service-worker.js"),
+  );
   return sendPage;
 }

@@ -5,7 +5,7 @@ import { defineConfig } from "vite";
 
 /** Paths of the API's operations begin with these; no page's path does. */
 const nouns =
-  "agent|audit|automation|delivery|grant|insight|job|key|ledger|login|oauth|openapi.json|organization|repository|secret|session|share|system|user|webhook";
+  "agent|audit|automation|delivery|grant|insight|job|key|ledger|login|notice|oauth|openapi.json|organization|repository|secret|session|share|subscription|system|user|webhook";
 
 export default defineConfig({
   root: import.meta.dirname,
@@ -19,8 +19,12 @@ export default defineConfig({
     // Every browser that the app runs in loads modules ahead by itself.
     modulePreload: { polyfill: false },
     rolldownOptions: {
-      input: ["index.html", "reference.html"].map((name) => join(import.meta.dirname, name)),
+      input: ["index.html", "reference.html", "service-worker/service-worker.ts"].map((name) =>
+        join(import.meta.dirname, name),
+      ),
       output: {
+        // A service worker's address stays, and what is above it is what it is for.
+        entryFileNames: ({ name }) => (name === "service-worker" ? "[name].js" : "assets/[name]-[hash].js"),
         // Without their names: the first script lists all of them.
         chunkFileNames: "assets/[hash].js",
         // Shared code runs before the entry: only in the library's own chunk does the setting apply before schemas are

@@ -98,6 +98,7 @@ test("a member is shown their own settings and nothing that is refused to them",
   ]);
   expect(await page.getByRole("heading", { level: 2 }).allTextContents()).toEqual([
     "Your accounts",
+    "Notices",
     "Signed-in browsers",
     "Programs",
   ]);

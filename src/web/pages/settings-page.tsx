@@ -13,6 +13,7 @@ import { client, useMe } from "../query.ts";
 import { Accounts } from "../settings/accounts.tsx";
 import { Connections } from "../settings/connections.tsx";
 import { Keys } from "../settings/keys.tsx";
+import { Notices } from "../settings/notices.tsx";
 import { Programs } from "../settings/programs.tsx";
 import { Registries } from "../settings/registries.tsx";
 import { Secrets } from "../settings/secrets.tsx";
@@ -20,7 +21,7 @@ import { SignIns } from "../settings/sign-ins.tsx";
 
 /**
  * Settings that admins make for all sessions, and what belongs to the organization: connections, secrets, keys, sign-ins;
- * and the accounts and sign-ins of whoever is signed in, who sees nothing else without being an admin.
+ * and the accounts, notices and sign-ins of whoever is signed in, who sees nothing else without being an admin.
  */
 export function SettingsPage() {
   const texts = useSettingsTexts();
@@ -54,6 +55,7 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
     return (
       <>
         <Accounts />
+        <Notices />
         <SignIns />
         <Programs />
       </>
@@ -63,6 +65,7 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
     <>
       <OrganizationForm organization={organization} />
       <Accounts />
+      <Notices />
       <Connections />
       <Secrets />
       <Registries />

@@ -1,0 +1,63 @@
+/**
+ * What a browser runs while no page of the app is open: it shows the notices that are pushed to it, and opens what they are about. It
+ * answers no requests and keeps nothing, so it can never show an old page. The build makes it `/service-worker.js`.
+ */
+declare const self: ServiceWorkerGlobalScope;
+
+/** What is pushed: docs/notices.md. */
+interface PushedNotice {
+  readonly id: string;
+  readonly title: string;
+  readonly text: string;
+  readonly url: string;
+  readonly tag: string;
+}
+
+// Nothing depends on the version before, for which others wait until each page is closed.
+self.addEventListener("install", () => void self.skipWaiting());
+self.addEventListener("push", (event) => event.waitUntil(show(event.data)));
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(open(pathOf(event.notification.data)));
+});
+
+async function show(data: PushMessageData | null): Promise<void> {
+  const { id, title, text, url, tag } = noticeIn(data);
+  const shown = await self.registration.getNotifications({ tag });
+  const options = {
+    body: text,
+    tag,
+    data: { id, path: pathIn(url) },
+    icon: "/icon-192.png",
+    // A newer notice about the same thing is heard again; the same one that was sent twice is not.
+    renotify: !shown.some((notification) => (notification.data as { id?: unknown } | null)?.id === id),
+  };
+  await self.registration.showNotification(title, options);
+}
+
+/** A browser that shows nothing for a push may end the subscription: what can't be read is shown, too. */
+function noticeIn(data: PushMessageData | null): PushedNotice {
+  const unknown = { id: "", title: "Offstage", text: "", url: "/", tag: "unknown" };
+  try {
+    return { ...unknown, ...(data?.json() as Partial<PushedNotice> | undefined) };
+  } catch {
+    return unknown;
+  }
+}
+
+/** Always at the address where the app was opened when the browser subscribed, by whatever address the server calls itself. */
+function pathIn(url: string): string {
+  return URL.parse(url, self.location.origin)?.pathname ?? "/";
+}
+
+function pathOf(data: unknown): string {
+  const { path } = (data ?? {}) as { readonly path?: unknown };
+  return typeof path === "string" ? path : "/";
+}
+
+/** Shows the window that has the page; another page is left as it is, with what somebody has written there. */
+async function open(path: string): Promise<void> {
+  const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const found = windows.find(({ url }) => new URL(url).pathname === path);
+  await (found === undefined ? self.clients.openWindow(path) : found.focus());
+}

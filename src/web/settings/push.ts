@@ -1,0 +1,71 @@
+import { readStored, writeStored } from "../stored.ts";
+
+/** Why nothing can be pushed to this browser. */
+export type Unable = "insecure" | "unsupported" | "homeScreen" | "refused";
+
+/** What this browser has subscribed, and why it can't. */
+export interface PushHere {
+  /** null: it can. */
+  readonly unable: Unable | null;
+  readonly isSubscribed: boolean;
+}
+
+/** Thrown if somebody was asked whether notices may be shown, and did not allow it. */
+export class NotAllowedError extends Error {}
+
+const worker = "/service-worker.js";
+/** The browser's own subscription does not say which of the API's it is. */
+const storedAs = "subscription";
+
+/** Id of the subscription that was made in this browser; null: none was, or it is forgotten. */
+export function subscriptionIdHere(): string | null {
+  return readStored(storedAs);
+}
+
+/** Remembers which subscription is this browser's. */
+export function rememberSubscription(id: string | null): void {
+  writeStored(storedAs, id);
+}
+
+/** How push stands in this browser. */
+export async function readPushHere(): Promise<PushHere> {
+  const unable = whyUnable();
+  // A browser that was refused afterwards keeps nothing of what it had subscribed.
+  if (unable !== null) return { unable, isSubscribed: false };
+  const registration = await navigator.serviceWorker.getRegistration("/");
+  return { unable, isSubscribed: (await registration?.pushManager.getSubscription()) != null };
+}
+
+function whyUnable(): Unable | null {
+  if (!isSecureContext) return "insecure";
+  const isAble = "serviceWorker" in navigator && "PushManager" in globalThis && "Notification" in globalThis;
+  // Only browsers of iPhones and iPads have this, which take push for apps on the home screen alone.
+  if (!isAble) return "standalone" in navigator ? "homeScreen" : "unsupported";
+  return Notification.permission === "denied" ? "refused" : null;
+}
+
+/**
+ * Subscribes this browser, which asks whether notices may be shown: call it by a click.
+ * @param publicKey the server's
+ * @returns what the API wants to know
+ * @throws NotAllowedError if that was not allowed
+ */
+export async function subscribeHere(
+  publicKey: string,
+): Promise<{ endpoint: string; keys: { p256dh: string; auth: string } }> {
+  if ((await Notification.requestPermission()) !== "granted") throw new NotAllowedError();
+  await navigator.serviceWorker.register(worker);
+  const { pushManager } = await navigator.serviceWorker.ready;
+  // One that was made with a key which the server has no more takes nothing.
+  await (await pushManager.getSubscription())?.unsubscribe();
+  const made = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: publicKey });
+  const { p256dh = "", auth = "" } = made.toJSON().keys ?? {};
+  return { endpoint: made.endpoint, keys: { p256dh, auth } };
+}
+
+/** Ends this browser's subscription, if it has one. */
+export async function unsubscribeHere(): Promise<void> {
+  const registration = await navigator.serviceWorker.getRegistration("/");
+  await (await registration?.pushManager.getSubscription())?.unsubscribe();
+  rememberSubscription(null);
+}

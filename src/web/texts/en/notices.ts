@@ -1,0 +1,56 @@
+/** Texts of what somebody is told of, and by which browsers. */
+export const english = {
+  title: "Notices",
+  about: "What you are told of while you are elsewhere: by push to your browsers, and by mail to your address.",
+  nobody: "Sign in as yourself to be told of anything. A key that is nobody’s own has no notices.",
+  test: "Send me a test notice",
+  testing: "Sending …",
+  tested: (count: number) => (count === 1 ? "One notice is on its way." : `${count} notices are on their way.`),
+  choices: "What you are told of",
+  kind: "When",
+  channels: { push: "Push", email: "Mail" },
+  kinds: {
+    "session.completed": "A session is completed",
+    "session.failed": "A session failed, and is not tried again by itself",
+    "session.waiting": "A session waits for a budget",
+    "pullRequest.opened": "A pull request waits for a review",
+    "pullRequest.conflicted": "A pull request has conflicts with its target branch",
+    "pullRequest.merged": "A pull request was merged",
+    "automation.paused": "An automation was paused, because its runs failed",
+    "automation.silent": "An automation was expected to fire, and did not",
+  },
+  scopes: { off: "Off", mine: "Mine", all: "All" },
+  scopesAbout:
+    "Mine: sessions that you asked for, and automations that you created. All: those of the whole organization.",
+  mailTo: (address: string) => `Mail goes to ${address}.`,
+  noMailServer: "No mail is sent: this server has no mail server set up.",
+  noAddress: "No mail reaches you: no identity provider has verified an address of yours.",
+  save: "Save",
+  saving: "Saving …",
+  saved: "Saved",
+  browsers: "Browsers that take your notices",
+  noBrowsers: "None yet: nothing is pushed to you.",
+  unknownBrowser: "Unknown browser",
+  here: "this browser",
+  since: "since",
+  last: "last notice",
+  remove: "Remove",
+  removeOf: (browser: string) => `Remove ${browser}?`,
+  removeAbout: "Nothing more is pushed to it. It can be added again from there.",
+  subscribe: "Push to this browser",
+  subscribing: "Asking the browser …",
+  unsubscribe: "Stop pushing to this browser",
+  untilStopped: "Notices are pushed here until you stop that, also after you have signed out.",
+  unanswered: "The browser did not allow notices. Try again, and choose “Allow” when it asks.",
+  failed: (reason: string) => `The browser could not reach its push service: ${reason}`,
+  unable: {
+    insecure: "Nothing can be pushed to this browser here: it must open Offstage by an https:// address.",
+    unsupported: "This browser takes no push. Another one does, or a newer version of it.",
+    homeScreen:
+      "To get notices on an iPhone or iPad, add Offstage to the home screen by the browser’s Share button, and open it from there.",
+    refused:
+      "Notices are blocked in this browser. Allow them in its settings for this site, by the symbol beside the address, and come back.",
+  },
+};
+/** See `english`. */
+export type NoticeTexts = typeof english;
