@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { createClient, type Client } from "../../src/client.ts";
 import { findDefaultOrganization } from "../../src/store/people/organizations.ts";
 import { addPerson } from "../store/fixtures.ts";
-import { untilOver } from "../world.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { storeSession } from "./content/sessions.ts";
 import { openSite, type Site } from "./site.ts";
@@ -35,9 +34,9 @@ const ended = (title: string): Promise<string> =>
     minutes: 2,
   });
 
-/** A draft of Ada's, which ends soon after it is queued, and at once when it is cancelled. @returns its id */
+/** A draft of Ada's, which ends at once when it is cancelled. @returns its id */
 const draft = async (title: string): Promise<string> =>
-  (await client.session.create({ prompt: `${title}\n\nsay done`, queueRightAway: false })).id;
+  (await client.session.create({ prompt: title, queueRightAway: false })).id;
 
 /** Opens the list of sessions as Ada. */
 async function home(options: Parameters<Site["signedIn"]>[0] = {}): Promise<Page> {
@@ -78,16 +77,17 @@ test("a session that ends while its person is elsewhere is marked and counted, u
   expect(await list.title()).toBe("Sessions · Offstage");
   expect(await list.getByText("unread", { exact: false }).count()).toBe(0);
 
-  await client.session.queue(id);
-  await untilOver(client, id);
+  await client.session.cancel(id);
   await list.getByRole("link", { name: "unread: Count the narwhals" }).waitFor();
   await list.getByText("1 unread", { exact: true }).waitFor();
   await expect.poll(() => list.title()).toBe("(1) Sessions · Offstage");
   expect(await accessibilityProblems(list)).toEqual([]);
 
   // What changes of it leaves the mark.
-  await client.session.labels(id, { add: ["sea"] });
-  await list.locator("[data-session]").filter({ hasText: "sea" }).waitFor();
+  const { database } = site.offstage;
+  await database.pool.query("update session set spent_usd = 7.25 where id = $1", [id]);
+  database.notify("offstage_event", id);
+  await list.locator("[data-session]").filter({ hasText: "$7.25" }).waitFor();
   expect(await unreadRows(list).count()).toBe(1);
 
   const tab = await list.context().newPage();
