@@ -6,6 +6,7 @@ import { Icon } from "./icon.tsx";
 import { PullRequestLink } from "./pull-request.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 import { Ago, Until } from "./time.tsx";
+import { UnreadDot } from "./unread-dot.tsx";
 import { useElementTexts } from "../texts/elements.ts";
 import { formatDollars } from "../texts/formats.ts";
 
@@ -27,8 +28,19 @@ export const SessionRow = memo(function SessionRow({
   onSelect?: ((id: string) => void) | null;
 }) {
   const { session: texts, noRepository } = useElementTexts();
-  const { id, title, status, repositories, pullRequests, spentUsd, createdAt, requestedBy, automationId, labels } =
-    session;
+  const {
+    id,
+    title,
+    status,
+    repositories,
+    pullRequests,
+    spentUsd,
+    createdAt,
+    requestedBy,
+    automationId,
+    labels,
+    unread,
+  } = session;
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
     if (isWanted) link.current?.focus();
@@ -61,8 +73,13 @@ export const SessionRow = memo(function SessionRow({
           ref={link}
           to="/sessions/$id"
           params={{ id }}
-          className="block font-medium after:absolute after:inset-0 max-md:line-clamp-2 max-md:break-words md:truncate"
+          className={`block after:absolute after:inset-0 max-md:line-clamp-2 max-md:break-words md:truncate ${unread ? "font-bold" : "font-medium"}`}
         >
+          {unread && (
+            <>
+              <UnreadDot /> <span className="sr-only">{texts.unread}: </span>
+            </>
+          )}
           <bdi>{title}</bdi>
         </Link>
         <Now session={session} />

@@ -36,7 +36,7 @@ async function follow(queries: QueryClient, signal: AbortSignal): Promise<void> 
   const readAgain = (): void => {
     timer ??= setTimeout(() => {
       timer = undefined;
-      void queries.invalidateQueries({ queryKey: ["sessions"] });
+      for (const queryKey of [["sessions"], ["unread"]]) void queries.invalidateQueries({ queryKey });
     }, readAgainMs);
   };
   try {
@@ -61,19 +61,19 @@ function replace(queries: QueryClient, session: SessionDetail): boolean {
     if (read === undefined || before === undefined) continue;
     isKnown = true;
     isMoved ||= placeOf(before) !== placeOf(session);
-    queries.setQueryData<Read>(key, { ...read, sessions: read.sessions.with(index, inQueueAsBefore(before, session)) });
+    queries.setQueryData<Read>(key, { ...read, sessions: read.sessions.with(index, asSeenBefore(before, session)) });
   }
   return isKnown && !isMoved;
 }
 
-/** All that decides in which lists a session is. */
-function placeOf({ status, attention, archivedAt, labels }: SessionDetail): string {
-  return JSON.stringify([status, attention, archivedAt, labels]);
+/** All that decides in which lists a session is, and whether it has an end that is to be looked at. */
+function placeOf({ status, attention, archivedAt, labels, finishedAt }: SessionDetail): string {
+  return JSON.stringify([status, attention, archivedAt, labels, finishedAt]);
 }
 
-/** A stream does not tell how long the queue is. */
-function inQueueAsBefore(before: SessionDetail, session: SessionDetail): SessionDetail {
+/** A stream tells everybody the same: neither how long the queue is, nor what one has looked at. */
+function asSeenBefore(before: SessionDetail, session: SessionDetail): SessionDetail {
   return session.status === "queued"
     ? { ...session, queuePosition: session.queuePosition ?? before.queuePosition }
-    : session;
+    : { ...session, unread: before.unread && session.finishedAt === before.finishedAt };
 }

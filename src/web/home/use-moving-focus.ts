@@ -8,6 +8,8 @@ export interface MovingFocus {
   readonly current: () => string | null;
   /** @param by 1: to the next row, -1: to the one before */
   readonly move: (by: 1 | -1) => void;
+  /** To the row of a session. */
+  readonly to: (id: string) => void;
 }
 
 /** @param ids of all rows, in the order in which they stand */
@@ -28,6 +30,7 @@ export function useMovingFocus(ids: readonly string[]): MovingFocus {
   return {
     wanted,
     current: () => (last.current !== null && ids.includes(last.current) ? last.current : null),
+    to: setWanted,
     move(by) {
       const index = last.current === null ? -1 : ids.indexOf(last.current);
       const next = index === -1 ? ids[0] : ids[index + by];

@@ -9,6 +9,7 @@ import { Absent, ErrorText, Loading, Notice } from "../elements/notice.tsx";
 import { useMedia } from "../elements/use-media.ts";
 import { useTitle } from "../elements/use-title.ts";
 import { client, isShared } from "../query.ts";
+import { useReadWhileSeen } from "../read-marks.ts";
 import { Answers } from "../session/answers.tsx";
 import { Conversation } from "../session/conversation.tsx";
 import { Details, HeadActions, TitleLine } from "../session/head.tsx";
@@ -73,6 +74,7 @@ function Session({ session }: { session: SessionDetail }) {
     void queries.invalidateQueries({ queryKey: ["messages", id] });
   }, [queries, id]);
   const live = useSessionView(id, !isFinal(status), onNews);
+  useReadWhileSeen(session);
   const isWide = useMedia(wide);
   const given = useSearch({ from: isShared ? "/shared/$id" : "/sessions/$id", shouldThrow: false });
   const { tab } = searchOfPage(given);

@@ -12,10 +12,12 @@ import { Filters } from "../home/filters.tsx";
 import { fewSessions } from "../home/first-steps.ts";
 import { LongList, ShortList } from "../home/list.tsx";
 import { SelectionBar } from "../home/selection.tsx";
+import { formatUnread, UnreadBar, useReadAll } from "../home/unread-bar.tsx";
 import { useMovingFocus } from "../home/use-moving-focus.ts";
 import { useSessions, type Sessions } from "../home/use-sessions.ts";
 import { client, useMay } from "../query.ts";
-import { useShortcuts } from "../shell/shortcuts.ts";
+import { useUnread, type Unread } from "../read-marks.ts";
+import { useShortcuts, type Shortcut } from "../shell/shortcuts.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
 
@@ -35,7 +37,8 @@ export function SessionsPage() {
   const maySteer = useMay("write");
   const searchField = useRef<HTMLInputElement>(null);
   const promptField = useRef<HTMLTextAreaElement>(null);
-  useTitle(texts.title);
+  const unread = useUnread();
+  useTitle(unread !== null && unread.count > 0 ? `(${formatUnread(unread)}) ${texts.title}` : texts.title);
   useShortcuts(texts.title, [
     { keys: "/", does: texts.keys.search, run: () => searchField.current?.focus() },
     ...(maySteer ? [{ keys: "n", does: texts.keys.compose, run: () => promptField.current?.focus() }] : []),
@@ -50,16 +53,19 @@ export function SessionsPage() {
           </Suspense>
         </div>
       )}
-      <div className="px-3 md:px-0">
-        <Filters searchField={searchField} />
+      <div className="flex flex-wrap items-start gap-x-4 gap-y-1 px-3 md:px-0">
+        <div className="min-w-0 flex-1 basis-full lg:basis-0">
+          <Filters searchField={searchField} />
+        </div>
+        <UnreadBar unread={unread} />
       </div>
-      <Found sessions={sessions} maySteer={maySteer} />
+      <Found sessions={sessions} maySteer={maySteer} unread={unread} />
     </div>
   );
 }
 
 /** The sessions, in groups if nothing was sought, with keys that move between them all. */
-function Found({ sessions, maySteer }: { sessions: Sessions; maySteer: boolean }) {
+function Found({ sessions, maySteer, unread }: { sessions: Sessions; maySteer: boolean; unread: Unread | null }) {
   const texts = useHomeTexts();
   const { tryAgain } = useElementTexts();
   const [filter] = useSessionFilter();
@@ -76,7 +82,8 @@ function Found({ sessions, maySteer }: { sessions: Sessions; maySteer: boolean }
       return after;
     });
   }, []);
-  useListShortcuts({ focus, shown, toggle: maySteer ? toggle : null, clear: () => setSelected(new Set()) });
+  const ofUnread = useUnreadShortcuts({ focus, shown, unread });
+  useListShortcuts({ ofUnread, focus, shown, toggle: maySteer ? toggle : null, clear: () => setSelected(new Set()) });
   const row = (session: SessionDetail) => (
     <SessionRow
       session={session}
@@ -184,12 +191,39 @@ function Empty({ isNarrowed }: { isNarrowed: boolean }) {
   );
 }
 
+/** Keys for what is unread, if whoever is signed in has marks at all. */
+function useUnreadShortcuts({
+  focus,
+  shown,
+  unread,
+}: {
+  focus: ReturnType<typeof useMovingFocus>;
+  shown: readonly SessionDetail[];
+  unread: Unread | null;
+}): Shortcut[] {
+  const { keys, unread: texts } = useHomeTexts();
+  const readAll = useReadAll();
+  const next = (): void => {
+    const at = shown.findIndex(({ id }) => id === focus.current());
+    const found = [...shown.slice(at + 1), ...shown.slice(0, Math.max(at, 0))].find((session) => session.unread);
+    if (found === undefined) announce(texts.none);
+    else focus.to(found.id);
+  };
+  if (unread === null) return [];
+  return [
+    { keys: "i", does: keys.nextUnread, run: next, isCommand: false },
+    { keys: "M", does: texts.readAll, run: () => (unread.count === 0 ? announce(texts.none) : readAll()) },
+  ];
+}
+
 function useListShortcuts({
+  ofUnread,
   focus,
   shown,
   toggle,
   clear,
 }: {
+  ofUnread: readonly Shortcut[];
   focus: ReturnType<typeof useMovingFocus>;
   shown: readonly SessionDetail[];
   toggle: ((id: string) => void) | null;
@@ -222,6 +256,7 @@ function useListShortcuts({
     { keys: "k", does: keys.previous, run: () => focus.move(-1), ...steps },
     { keys: "o", does: keys.open, run: open, ...steps },
     { keys: "p", does: keys.pullRequest, run: openPullRequest, ...steps },
+    ...ofUnread,
     ...(toggle === null
       ? []
       : [

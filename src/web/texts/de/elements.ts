@@ -30,6 +30,7 @@ const german: ElementTexts = {
     automation: "von einer Automation",
     position: (ahead) => (ahead === 0 ? "als Nächste an der Reihe" : `${ahead} davor in der Warteschlange`),
     select: (title) => `${title} auswählen`,
+    unread: "ungelesen",
   },
   statuses: {
     draft: "Entwurf",

@@ -27,6 +27,12 @@ const german: HomeTexts = {
   },
   showAll: (count) => `Alle ${count} zeigen`,
   showFewer: "Weniger zeigen",
+  unread: {
+    count: (count) => `${count} ungelesen`,
+    readAll: "Alle als gelesen markieren",
+    allRead: "Alle als gelesen markiert",
+    none: "Nichts ist ungelesen",
+  },
   empty: {
     title: "Noch wurde um nichts gebeten",
     text: "Sag oben, was getan werden soll. Ein Agent tut es in einer eigenen Sandbox und öffnet einen Pull-Request.",
@@ -50,6 +56,7 @@ const german: HomeTexts = {
     group: "In der Liste",
     next: "Nächste Session",
     previous: "Vorige Session",
+    nextUnread: "Nächste ungelesene Session",
     open: "Öffnen",
     select: "Auswählen oder abwählen",
     clear: "Alle abwählen",

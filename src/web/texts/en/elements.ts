@@ -29,6 +29,7 @@ export const english = {
     automation: "by an automation",
     position: (ahead: number) => (ahead === 0 ? "next in the queue" : `${ahead} ahead in the queue`),
     select: (title: string) => `Select ${title}`,
+    unread: "unread",
   },
   statuses: {
     draft: "Draft",

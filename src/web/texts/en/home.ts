@@ -26,6 +26,12 @@ export const english = {
   },
   showAll: (count: number) => `Show all ${count}`,
   showFewer: "Show fewer",
+  unread: {
+    count: (count: string) => `${count} unread`,
+    readAll: "Mark all as read",
+    allRead: "All marked as read",
+    none: "Nothing is unread",
+  },
   empty: {
     title: "Nothing has been asked yet",
     text: "Say above what should be done. An agent does it in a sandbox of its own, and opens a pull request.",
@@ -49,6 +55,7 @@ export const english = {
     group: "In the list",
     next: "Next session",
     previous: "Previous session",
+    nextUnread: "Next unread session",
     open: "Open it",
     select: "Select or deselect it",
     clear: "Deselect all",

@@ -1,0 +1,61 @@
+import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import type { SessionDetail } from "../domain/sessions/session.ts";
+import { client, useMe } from "./query.ts";
+
+/** Tells the other tabs of this browser what was marked as read: a session's id, or null for all. */
+const tabs = new BroadcastChannel("offstage-read-marks");
+
+/** What whoever is signed in has not looked at. */
+export interface Unread {
+  readonly count: number;
+  /** Whether there are more than were counted. */
+  readonly more: boolean;
+}
+
+/** How many sessions that are over whoever is signed in has not looked at; null: it is not known, or they are nobody in particular. */
+export function useUnread(): Unread | null {
+  const queries = useQueryClient();
+  const isPerson = useMe().data?.userId != null;
+  const unread = useQuery({ queryKey: ["unread"], queryFn: () => client.session.unread(), enabled: isPerson });
+  useEffect(() => {
+    const onRead = ({ data }: MessageEvent<string | null>): void => showRead(queries, data);
+    tabs.addEventListener("message", onRead);
+    return () => tabs.removeEventListener("message", onRead);
+  }, [queries]);
+  return unread.data ?? null;
+}
+
+/** Marks a session as looked at by whoever is signed in, and has all tabs of this browser show it. @param id null: all that are over */
+export async function markRead(queries: QueryClient, id: string | null): Promise<void> {
+  await (id === null ? client.session.markAllRead() : client.session.markRead(id));
+  showRead(queries, id);
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is of one origin, and takes no other argument
+  tabs.postMessage(id);
+}
+
+/** Marks a session that is over as looked at, while its page is seen. To whoever did not ask for it, or has a link alone, it is never unread. */
+export function useReadWhileSeen({ id, unread }: SessionDetail): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (!unread) return undefined;
+    const mark = (): void => {
+      // What fails is tried again when the page is seen again.
+      if (!document.hidden) markRead(queries, id).catch(() => undefined);
+    };
+    mark();
+    document.addEventListener("visibilitychange", mark);
+    return () => document.removeEventListener("visibilitychange", mark);
+  }, [queries, id, unread]);
+}
+
+function showRead(queries: QueryClient, id: string | null): void {
+  const asRead = (session: SessionDetail): SessionDetail =>
+    id === null || id === session.id ? { ...session, unread: false } : session;
+  queries.setQueriesData<{ readonly sessions: readonly SessionDetail[] }>({ queryKey: ["sessions"] }, (known) =>
+    known === undefined ? undefined : { ...known, sessions: known.sessions.map(asRead) },
+  );
+  if (id !== null) queries.setQueryData<SessionDetail>(["session", id], (known) => known && asRead(known));
+  // Answers that are on their way may still have the marks.
+  for (const queryKey of [["sessions"], ["unread"]]) void queries.invalidateQueries({ queryKey });
+}
