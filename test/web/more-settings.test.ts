@@ -1,0 +1,93 @@
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { accessibilityProblems, scrollsSideways } from "./browser.ts";
+import { openSite, type Site } from "./site.ts";
+
+/** Settings and actions that few people need, each where they would look for it. */
+let site: Site;
+
+beforeAll(async () => {
+  site = await openSite();
+});
+afterEach(() => site.requireQuiet());
+afterAll(() => site?.close());
+
+/** Fails if axe finds something, or something sticks out. */
+async function requireGood(page: Page): Promise<void> {
+  expect(await accessibilityProblems(page)).toEqual([]);
+  expect(await scrollsSideways(page)).toBe(false);
+}
+
+test("a session is composed with its branch, labels, further repositories and how its pull requests are opened", async () => {
+  const [first, second] = await Promise.all(
+    ["more-one", "more-two"].map((name) => site.forge.createRepository("acme", name, { "README.md": "# Before\n" })),
+  );
+  await site.call("/repository/create", { url: first?.url });
+  const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  await page.goto("/");
+  await page.getByLabel("What should be done?").fill("say more");
+  await page.getByRole("button", { name: "Repository: No repository" }).click();
+  await page.getByRole("dialog", { name: "Repository" }).getByRole("combobox").fill("more-one");
+  await page
+    .getByRole("dialog")
+    .getByRole("option", { name: /acme\/more-one/u })
+    .click();
+  const more = page.getByRole("button", { name: /^More/u });
+  expect(await page.getByLabel("Branch of the work").count()).toBe(0);
+  await more.press("Enter");
+  await page.getByLabel("Branch of the work").fill("no good..name");
+  const toggleLabel = async (label: string): Promise<void> => {
+    await page.getByRole("button", { name: /^Labels of the session/u }).click();
+    await page.getByRole("combobox", { name: "Labels of the session" }).fill(label);
+    await page.keyboard.press("Enter");
+  };
+  await toggleLabel("cart");
+  await toggleLabel("x".repeat(51));
+  expect(await page.getByLabel("Pull requests only if every repository took the work").count()).toBe(0);
+  await page.getByLabel("Further repositories").fill("no address");
+  await page.getByLabel("Pull requests only if every repository took the work").check();
+  await page.getByLabel("As drafts").check();
+  await page.getByLabel("Their labels").fill("needs, care\n by an agent ");
+  await page.getByLabel("Reviewers").fill("x".repeat(256));
+  await page.getByLabel("Assignees").fill("ada");
+  await requireGood(page);
+
+  // What was written survives a reload, and is told of while it is out of sight.
+  await page.reload();
+  await page.getByRole("button", { name: "More (8)" }).waitFor();
+  const draft = page.getByRole("button", { name: "Save as a draft" });
+  const problemOf = async (field: string, problem: string): Promise<void> => {
+    await draft.click();
+    await page.getByRole("alert").getByText(problem).waitFor();
+    expect(await page.getByLabel(field).getAttribute("aria-invalid")).toBe("true");
+    expect(await page.getByRole("alert").count()).toBe(1);
+  };
+  await problemOf("Branch of the work", "branchName is not a valid git branch name");
+  await requireGood(page);
+  await page.getByLabel("Branch of the work").fill("work/more");
+  await problemOf("Reviewers", "pullRequest.reviewers.0");
+  await page.getByLabel("Reviewers").fill("grace\nacme/reviewers");
+  await draft.click();
+  await page.getByRole("group", { name: "Labels of the session" }).getByRole("alert").getByText("labels.1").waitFor();
+  await toggleLabel("x".repeat(51));
+  await toggleLabel("checkout");
+  await problemOf("Further repositories", "repositories.1");
+  await page.getByLabel("Further repositories").fill(second?.url ?? "");
+  await draft.click();
+  await page.waitForURL(/\/sessions\//u);
+  const id = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+  expect(await site.client.session.get(id)).toMatchObject({
+    branchName: "work/more",
+    labels: ["cart", "checkout"],
+    repositories: [{ name: "acme/more-one" }, { name: "acme/more-two" }],
+    pullRequestsTogether: true,
+    pullRequest: {
+      draft: true,
+      labels: ["needs, care", "by an agent"],
+      reviewers: ["grace", "acme/reviewers"],
+      assignees: ["ada"],
+    },
+  });
+  await page.goto("/");
+  await page.getByRole("button", { name: "More", exact: true }).waitFor();
+});
