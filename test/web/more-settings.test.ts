@@ -91,3 +91,30 @@ test("a session is composed with its branch, labels, further repositories and ho
   await page.goto("/");
   await page.getByRole("button", { name: "More", exact: true }).waitFor();
 });
+
+test("how the pull requests of an automation's runs are opened is set, shown again, and taken back", async () => {
+  const { id } = await site.call("/automation/create", { name: "Drafts", macro: "drafts", instructions: "say x" });
+  const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  const saved = async (pullRequest: unknown): Promise<void> => {
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.waitForURL((url) => url.pathname === `/automations/${id}`);
+    expect(await site.call(`/automation/${id}`)).toMatchObject({ pullRequest });
+  };
+  await page.goto(`/automations/${id}/edit`);
+  await page.getByLabel("As drafts").check();
+  await page.getByLabel("Assignees").fill("x".repeat(256));
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").getByText("pullRequest.assignees.0").waitFor();
+  expect(await page.getByLabel("Assignees").getAttribute("aria-invalid")).toBe("true");
+  await requireGood(page);
+  await page.getByLabel("Assignees").fill("ada\ngrace");
+  await saved({ draft: true, labels: [], reviewers: [], assignees: ["ada", "grace"] });
+  await page.goto(`/automations/${id}/edit`);
+  await expect.poll(() => page.getByLabel("As drafts").isChecked()).toBe(true);
+  // Only this has changed, and is asked about.
+  await page.getByLabel("Assignees").fill("");
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Cancel" }).click();
+  await page.getByLabel("As drafts").uncheck();
+  await saved(null);
+});

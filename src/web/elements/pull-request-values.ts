@@ -13,6 +13,18 @@ export const usualPullRequest: PullRequestValues = { draft: false, labels: "", r
 /** Names of the API's fields: its messages begin with them. */
 export const pullRequestErrors = namedFields.map((name) => `pullRequest.${name}` as const);
 
+/** What a form says of settings that there are. */
+export function valuesOfSettings(settings: PullRequestSettings | null | undefined): PullRequestValues {
+  if (settings == null) return usualPullRequest;
+  const { draft, labels, reviewers, assignees } = settings;
+  return {
+    draft,
+    labels: labels.join("\n"),
+    reviewers: reviewers.join("\n"),
+    assignees: assignees.join("\n"),
+  };
+}
+
 /** The settings that a form says; null: as usual. */
 export function settingsOfValues({
   draft,
