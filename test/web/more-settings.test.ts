@@ -118,3 +118,35 @@ test("how the pull requests of an automation's runs are opened is set, shown aga
   await page.getByLabel("As drafts").uncheck();
   await saved(null);
 });
+
+test("a key is limited to automations, which stand at it", async () => {
+  const greet = await site.call("/automation/create", { name: "Greet", macro: "greet", instructions: "say x" });
+  await site.call("/automation/create", { name: "Sweep", macro: "sweep", instructions: "say y" });
+  const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  await page.goto("/settings");
+  await page.getByRole("button", { name: "New key" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("Greeter");
+  expect(await dialog.getByLabel("Automations", { exact: true }).count()).toBe(0);
+  await dialog.getByLabel("Role").selectOption("only trigger automations");
+  await dialog.getByLabel("Automations", { exact: true }).selectOption("Only chosen ones");
+  await dialog.getByLabel("Sweep").check();
+  await dialog.getByLabel("Sweep").uncheck();
+  await dialog.getByRole("button", { name: "Create" }).click();
+  const chosen = dialog.getByRole("group", { name: "Automations that it may start" });
+  await chosen.getByRole("alert").getByText("automationIds").waitFor();
+  await requireGood(page);
+  await dialog.getByLabel("Greet").check();
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await page.getByLabel("Key Greeter").waitFor();
+  const row = page.getByRole("list", { name: "Keys" }).getByRole("listitem").filter({ hasText: "Greeter" });
+  await row.getByText("only Greet").waitFor();
+  const { keys } = await site.call("/key/list");
+  expect(keys).toContainEqual(
+    expect.objectContaining({ name: "Greeter", scopes: ["trigger"], automationIds: [greet.id] }),
+  );
+  // One that is deleted has no name any more.
+  await site.call("/automation/greet/delete", {});
+  await page.reload();
+  await row.getByText("only 1 automation").waitFor();
+});
