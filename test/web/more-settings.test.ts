@@ -150,3 +150,28 @@ test("a key is limited to automations, which stand at it", async () => {
   await page.reload();
   await row.getByText("only 1 automation").waitFor();
 });
+
+test("a secret of the organization gets another value, which is not read back", async () => {
+  const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  await page.goto("/settings");
+  await page.getByText("No secrets yet.").waitFor();
+  await page.getByRole("button", { name: "Add a secret" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("NPM TOKEN");
+  await dialog.getByLabel("Value").fill("first-value");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByRole("alert").getByText("name must be letters, digits and _").waitFor();
+  await requireGood(page);
+  await dialog.getByLabel("Name").fill("NPM_TOKEN");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  const row = page.getByRole("list", { name: "Secrets" }).getByRole("listitem").filter({ hasText: "NPM_TOKEN" });
+  const sent = page.waitForRequest((request) => /\/secret\/[^/]+\/update$/u.test(request.url()));
+  await row.getByRole("button", { name: "Change NPM_TOKEN" }).click();
+  await dialog.getByLabel("New value").fill("second-value");
+  await dialog.getByLabel("agent").check();
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row.getByText("setup and agent").waitFor();
+  expect((await sent).postDataJSON()).toEqual({ value: "second-value", phases: ["setup", "agent"] });
+  expect(await page.content()).not.toContain("second-value");
+  await requireGood(page);
+});

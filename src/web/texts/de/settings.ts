@@ -143,13 +143,9 @@ const german: SettingsTexts = {
   secrets: {
     title: "Geheimnisse",
     about: "Umgebungsvariablen von Setup-Skripten und Agenten. Ein Wert lässt sich setzen, aber nie lesen.",
-    phases: { setup: "Setup", agent: "Agent" },
     oneRepository: ", ein Repository",
-    name: "Name",
-    value: "Wert",
-    seenBy: "Wer es sieht",
-    add: "Hinzufügen",
     deleteAbout: "Setups und Agenten bekommen es nicht mehr, und sein Wert lässt sich nicht lesen.",
+    none: "Noch keine Geheimnisse.",
   },
   keys: {
     title: "API-Schlüssel",

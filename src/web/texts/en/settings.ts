@@ -138,13 +138,9 @@ export const english = {
   secrets: {
     title: "Secrets",
     about: "Environment variables of setup scripts and agents. A value can be set, never read back.",
-    phases: { setup: "setup", agent: "agent" },
     oneRepository: ", one repository",
-    name: "Name",
-    value: "Value",
-    seenBy: "Who sees it",
-    add: "Add",
     deleteAbout: "Setups and agents no longer get it, and its value can’t be read back.",
+    none: "No secrets yet.",
   },
   keys: {
     title: "API keys",
