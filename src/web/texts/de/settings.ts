@@ -86,7 +86,11 @@ const german: SettingsTexts = {
     calls: "Wer ruft",
     callsTitle: (name) => `Wer Offstage ruft: ${name}`,
     rotate: "Geheimnis erneuern",
-    rotateQuestion: (name) => `Das Webhook-Geheimnis von ${name} erneuern?`,
+    rotateTitle: (name) => `Neues Webhook-Geheimnis von ${name}`,
+    rotated: (name) => `${name} nimmt von nun an das Geheimnis der Forge`,
+    change: "Ändern",
+    changeTitle: (name) => `${name} ändern`,
+    workItems: (projects) => `Work Items von ${projects}`,
     rotateAbout:
       "Der Webhook der Forge muss das neue binnen eines Tages bekommen: Bis dahin werden Zustellungen mit dem alten angenommen.",
     deleteAbout:
@@ -117,6 +121,12 @@ const german: SettingsTexts = {
     apiHint: (apiUrl) => `Leer für ${apiUrl}. Bei einem Server unter einem Pfad mit diesem Pfad.`,
     name: "Name",
     nameHint: "Leer für ihren Host.",
+    hookSecret: "Eigenes Webhook-Geheimnis der Forge",
+    hookSecretHint:
+      "Wenn die Forge es gemacht hat, wie GitLab sein whsec_…. Leer: Eines wird gemacht und einmal gezeigt.",
+    workItems: "Repositories von Work Items",
+    workItemsHint:
+      "Projekt = Repository, eines je Zeile. Für andere Projekte das Repository, das wie das Projekt heißt.",
     continue: "Weiter",
     credential: "Zugangsdaten",
     credentials: {

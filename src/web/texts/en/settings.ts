@@ -82,7 +82,11 @@ export const english = {
     calls: "Who calls",
     callsTitle: (name: string) => `Who calls Offstage in ${name}`,
     rotate: "Rotate the secret",
-    rotateQuestion: (name: string) => `Rotate the webhook secret of ${name}?`,
+    rotateTitle: (name: string) => `New webhook secret of ${name}`,
+    rotated: (name: string) => `${name} takes the forge’s secret from now on`,
+    change: "Change",
+    changeTitle: (name: string) => `Change ${name}`,
+    workItems: (projects: string) => `work items of ${projects}`,
     rotateAbout:
       "The forge’s webhook must get the new one within a day: until then deliveries with the old one are accepted.",
     deleteAbout:
@@ -113,6 +117,11 @@ export const english = {
     apiHint: (apiUrl: string) => `Empty for ${apiUrl}. Of a server below a path, with that path.`,
     name: "Name",
     nameHint: "Empty for its host.",
+    hookSecret: "The forge’s own webhook secret",
+    hookSecretHint: "If the forge made it, such as GitLab’s whsec_…. Empty: one is made, and shown once.",
+    workItems: "Repositories of work items",
+    workItemsHint:
+      "project = repository, one on each line. Of other projects, the repository that has the project’s name.",
     continue: "Continue",
     credential: "Credential",
     credentials: {
