@@ -48,27 +48,29 @@ export function Secrets() {
                   {secret.repositoryId !== null && texts.oneRepository} · <Ago at={secret.updatedAt} />
                 </p>
               </div>
-              <ButtonDialog button={common.change} of={secret.name} title={common.changeOf(secret.name)}>
-                {(close) => (
-                  <SecretForm
-                    known={secret}
-                    save={async ({ value, phases }) => {
-                      await calls.updateSecret(secret.id, { phases, ...(value !== "" && { value }) });
-                      close();
-                      await reload();
-                    }}
-                  />
-                )}
-              </ButtonDialog>
-              <ConfirmButton
-                button={words.delete}
-                of={secret.name}
-                disabled={remove.isPending}
-                question={words.deleteQuestion(secret.name)}
-                onConfirm={() => remove.mutate(secret.id)}
-              >
-                {texts.deleteAbout}
-              </ConfirmButton>
+              <span className="flex gap-2">
+                <ButtonDialog button={common.change} of={secret.name} title={common.changeOf(secret.name)}>
+                  {(close) => (
+                    <SecretForm
+                      known={secret}
+                      save={async ({ value, phases }) => {
+                        await calls.updateSecret(secret.id, { phases, ...(value !== "" && { value }) });
+                        close();
+                        await reload();
+                      }}
+                    />
+                  )}
+                </ButtonDialog>
+                <ConfirmButton
+                  button={words.delete}
+                  of={secret.name}
+                  disabled={remove.isPending}
+                  question={words.deleteQuestion(secret.name)}
+                  onConfirm={() => remove.mutate(secret.id)}
+                >
+                  {texts.deleteAbout}
+                </ConfirmButton>
+              </span>
             </li>
           ))}
         </ul>
