@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
@@ -174,4 +175,41 @@ test("a secret of the organization gets another value, which is not read back", 
   expect((await sent).postDataJSON()).toEqual({ value: "second-value", phases: ["setup", "agent"] });
   expect(await page.content()).not.toContain("second-value");
   await requireGood(page);
+});
+
+test("an admin downloads all data of the organization", async () => {
+  const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  await page.goto("/settings");
+  await page.getByText("No session is shown by a link.").waitFor();
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download the archive" }).click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toBe("organization.tar");
+  const archive = await readFile(await download.path(), "latin1");
+  expect(archive).toContain("offstage-organization");
+  expect(archive).toContain("end.json");
+});
+
+// The last: nobody is signed in from then on.
+test("an admin erases the organization by its name, after reading what goes for ever", async () => {
+  const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  await page.goto("/settings");
+  // What is not saved is not asked about any more.
+  await page.getByLabel("Each session").fill("7");
+  await page.getByRole("button", { name: "Erase the organization" }).click();
+  const dialog = page.getByRole("dialog", { name: "Erase default for ever?" });
+  await dialog.getByText("all API keys: everybody is signed out at once").waitFor();
+  await requireGood(page);
+  const erase = dialog.getByRole("button", { name: "Erase for ever" });
+  await dialog.getByLabel("Its name").fill("another");
+  await erase.click();
+  await dialog.getByRole("alert").getByText('must be the organization\'s name, "default"').waitFor();
+  expect(await dialog.getByLabel("Its name").getAttribute("aria-invalid")).toBe("true");
+  expect((await site.client.organization.get()).name).toBe("default");
+  await requireGood(page);
+  await dialog.getByLabel("Its name").fill("default");
+  await erase.click();
+  await page.getByText("default is being erased").waitFor();
+  await page.getByLabel("API key").waitFor();
+  await expect(site.client.organization.get()).rejects.toMatchObject({ status: 401 });
 });

@@ -123,7 +123,7 @@ const german: SettingsTexts = {
     nameHint: "Leer für ihren Host.",
     hookSecret: "Eigenes Webhook-Geheimnis der Forge",
     hookSecretHint:
-      "Wenn die Forge es gemacht hat, wie GitLab sein whsec_…. Leer: Eines wird gemacht und einmal gezeigt.",
+      "Wenn die Forge eines gemacht hat, wie GitLab: Es beginnt mit whsec_. Leer: Eines wird gemacht und einmal gezeigt.",
     workItems: "Repositories von Work Items",
     workItemsHint:
       "Projekt = Repository, eines je Zeile. Für andere Projekte das Repository, das wie das Projekt heißt.",
@@ -187,6 +187,34 @@ const german: SettingsTexts = {
     lifetime: "Läuft ab",
     lifetimes: { never: "Nie", 7: "In 7 Tagen", 30: "In 30 Tagen", 90: "In 90 Tagen", 365: "In einem Jahr" },
     making: "Wird angelegt …",
+  },
+  shares: {
+    title: "Links, die Sessions zeigen",
+    about:
+      "Wer einen solchen Link hat, sieht seine Session ohne Anmeldung. Angelegt werden Links auf der Seite einer Session.",
+    none: "Keine Session wird durch einen Link gezeigt.",
+  },
+  data: {
+    title: "Alle Daten der Organisation",
+    exportAbout:
+      "Alles, was es von der Organisation gibt, als ein Archiv: Sessions, Automationen, Personen, Einstellungen. Kein Geheimnis ist darin.",
+    export: "Archiv herunterladen",
+    eraseAbout: "Die Organisation zu löschen entfernt all das für immer.",
+    erase: "Organisation löschen",
+    eraseTitle: (name) => `${name} für immer löschen?`,
+    goes: "Das geht, und nichts bringt es zurück:",
+    going: [
+      "Sessions mit ihren Unterhaltungen und Änderungen; die in Arbeit werden abgebrochen",
+      "Automationen, Webhooks, das Journal, Zahlen und das Protokoll",
+      "Einstellungen von Repositories, Verbindungen, Geheimnisse und Registries",
+      "Personen, ihre Konten und Anmeldungen und alle API-Schlüssel: Alle werden sofort abgemeldet, auch du",
+    ],
+    stays: "Was gepusht wurde, bleibt bei den Forges, auch die Pull-Requests; ebenso Backups und Logs des Servers.",
+    name: "Ihr Name",
+    nameHint: (name) => `Schreib zur Bestätigung ${name}.`,
+    eraseVerb: "Für immer löschen",
+    erasing: "Wird gelöscht …",
+    erased: (name) => `${name} wird gelöscht`,
   },
   signIns: {
     title: "Angemeldete Browser",

@@ -118,7 +118,7 @@ export const english = {
     name: "Name",
     nameHint: "Empty for its host.",
     hookSecret: "The forge’s own webhook secret",
-    hookSecretHint: "If the forge made it, such as GitLab’s whsec_…. Empty: one is made, and shown once.",
+    hookSecretHint: "If the forge made one, as GitLab does: it begins with whsec_. Empty: one is made, and shown once.",
     workItems: "Repositories of work items",
     workItemsHint:
       "project = repository, one on each line. Of other projects, the repository that has the project’s name.",
@@ -180,6 +180,33 @@ export const english = {
     lifetime: "Expires",
     lifetimes: { never: "Never", 7: "In 7 days", 30: "In 30 days", 90: "In 90 days", 365: "In a year" },
     making: "Making …",
+  },
+  shares: {
+    title: "Links that show sessions",
+    about: "Whoever has such a link sees its session without signing in. Links are made on a session’s page.",
+    none: "No session is shown by a link.",
+  },
+  data: {
+    title: "All data of the organization",
+    exportAbout:
+      "All that there is of the organization, as one archive: sessions, automations, people, settings. No secret is in it.",
+    export: "Download the archive",
+    eraseAbout: "Erasing the organization removes all of that for ever.",
+    erase: "Erase the organization",
+    eraseTitle: (name: string) => `Erase ${name} for ever?`,
+    goes: "What goes, and can’t be brought back:",
+    going: [
+      "sessions with their conversations and changes; those at work are cancelled",
+      "automations, webhooks, the ledger, figures and the audit log",
+      "repositories’ settings, connections, secrets and registries",
+      "people, their accounts and sign-ins, and all API keys: everybody is signed out at once, you too",
+    ],
+    stays: "What was pushed stays at the forges, as pull requests do; and so do backups and logs of the server.",
+    name: "Its name",
+    nameHint: (name: string) => `Write ${name}, to confirm it.`,
+    eraseVerb: "Erase for ever",
+    erasing: "Erasing …",
+    erased: (name: string) => `${name} is being erased`,
   },
   signIns: {
     title: "Signed-in browsers",
