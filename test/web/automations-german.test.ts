@@ -3,8 +3,10 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { reviewSilences } from "../../src/store/automations/silences.ts";
 import german from "../../src/web/texts/de/automations.ts";
 import germanLedger from "../../src/web/texts/de/ledger.ts";
+import germanPullRequests from "../../src/web/texts/de/pull-requests.ts";
 import { english } from "../../src/web/texts/en/automations.ts";
 import { english as englishLedger } from "../../src/web/texts/en/ledger.ts";
+import { english as pullRequests } from "../../src/web/texts/en/pull-requests.ts";
 import { waitFor } from "../wait-for.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
@@ -21,7 +23,10 @@ beforeAll(async () => {
 afterEach(() => site.requireQuiet());
 afterAll(() => site?.close());
 
-const words = foreignWords({ english, englishLedger }, { english: german, englishLedger: germanLedger });
+const words = foreignWords(
+  { english, englishLedger, pullRequests },
+  { english: german, englishLedger: germanLedger, pullRequests: germanPullRequests },
+);
 
 /** Waits until a part of the page is there. Then no English may be left. */
 async function isGerman(shown: Locator, on = page): Promise<void> {

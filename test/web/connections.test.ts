@@ -50,8 +50,8 @@ test("a forge is connected, checked, its secret rotated, and deleted", async () 
   await row.getByRole("button", { name: "Check again" }).click();
   await row.getByText("Works").waitFor();
   await row.getByRole("button", { name: "Rotate the secret" }).click();
-  await page.getByRole("alertdialog").getByRole("button", { name: "Rotate the secret" }).click();
-  await field.waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate the secret" }).click();
+  await field.and(page.locator(":focus")).waitFor();
   expect(await field.inputValue()).not.toBe(secret);
   await page.reload();
   await row.waitFor();
@@ -115,6 +115,77 @@ test("who calls Offstage in a connection is said, refused with the field's probl
   await row.getByText("steered by no bot").waitFor();
   expect(await site.call(`/connection/${id}`)).toMatchObject({ mention: null, allowedBots: [] });
   await site.call(`/connection/${id}/delete`, {});
+});
+
+test("a connection gets another name and the forge's own webhook secret, which is not shown again", async () => {
+  const page = await site.signedIn();
+  await page.goto("/settings");
+  await page.getByRole("button", { name: "Connect a forge" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Forge", { exact: true }).selectOption("gitea");
+  await dialog.getByLabel("Address", { exact: true }).fill(forge.url);
+  await dialog.getByLabel("Token").fill(forge.token);
+  const own = dialog.getByLabel("The forge’s own webhook secret");
+  await own.fill("too short");
+  await page.getByRole("button", { name: "Check and connect" }).click();
+  await dialog.getByRole("alert").getByText("webhookSecret must be at least 16").waitFor();
+  expect(await own.getAttribute("aria-invalid")).toBe("true");
+  await own.fill("made-by-the-forge-1");
+  await page.getByRole("button", { name: "Check and connect" }).click();
+  await page.getByRole("list", { name: "Connections" }).getByText(new URL(forge.url).host).first().waitFor();
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.getByRole("button", { name: "Done" }).count()).toBe(0);
+
+  const row = page.getByRole("list", { name: "Connections" }).getByRole("listitem");
+  await row.getByRole("button", { name: /^Change/u }).click();
+  expect(await dialog.getByLabel("Repositories of work items").count()).toBe(0);
+  await dialog.getByLabel("Name").fill(" ");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByRole("alert").getByText("name must not be empty").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await dialog.getByLabel("Name").fill("Our forge");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row.getByText("Our forge").first().waitFor();
+
+  await row.getByRole("button", { name: "Rotate the secret" }).click();
+  await own.fill("whsec_half");
+  await dialog.getByRole("button", { name: "Rotate the secret" }).click();
+  await dialog.getByRole("alert").getByText("webhookSecret must be").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  const sent = page.waitForRequest((request) => request.url().endsWith("/rotate-secret"));
+  await own.fill("made-by-the-forge-2");
+  await dialog.getByRole("button", { name: "Rotate the secret" }).click();
+  await page.getByText("Our forge takes the forge’s secret from now on").waitFor();
+  expect((await sent).postDataJSON()).toEqual({ webhookSecret: "made-by-the-forge-2" });
+  expect(await page.content()).not.toContain("made-by-the-forge");
+});
+
+test("projects of Azure DevOps get the repositories that their work items are about", async () => {
+  const credential = { type: "token", token: forge.token };
+  const { id } = await site.call("/connection/create", { kind: "gitea", webUrl: forge.url, name: "Azure", credential });
+  await site.offstage.database.pool.query("update forge_connection set kind = 'azure' where id = $1", [id]);
+  const page = await site.signedIn();
+  await page.goto("/settings");
+  const row = page.getByRole("list", { name: "Connections" }).getByRole("listitem");
+  const dialog = page.getByRole("dialog");
+  const field = dialog.getByLabel("Repositories of work items");
+  await row.getByRole("button", { name: "Change Azure" }).click();
+  await field.fill("Shop = backend\n\nFabrikam Fiber");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByRole("alert").getByText("workItemRepositories.Fabrikam Fiber must not be empty").waitFor();
+  expect(await field.getAttribute("aria-invalid")).toBe("true");
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await field.fill("Shop = backend\nFabrikam Fiber=web");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row.getByText("work items of Shop, Fabrikam Fiber").waitFor();
+  const repositories = async () => (await site.call(`/connection/${id}`)).workItemRepositories;
+  expect(await repositories()).toEqual({ Shop: "backend", "Fabrikam Fiber": "web" });
+  await row.getByRole("button", { name: "Change Azure" }).click();
+  expect(await field.inputValue()).toBe("Shop = backend\nFabrikam Fiber = web");
+  await field.fill("");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row.getByText("work items of").waitFor({ state: "detached" });
+  expect(await repositories()).toBe(null);
 });
 
 test("a GitHub App is registered at GitHub by its manifest, and connected", async () => {

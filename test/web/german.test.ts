@@ -7,14 +7,24 @@ import { findDefaultOrganization } from "../../src/store/people/organizations.ts
 import germanAudit from "../../src/web/texts/de/audit.ts";
 import germanConsent from "../../src/web/texts/de/consent.ts";
 import germanElements from "../../src/web/texts/de/elements.ts";
+import germanHome from "../../src/web/texts/de/home.ts";
+import germanMoreOptions from "../../src/web/texts/de/more-options.ts";
+import germanPullRequests from "../../src/web/texts/de/pull-requests.ts";
+import germanSecrets from "../../src/web/texts/de/secrets.ts";
 import germanSettings from "../../src/web/texts/de/settings.ts";
+import germanShares from "../../src/web/texts/de/shares.ts";
 import germanShell from "../../src/web/texts/de/shell.ts";
 import germanSignIn from "../../src/web/texts/de/sign-in.ts";
 import germanWebhooks from "../../src/web/texts/de/webhooks.ts";
 import { english as audit } from "../../src/web/texts/en/audit.ts";
 import { english as consent } from "../../src/web/texts/en/consent.ts";
 import { english as elements } from "../../src/web/texts/en/elements.ts";
+import { english as home } from "../../src/web/texts/en/home.ts";
+import { english as moreOptions } from "../../src/web/texts/en/more-options.ts";
+import { english as pullRequests } from "../../src/web/texts/en/pull-requests.ts";
+import { english as secrets } from "../../src/web/texts/en/secrets.ts";
 import { english as settings } from "../../src/web/texts/en/settings.ts";
+import { english as shares } from "../../src/web/texts/en/shares.ts";
 import { english as shell } from "../../src/web/texts/en/shell.ts";
 import { english as signIn } from "../../src/web/texts/en/sign-in.ts";
 import { english as webhooks } from "../../src/web/texts/en/webhooks.ts";
@@ -182,6 +192,22 @@ test("webhooks", async () => {
   await requireGerman(page, pair);
 });
 
+test("the field that starts a session, with what else can be said of one", async () => {
+  const pair = [
+    { home, moreOptions, pullRequests },
+    { home: germanHome, moreOptions: germanMoreOptions, pullRequests: germanPullRequests },
+  ] as const;
+  const page = await site.signedIn({ key, locale: "de-DE", viewport: { width: 390, height: 800 } });
+  await page.goto("/");
+  await page.getByRole("button", { name: germanHome.composer.more(0) }).click();
+  await page.getByLabel(germanMoreOptions.repositories).fill("x");
+  await page.getByText(germanMoreOptions.together).waitFor();
+  await page.getByRole("button", { name: germanMoreOptions.labels }).click();
+  await page.getByRole("combobox", { name: germanMoreOptions.labels }).fill("neu");
+  await page.getByRole("option", { name: germanMoreOptions.addLabel("neu") }).waitFor();
+  await requireGood(page, pair);
+});
+
 /** One of everything that the settings list. */
 async function fillSettings(): Promise<void> {
   const ada = forge.addPerson("ada");
@@ -197,6 +223,8 @@ async function fillSettings(): Promise<void> {
   const connection = { kind: "gitea", webUrl: forge.url, name: "Gitea", credential };
   const { id } = await site.call("/connection/create", connection);
   await site.call(`/connection/${id}/update`, { mention: "robo", allowedBots: [] });
+  const { session } = site.client;
+  await session.share((await session.create({ prompt: "Etwas", queueRightAway: false })).id);
   await site.call("/secret/create", { name: "NPM_TOKEN", value: "x", phases: ["setup", "agent"] });
   const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
   await site.call("/key/create", { name: "CI", scopes: ["read", "write", "trigger"], expiresAt });
@@ -205,7 +233,10 @@ async function fillSettings(): Promise<void> {
 }
 
 test("settings", async () => {
-  const pair = [settings, germanSettings] as const;
+  const pair = [
+    { settings, secrets, shares },
+    { settings: germanSettings, secrets: germanSecrets, shares: germanShares },
+  ] as const;
   const page = await site.signedIn({ key, locale: "de-DE", viewport: { width: 390, height: 800 } });
   await page.goto("/settings");
   for (const { none } of [germanSettings.accounts, germanSettings.connections]) await page.getByText(none).waitFor();
@@ -217,6 +248,13 @@ test("settings", async () => {
   await requireGood(page, pair);
   await eachDialog(page, async (dialog) => {
     await requireGerman(page, pair);
+    const role = dialog.getByLabel(germanSettings.keys.role, { exact: true });
+    if ((await role.count()) > 0) {
+      await role.selectOption(germanSettings.keys.roles.trigger);
+      await dialog.getByLabel(germanSettings.keys.automations).selectOption("some");
+      await dialog.getByText(germanSettings.keys.noAutomations).waitFor();
+      await requireGerman(page, pair);
+    }
     const kinds = dialog.getByLabel(germanSettings.connection.forge, { exact: true });
     if ((await kinds.count()) === 0) return;
     for (const kind of ["azure", "gitlab", "bitbucket", "bitbucketDataCenter", "git", "github"]) {

@@ -537,9 +537,11 @@ test("an admin sets budgets, lists and secrets, and the audit log tells of it", 
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved").waitFor();
   const value = "typed-into-the-page";
-  await page.getByLabel("Name", { exact: true }).fill("NPM_TOKEN");
-  await page.getByLabel("Value").fill(value);
-  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("button", { name: "Add a secret" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("NPM_TOKEN");
+  await dialog.getByLabel("Value").fill(value);
+  await dialog.getByRole("button", { name: "Save" }).click();
   const row = page.getByRole("list", { name: "Secrets" }).getByRole("listitem").filter({ hasText: "NPM_TOKEN" });
   await row.waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);

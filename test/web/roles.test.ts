@@ -74,7 +74,7 @@ const everything = async (visitor: Visitor) => ({
 });
 
 const ofMembers = {
-  sessions: ["Repository: No repository", "Agent: Default agent", "Save as a draft", "Start", "1 fields"],
+  sessions: ["Repository: No repository", "Agent: Default agent", "More", "Save as a draft", "Start", "1 fields"],
   session: ["Labels: Label", "Send", "Share …", "Archive", "Delete", "1 fields"],
   automations: ["New automation"],
   automation: [

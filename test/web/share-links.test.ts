@@ -94,3 +94,24 @@ test("a session that is at work goes on before the stranger's eyes, on a phone t
   database.notify("offstage_event", filled.running);
   await stranger.getByText("I go on before your eyes.").waitFor();
 });
+
+test("an admin sees the links of all sessions in the settings, and ends one", async () => {
+  const made = [await site.client.session.share(filled.running), await site.client.session.share(filled.failed)];
+  const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  await page.goto("/settings");
+  const list = page.getByRole("list", { name: "Links that show sessions" }).getByRole("listitem");
+  const { title } = await site.client.session.get(filled.failed);
+  const row = list.filter({ has: page.getByRole("link", { name: title }) }).filter({ hasText: "not used yet" });
+  await row.getByText("ends").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  expect(await scrollsSideways(page)).toBe(false);
+  await row.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("alertdialog", { name: "Revoke the link?" }).getByRole("button", { name: "Revoke" }).click();
+  await row.getByText("revoked").waitFor();
+  const { shares } = await site.call("/share/list");
+  const revoked = (id: string | undefined) =>
+    shares.find((share: { readonly id: string }) => share.id === id).revokedAt !== null;
+  expect(made.map(({ id }) => revoked(id))).toEqual([false, true]);
+  await row.getByRole("link", { name: title }).click();
+  await page.waitForURL(`**/sessions/${filled.failed}`);
+});

@@ -6,6 +6,8 @@ import type { AutomationTemplate } from "../../domain/automations/automation-fil
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../elements/notice.tsx";
+import { PullRequestFields } from "../elements/pull-request-fields.tsx";
+import { pullRequestErrors, settingsOfValues, valuesOfSettings } from "../elements/pull-request-values.ts";
 import { Unsaved } from "../elements/unsaved.tsx";
 import { client } from "../query.ts";
 import { useAutomationTexts } from "../texts/automations.ts";
@@ -62,9 +64,15 @@ export function AutomationForm({
   const urgency: Readonly<Record<number, string>> = texts.urgency;
   const [values, setValues] = useState(() => valuesOf(automation ?? template?.automation));
   const [initial] = useState(values);
+  const [pullRequest, setPullRequest] = useState(() =>
+    valuesOfSettings((automation ?? template?.automation)?.pullRequest),
+  );
+  const [initialPullRequest] = useState(pullRequest);
   // The macro follows the name until the user edits it.
   const [ownMacro, setOwnMacro] = useState((automation ?? template) !== undefined);
-  const saving = useMutation({ mutationFn: () => save(inputOf(values)) });
+  const saving = useMutation({
+    mutationFn: () => save({ ...inputOf(values), pullRequest: settingsOfValues(pullRequest) }),
+  });
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => client.agent.list() });
   const agentsId = useId();
   const instructionsField = useRef<HTMLTextAreaElement>(null);
@@ -86,7 +94,7 @@ export function AutomationForm({
     instructionsField.current?.setSelectionRange(problemAt?.from ?? 0, problemAt?.until ?? 0);
   };
   const { error } = saving;
-  const wrong = fieldOf(error, fields);
+  const wrong = fieldOf(error, [...fields, ...pullRequestErrors]);
   const set = (name: FieldName, value: string): void => {
     const follows = name === "name" && !ownMacro;
     setValues({ ...values, [name]: value, ...(follows && { macro: macroOf(value) }) });
@@ -180,6 +188,7 @@ export function AutomationForm({
           {texts.together}
         </label>
         <ErrorText error={errorOf("pullRequestsTogether")} />
+        <PullRequestFields values={pullRequest} error={error} onChange={setPullRequest} />
         <div className="grid gap-4 sm:grid-cols-2">
           <Field label={texts.branch} hint={texts.branchHint} error={errorOf("targetBranch")}>
             {(attributes) => <input {...attributes} {...input("targetBranch")} autoComplete="off" spellCheck={false} />}
@@ -226,7 +235,12 @@ export function AutomationForm({
           </Field>
         </div>
         <ErrorText error={wrong === null ? error : null} />
-        <Unsaved isChanged={fields.some((name) => values[name] !== initial[name])} />
+        <Unsaved
+          isChanged={
+            fields.some((name) => values[name] !== initial[name]) ||
+            JSON.stringify(pullRequest) !== JSON.stringify(initialPullRequest)
+          }
+        />
         <div className="flex justify-end gap-2">
           {cancel}
           <button type="submit" className="button button-primary" disabled={saving.isPending}>

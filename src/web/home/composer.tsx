@@ -1,15 +1,21 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useId, type RefObject } from "react";
+import { lazy, Suspense, useId, useState, type RefObject } from "react";
 import { fieldOf } from "../elements/field.tsx";
 import { Icon } from "../elements/icon.tsx";
-import { ErrorText } from "../elements/notice.tsx";
+import { linesOf } from "../elements/lines.ts";
+import { ErrorText, Loading } from "../elements/notice.tsx";
+import { pullRequestErrors, settingsOfValues } from "../elements/pull-request-values.ts";
 import { client } from "../query.ts";
 import { useHomeTexts } from "../texts/home.ts";
-import { useDraft, type Draft } from "./draft.ts";
+import { countMore, nothingMore, useDraft, type Draft } from "./draft.ts";
 import { AgentPicker, BranchPicker } from "./pickers.tsx";
 import { PromptField } from "./prompt-field.tsx";
 import { RepositoryPicker } from "./repository-picker.tsx";
+
+const MoreOptions = lazy(() =>
+  import("./more-options.tsx").then(({ MoreOptions: component }) => ({ default: component })),
+);
 
 /** Starts a session from a sentence. What was written stays in this browser until then. */
 export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | null> }) {
@@ -18,16 +24,22 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
   const navigate = useNavigate();
   const queries = useQueryClient();
   const errorId = useId();
+  const moreId = useId();
+  const [isMoreShown, setMoreShown] = useState(false);
   const create = useMutation({
     mutationFn: (queueRightAway: boolean) => client.session.create(requestOf(draft, queueRightAway)),
     onSuccess: async ({ id }) => {
       // Where and by whom is most often the same next time.
-      change({ prompt: "", budget: "" });
+      change({ prompt: "", budget: "", more: nothingMore });
       void queries.invalidateQueries({ queryKey: ["sessions"] });
       void queries.invalidateQueries({ queryKey: ["repositories"] });
       await navigate({ to: "/sessions/$id", params: { id } });
     },
+    onError: (error) => {
+      if (isOfMore(error, draft)) setMoreShown(true);
+    },
   });
+  const ofMore = isOfMore(create.error, draft) ? create.error : null;
   const isOfPrompt = fieldOf(create.error, ["prompt"]) !== null;
   const submit = (queueRightAway = true): void => {
     if (draft.prompt.trim() !== "" && !create.isPending) create.mutate(queueRightAway);
@@ -58,6 +70,16 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
         )}
         <AgentPicker agent={draft.agent} onChange={(agent) => change({ agent })} />
         <Budget value={draft.budget} onChange={(budget) => change({ budget })} />
+        <button
+          type="button"
+          className="button button-quiet"
+          aria-expanded={isMoreShown}
+          aria-controls={moreId}
+          onClick={() => setMoreShown(!isMoreShown)}
+        >
+          {texts.more(countMore(draft.more))}
+          <Icon name="chevron" className={`size-3 ${isMoreShown ? "-rotate-90" : "rotate-90"}`} />
+        </button>
         <span className="ms-auto" />
         <button
           type="button"
@@ -77,8 +99,21 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
           {create.isPending ? texts.starting : texts.start}
         </button>
       </div>
+      <div id={moreId}>
+        {isMoreShown && (
+          <Suspense
+            fallback={
+              <div className="px-3">
+                <Loading />
+              </div>
+            }
+          >
+            <MoreOptions options={draft.more} error={ofMore} onChange={(more) => change({ more })} />
+          </Suspense>
+        )}
+      </div>
       <div id={errorId} className="px-3 pb-2 empty:hidden">
-        <ErrorText error={create.error} />
+        <ErrorText error={ofMore === null ? create.error : null} />
       </div>
     </form>
   );
@@ -106,13 +141,31 @@ function Budget({ value, onChange }: { value: string; onChange: (value: string) 
   );
 }
 
-function requestOf({ prompt, repository, branch, agent, budget }: Draft, queueRightAway: boolean) {
+/** Names of the API's fields that are written among what else can be said. */
+const moreFields = ["branchName", "labels", "repositories", "pullRequestsTogether", ...pullRequestErrors] as const;
+
+function isOfMore(error: Error | null, { repository }: Draft): boolean {
+  const wrong = fieldOf(error, moreFields);
+  // The first of several repositories is the one that was picked.
+  const isOfPicked = repository !== null && /^repositories\.0\b/u.test(error?.message ?? "");
+  return wrong !== null && !(wrong === "repositories" && isOfPicked);
+}
+
+function requestOf({ prompt, repository, branch, agent, budget, more }: Draft, queueRightAway: boolean) {
   const dollars = Number(budget.trim().replace(",", "."));
+  const further = linesOf(more.repositories);
+  const pullRequest = settingsOfValues(more.pullRequest);
+  const isOneById = repository !== null && repository.id !== null && further.length === 0;
+  const urls = [...(repository === null || isOneById ? [] : [repository.url]), ...further];
   return {
     prompt: prompt.trim(),
-    ...(repository !== null && repository.id !== null && { codeRepoIds: [repository.id] }),
-    ...(repository !== null && repository.id === null && { repositories: [repository.url] }),
+    ...(isOneById && { codeRepoIds: [repository.id] }),
+    ...(urls.length > 0 && { repositories: urls }),
+    ...(further.length > 0 && more.together && { pullRequestsTogether: true }),
     ...(repository !== null && branch !== null && { targetBranch: branch }),
+    ...(more.branchName.trim() !== "" && { branchName: more.branchName.trim() }),
+    ...(more.labels.length > 0 && { labels: [...more.labels] }),
+    ...(pullRequest !== null && { pullRequest }),
     ...(agent !== null && { agent }),
     ...(budget.trim() !== "" && { budgetUsd: dollars }),
     ...(!queueRightAway && { queueRightAway }),

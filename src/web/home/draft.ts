@@ -1,5 +1,17 @@
 import { useState } from "react";
+import { namedFields, usualPullRequest, type PullRequestValues } from "../elements/pull-request-values.ts";
 import { readStored, writeStored } from "../stored.ts";
+
+/** What is said of a new session only by those who ask for more, as it was written. */
+export interface MoreOptions {
+  readonly branchName: string;
+  readonly labels: readonly string[];
+  /** URLs of those beside the chosen one, one on each line. */
+  readonly repositories: string;
+  /** Whether pull requests are opened only if every repository took the work. */
+  readonly together: boolean;
+  readonly pullRequest: PullRequestValues;
+}
 
 /** What somebody has written of a session that is not started yet. */
 export interface Draft {
@@ -18,9 +30,19 @@ export interface Draft {
   readonly agent: string | null;
   /** In US dollars, as it was written. */
   readonly budget: string;
+  readonly more: MoreOptions;
 }
 
-const nothing: Draft = { prompt: "", repository: null, branch: null, agent: null, budget: "" };
+/** Nothing more said. */
+export const nothingMore: MoreOptions = {
+  branchName: "",
+  labels: [],
+  repositories: "",
+  together: false,
+  pullRequest: usualPullRequest,
+};
+
+const nothing: Draft = { prompt: "", repository: null, branch: null, agent: null, budget: "", more: nothingMore };
 const key = "draft";
 
 /** The draft, which this browser remembers, and a function that changes parts of it. */
@@ -40,16 +62,42 @@ function readDraft(): Draft {
   const stored = readStored(key);
   if (stored === null) return nothing;
   try {
-    const { prompt, repository, branch, agent, budget } = JSON.parse(stored) as Partial<Draft>;
+    const { prompt, repository, branch, agent, budget, more } = JSON.parse(stored) as Partial<Draft>;
     return {
       prompt: typeof prompt === "string" ? prompt : "",
       repository: typeof repository?.url === "string" && typeof repository.name === "string" ? repository : null,
       branch: typeof branch === "string" ? branch : null,
       agent: typeof agent === "string" ? agent : null,
       budget: typeof budget === "string" ? budget : "",
+      more: readMore(more),
     };
   } catch {
     // Another version of the app wrote it otherwise.
     return nothing;
   }
+}
+
+/** Each option that is stored in the form that it has now. */
+function readMore(stored: Partial<MoreOptions> | undefined): MoreOptions {
+  const pullRequest: Partial<PullRequestValues> | undefined = stored?.pullRequest;
+  const written = (text: unknown): string => (typeof text === "string" ? text : "");
+  return {
+    branchName: written(stored?.branchName),
+    labels: Array.isArray(stored?.labels) ? stored.labels.filter((label) => typeof label === "string") : [],
+    repositories: written(stored?.repositories),
+    together: stored?.together === true,
+    pullRequest: {
+      draft: pullRequest?.draft === true,
+      labels: written(pullRequest?.labels),
+      reviewers: written(pullRequest?.reviewers),
+      assignees: written(pullRequest?.assignees),
+    },
+  };
+}
+
+/** How many of the options say something: they may be out of sight. */
+export function countMore({ branchName, labels, repositories, together, pullRequest }: MoreOptions): number {
+  const texts = [branchName, repositories, ...namedFields.map((name) => pullRequest[name])];
+  const choices = [labels.length > 0, together && repositories.trim() !== "", pullRequest.draft];
+  return texts.filter((text) => text.trim() !== "").length + choices.filter(Boolean).length;
 }

@@ -14,13 +14,15 @@ import { Accounts } from "../settings/accounts.tsx";
 import { Connections } from "../settings/connections.tsx";
 import { Keys } from "../settings/keys.tsx";
 import { Notices } from "../settings/notices.tsx";
+import { OrganizationData } from "../settings/organization-data.tsx";
 import { Programs } from "../settings/programs.tsx";
 import { Registries } from "../settings/registries.tsx";
 import { Secrets } from "../settings/secrets.tsx";
+import { ShareLinks } from "../settings/share-links.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
 
 /**
- * Settings that admins make for all sessions, and what belongs to the organization: connections, secrets, keys, sign-ins;
+ * Settings that admins make for all sessions, and what belongs to the organization: connections, secrets, keys, links, sign-ins, its data;
  * and the accounts, notices and sign-ins of whoever is signed in, who sees nothing else without being an admin.
  */
 export function SettingsPage() {
@@ -70,8 +72,10 @@ function Sections({ organization, isAdmin }: { organization: Organization; isAdm
       <Secrets />
       <Registries />
       <Keys />
+      <ShareLinks />
       <SignIns />
       <Programs />
+      <OrganizationData name={organization.name} />
     </>
   );
 }

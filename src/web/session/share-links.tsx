@@ -1,11 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
-import type { Share } from "../../domain/sessions/share.ts";
-import { CloseDialog, ConfirmButton, Modal } from "../elements/dialog.tsx";
+import { CloseDialog, Modal } from "../elements/dialog.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
-import { Ago, Day, useNow } from "../elements/time.tsx";
+import { ShareRow } from "../elements/share-row.tsx";
 import { client } from "../query.ts";
 import { useSessionTexts } from "../texts/session.ts";
 
@@ -15,6 +14,7 @@ const daysAtFirst = 7;
 /** The links that show a session to whoever has them: made, listed, revoked. */
 export function ShareLinks({ sessionId, onClosed }: { sessionId: string; onClosed: () => void }) {
   const texts = useSessionTexts().share;
+  const queries = useQueryClient();
   const [url, setUrl] = useState<string | null>(null);
   return (
     <Modal
@@ -37,7 +37,16 @@ export function ShareLinks({ sessionId, onClosed }: { sessionId: string; onClose
         empty={texts.none}
         className="divide-y divide-line"
       >
-        {(share) => <Row key={share.id} share={share} />}
+        {(share) => (
+          <ShareRow
+            key={share.id}
+            share={share}
+            revoke={async () => {
+              await client.session.revokeShare(sessionId, share.id);
+              await queries.invalidateQueries({ queryKey: ["shares"] });
+            }}
+          />
+        )}
       </PagedList>
       <div className="flex justify-end">
         <CloseDialog />
@@ -84,58 +93,5 @@ function NewLink({ sessionId, onMade }: { sessionId: string; onMade: (url: strin
       </button>
       <ErrorText error={make.error} />
     </form>
-  );
-}
-
-function Row({ share: { id, sessionId, createdAt, createdBy, expiresAt, revokedAt, lastUsedAt } }: { share: Share }) {
-  const texts = useSessionTexts().share;
-  const queries = useQueryClient();
-  const isExpired = Date.parse(expiresAt) <= useNow(30_000);
-  const revoke = useMutation({
-    mutationFn: () => client.session.revokeShare(sessionId, id),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["shares", sessionId] }),
-  });
-  return (
-    <li className="flex items-center gap-x-3 py-2 text-sm">
-      <div className="min-w-0 flex-1">
-        <p>
-          {texts.made} <Ago at={createdAt} />
-          {createdBy !== null && (
-            <>
-              {" "}
-              {texts.by} <bdi>{createdBy.name}</bdi>
-            </>
-          )}
-        </p>
-        <p className="text-muted">
-          {revokedAt !== null ? (
-            texts.revoked
-          ) : (
-            <>
-              {isExpired ? texts.expired : texts.ends} <Day at={expiresAt} />
-            </>
-          )}
-          {" · "}
-          {lastUsedAt === null ? (
-            texts.unused
-          ) : (
-            <>
-              {texts.used} <Ago at={lastUsedAt} />
-            </>
-          )}
-        </p>
-        <ErrorText error={revoke.error} />
-      </div>
-      {revokedAt === null && !isExpired && (
-        <ConfirmButton
-          button={texts.revoke}
-          disabled={revoke.isPending}
-          question={texts.revokeQuestion}
-          onConfirm={() => revoke.mutate()}
-        >
-          {texts.revokeText}
-        </ConfirmButton>
-      )}
-    </li>
   );
 }

@@ -13,6 +13,7 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts, type SettingsTexts } from "../texts/settings.ts";
 import { AddressField } from "./address-field.tsx";
+import { HookSecretField } from "./hook-secret.tsx";
 
 type MadeConnection = z.infer<typeof connectionWithSecretSchema>;
 
@@ -20,13 +21,14 @@ type MadeConnection = z.infer<typeof connectionWithSecretSchema>;
 type Choice = ConnectionCredential["type"] | "register";
 
 /** A new connection: which forge, where, with which credential. */
-export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => void }) {
+export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection, isOwnSecret: boolean) => void }) {
   const words = useSettingsTexts();
   const texts = words.connection;
   const [kind, setKind] = useState<ForgeKind>("github");
   const [name, setName] = useState("");
   const [webUrl, setWebUrl] = useState("");
   const [apiUrl, setApiUrl] = useState("");
+  const [hookSecret, setHookSecret] = useState("");
   const credential = useCredential();
   const create = useMutation({
     mutationFn: async () => {
@@ -35,19 +37,22 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
         ...(webUrl.trim() !== "" && { webUrl: webUrl.trim() }),
         ...(kind !== "git" && apiUrl.trim() !== "" && { apiUrl: apiUrl.trim() }),
       };
-      if (credential.value !== null) return client.connection.create({ kind, credential: credential.value, ...given });
+      if (credential.value !== null) {
+        const webhookSecret = hookSecret.trim() === "" ? undefined : hookSecret.trim();
+        return client.connection.create({ kind, credential: credential.value, webhookSecret, ...given });
+      }
       const account = credential.account === "" ? {} : { account: credential.account };
       const { formUrl } = await client.connection.startGitHubApp({ ...given, ...account });
       globalThis.location.assign(formUrl);
       return null;
     },
     onSuccess: (made) => {
-      if (made !== null) onMade(made);
+      if (made !== null) onMade(made, hookSecret.trim() !== "");
     },
     // Don't keep the secret in the cache.
     gcTime: 0,
   });
-  const wrong = fieldOf(create.error, ["webUrl", "apiUrl", "name", "credential", "account"]);
+  const wrong = fieldOf(create.error, ["webUrl", "apiUrl", "name", "credential", "account", "webhookSecret"]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (!create.isPending) create.mutate();
@@ -108,6 +113,13 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
         error={wrong === "credential" || wrong === "account" ? create.error : null}
         registers
       />
+      {credential.value !== null && (
+        <HookSecretField
+          value={hookSecret}
+          error={wrong === "webhookSecret" ? create.error : null}
+          onChange={setHookSecret}
+        />
+      )}
       <FormEnd
         error={wrong === null ? create.error : null}
         isPending={create.isPending}

@@ -9,8 +9,11 @@ import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
+import { announce } from "../elements/announce.tsx";
 import { CallingForm } from "./calling-form.tsx";
+import { ConnectionChange } from "./connection-change.tsx";
 import { ConnectionForm, CredentialForm } from "./connection-form.tsx";
+import { HookSecretForm } from "./hook-secret.tsx";
 import { HealthBadge, HealthProblems } from "./health.tsx";
 import { searchOfPage } from "../elements/search-of-page.ts";
 
@@ -38,8 +41,9 @@ export function Connections() {
         <ButtonDialog button={texts.connect} title={texts.connect}>
           {(close) => (
             <ConnectionForm
-              onMade={(made) => {
-                close(() => setShown(made));
+              onMade={(made, isOwnSecret) => {
+                // The forge has its own already.
+                close(isOwnSecret ? undefined : () => setShown(made));
                 void reload();
               }}
             />
@@ -81,7 +85,8 @@ function Row({
   onSecret: (shown: Shown) => void;
 }) {
   const { checked, connections: texts } = useSettingsTexts();
-  const { id, name, webUrl, credential, account, health, installUrl, mention, allowedBots } = connection;
+  const { id, name, webUrl, credential, account, health, installUrl, mention, allowedBots, workItemRepositories } =
+    connection;
   return (
     <li className="space-y-2 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -91,6 +96,7 @@ function Row({
             {webUrl} · {texts.credentials[credential]}
             {account !== null && texts.ofAccount(account)} · {checked} <Ago at={health.checkedAt} />
             {mention !== null && ` · ${texts.called(mention)}`}
+            {workItemRepositories !== null && ` · ${texts.workItems(Object.keys(workItemRepositories).join(", "))}`}
             {allowedBots !== null &&
               ` · ${allowedBots.length === 0 ? texts.steeredByNone : texts.steeredBy(allowedBots.join(", "))}`}
           </p>
@@ -125,17 +131,8 @@ function Actions({
   const texts = words.connections;
   const { name } = connection;
   const check = useMutation({ mutationFn: () => client.connection.check(id), onSuccess: reload });
-  const rotate = useMutation({
-    mutationFn: () => client.connection.rotateSecret(id),
-    onSuccess: async (rotated) => {
-      onSecret(rotated);
-      await reload();
-    },
-    // Don't keep the secret in the cache.
-    gcTime: 0,
-  });
   const remove = useMutation({ mutationFn: () => client.connection.delete(id), onSuccess: reload });
-  const all = [check, rotate, remove];
+  const all = [check, remove];
   const isPending = all.some((action) => action.isPending);
   return (
     <div className="flex flex-wrap items-center gap-2">
@@ -143,6 +140,17 @@ function Actions({
         {check.isPending ? words.checking : words.checkAgain}
         <span className="sr-only"> {name}</span>
       </button>
+      <ButtonDialog button={texts.change} of={name} title={texts.changeTitle(name)}>
+        {(close) => (
+          <ConnectionChange
+            connection={connection}
+            onSaved={() => {
+              close();
+              void reload();
+            }}
+          />
+        )}
+      </ButtonDialog>
       <ButtonDialog button={texts.replace} title={texts.replaceTitle(name)}>
         {(close) => (
           <CredentialForm
@@ -165,15 +173,17 @@ function Actions({
           />
         )}
       </ButtonDialog>
-      <ConfirmButton
-        button={texts.rotate}
-        of={name}
-        disabled={isPending}
-        question={texts.rotateQuestion(name)}
-        onConfirm={() => rotate.mutate()}
-      >
-        {texts.rotateAbout}
-      </ConfirmButton>
+      <ButtonDialog button={texts.rotate} of={name} title={texts.rotateTitle(name)}>
+        {(close) => (
+          <HookSecretForm
+            connection={connection}
+            onSaved={(rotated) => {
+              close(() => (rotated === null ? announce(texts.rotated(name)) : onSecret(rotated)));
+              void reload();
+            }}
+          />
+        )}
+      </ButtonDialog>
       <ConfirmButton
         button={words.delete}
         of={name}

@@ -12,6 +12,7 @@ import { Ago, Day, useNow } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
+import { KeyAutomations, OnlyAutomations } from "./key-automations.tsx";
 
 type CreatedKey = z.infer<typeof createdKeySchema>;
 
@@ -61,7 +62,11 @@ export function Keys() {
   );
 }
 
-function Row({ apiKey: { id, name, prefix, scopes, expiresAt, revokedAt, lastUsedAt } }: { apiKey: Key }) {
+function Row({
+  apiKey: { id, name, prefix, scopes, automationIds, expiresAt, revokedAt, lastUsedAt },
+}: {
+  apiKey: Key;
+}) {
   const words = useSettingsTexts();
   const texts = words.keys;
   const queries = useQueryClient();
@@ -79,7 +84,14 @@ function Row({ apiKey: { id, name, prefix, scopes, expiresAt, revokedAt, lastUse
           <code className="text-xs text-muted">{prefix}…</code>
         </p>
         <p className="text-muted">
-          {scopes.map((scope) => words.scopes[scope]).join(` ${words.and} `)} ·{" "}
+          {scopes.map((scope) => words.scopes[scope]).join(` ${words.and} `)}
+          {automationIds !== null && (
+            <>
+              {" "}
+              · <OnlyAutomations ids={automationIds} />
+            </>
+          )}{" "}
+          ·{" "}
           {lastUsedAt === null ? (
             texts.neverUsed
           ) : (
@@ -122,24 +134,29 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
   const [name, setName] = useState("");
   const [may, setMay] = useState<Role | "trigger">("member");
   const [days, setDays] = useState("");
+  // Null: every automation.
+  const [automationIds, setAutomationIds] = useState<readonly string[] | null>(null);
   const create = useMutation({
     mutationFn: () => {
       const expiresAt = days === "" ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
-      const allowed = may === "trigger" ? { scopes: ["trigger" as const] } : { role: may };
+      const allowed =
+        may === "trigger"
+          ? { scopes: ["trigger" as const], automationIds: automationIds && [...automationIds] }
+          : { role: may };
       return client.key.create({ name: name.trim(), expiresAt, ...allowed });
     },
     onSuccess: onMade,
     // Don't keep the key in the cache.
     gcTime: 0,
   });
-  const wrong = fieldOf(create.error, ["name"]);
+  const wrong = fieldOf(create.error, ["name", "automationIds"]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (!create.isPending) create.mutate();
   };
   return (
     <form onSubmit={submit} noValidate className="mt-4 space-y-4">
-      <Field label={texts.name} hint={texts.nameHint} error={wrong === null ? null : create.error}>
+      <Field label={texts.name} hint={texts.nameHint} error={wrong === "name" ? create.error : null}>
         {(attributes) => (
           <input
             {...attributes}
@@ -183,6 +200,28 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
           )}
         </Field>
       </div>
+      {may === "trigger" && (
+        <Field label={texts.automations}>
+          {(attributes) => (
+            <select
+              {...attributes}
+              className="field"
+              value={automationIds === null ? "every" : "some"}
+              onChange={({ target }) => setAutomationIds(target.value === "every" ? null : [])}
+            >
+              <option value="every">{texts.everyAutomation}</option>
+              <option value="some">{texts.someAutomations}</option>
+            </select>
+          )}
+        </Field>
+      )}
+      {may === "trigger" && automationIds !== null && (
+        <KeyAutomations
+          chosen={automationIds}
+          error={wrong === "automationIds" ? create.error : null}
+          onChange={setAutomationIds}
+        />
+      )}
       <FormEnd
         error={wrong === null ? create.error : null}
         isPending={create.isPending}

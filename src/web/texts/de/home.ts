@@ -85,6 +85,7 @@ const german: HomeTexts = {
     takeAgent: (name) => `${name} nehmen`,
     budget: "Budget in US-Dollar",
     noBudget: "Budget",
+    more: (count) => (count === 0 ? "Mehr" : `Mehr (${count})`),
     start: "Starten",
     starting: "Startet …",
     draft: "Als Entwurf speichern",

@@ -86,7 +86,11 @@ const german: SettingsTexts = {
     calls: "Wer ruft",
     callsTitle: (name) => `Wer Offstage ruft: ${name}`,
     rotate: "Geheimnis erneuern",
-    rotateQuestion: (name) => `Das Webhook-Geheimnis von ${name} erneuern?`,
+    rotateTitle: (name) => `Neues Webhook-Geheimnis von ${name}`,
+    rotated: (name) => `${name} nimmt von nun an das Geheimnis der Forge`,
+    change: "Ändern",
+    changeTitle: (name) => `${name} ändern`,
+    workItems: (projects) => `Work Items von ${projects}`,
     rotateAbout:
       "Der Webhook der Forge muss das neue binnen eines Tages bekommen: Bis dahin werden Zustellungen mit dem alten angenommen.",
     deleteAbout:
@@ -117,6 +121,12 @@ const german: SettingsTexts = {
     apiHint: (apiUrl) => `Leer für ${apiUrl}. Bei einem Server unter einem Pfad mit diesem Pfad.`,
     name: "Name",
     nameHint: "Leer für ihren Host.",
+    hookSecret: "Eigenes Webhook-Geheimnis der Forge",
+    hookSecretHint:
+      "Wenn die Forge eines gemacht hat, wie GitLab: Es beginnt mit whsec_. Leer: Eines wird gemacht und einmal gezeigt.",
+    workItems: "Repositories von Work Items",
+    workItemsHint:
+      "Projekt = Repository, eines je Zeile. Für andere Projekte das Repository, das wie das Projekt heißt.",
     continue: "Weiter",
     credential: "Zugangsdaten",
     credentials: {
@@ -143,13 +153,9 @@ const german: SettingsTexts = {
   secrets: {
     title: "Geheimnisse",
     about: "Umgebungsvariablen von Setup-Skripten und Agenten. Ein Wert lässt sich setzen, aber nie lesen.",
-    phases: { setup: "Setup", agent: "Agent" },
     oneRepository: ", ein Repository",
-    name: "Name",
-    value: "Wert",
-    seenBy: "Wer es sieht",
-    add: "Hinzufügen",
     deleteAbout: "Setups und Agenten bekommen es nicht mehr, und sein Wert lässt sich nicht lesen.",
+    none: "Noch keine Geheimnisse.",
   },
   keys: {
     title: "API-Schlüssel",
@@ -171,9 +177,44 @@ const german: SettingsTexts = {
     nameHint: "Was ihn benutzt.",
     role: "Rolle",
     roles: { admin: "Admin", member: "Mitglied", viewer: "Leser", trigger: "nur Automationen auslösen" },
+    automations: "Automationen",
+    everyAutomation: "Jede",
+    someAutomations: "Nur ausgewählte",
+    chosenLegend: "Automationen, die er auslösen darf",
+    noAutomations: "Es gibt noch keine Automationen.",
+    onlyNamed: (names) => `nur ${names}`,
+    onlyCounted: (count) => (count === 1 ? "nur 1 Automation" : `nur ${count} Automationen`),
     lifetime: "Läuft ab",
     lifetimes: { never: "Nie", 7: "In 7 Tagen", 30: "In 30 Tagen", 90: "In 90 Tagen", 365: "In einem Jahr" },
     making: "Wird angelegt …",
+  },
+  shares: {
+    title: "Links, die Sessions zeigen",
+    about:
+      "Wer einen solchen Link hat, sieht seine Session ohne Anmeldung. Angelegt werden Links auf der Seite einer Session.",
+    none: "Keine Session wird durch einen Link gezeigt.",
+  },
+  data: {
+    title: "Alle Daten der Organisation",
+    exportAbout:
+      "Alles, was es von der Organisation gibt, als ein Archiv: Sessions, Automationen, Personen, Einstellungen. Kein Geheimnis ist darin.",
+    export: "Archiv herunterladen",
+    eraseAbout: "Die Organisation zu löschen entfernt all das für immer.",
+    erase: "Organisation löschen",
+    eraseTitle: (name) => `${name} für immer löschen?`,
+    goes: "Das geht, und nichts bringt es zurück:",
+    going: [
+      "Sessions mit ihren Unterhaltungen und Änderungen; die in Arbeit werden abgebrochen",
+      "Automationen, Webhooks, das Journal, Zahlen und das Protokoll",
+      "Einstellungen von Repositories, Verbindungen, Geheimnisse und Registries",
+      "Personen, ihre Konten und Anmeldungen und alle API-Schlüssel: Alle werden sofort abgemeldet, auch du",
+    ],
+    stays: "Was gepusht wurde, bleibt bei den Forges, auch die Pull-Requests; ebenso Backups und Logs des Servers.",
+    name: "Ihr Name",
+    nameHint: (name) => `Schreib zur Bestätigung ${name}.`,
+    eraseVerb: "Für immer löschen",
+    erasing: "Wird gelöscht …",
+    erased: (name) => `${name} wird gelöscht`,
   },
   signIns: {
     title: "Angemeldete Browser",

@@ -84,6 +84,7 @@ export const english = {
     takeAgent: (name: string) => `Use ${name}`,
     budget: "Budget in US dollars",
     noBudget: "Budget",
+    more: (count: number) => (count === 0 ? "More" : `More (${count})`),
     start: "Start",
     starting: "Starting …",
     draft: "Save as a draft",

@@ -1,0 +1,42 @@
+import type { PullRequestField, PullRequestSettings } from "../../domain/repositories/pull-request-settings.ts";
+import { linesOf } from "./lines.ts";
+
+/** What a pull request gets by name. */
+export const namedFields = ["labels", "reviewers", "assignees"] as const satisfies readonly PullRequestField[];
+
+/** What a form says of how pull requests are opened; names stand one on each line, as some have commas. */
+export type PullRequestValues = Readonly<Record<PullRequestField, string>> & { readonly draft: boolean };
+
+/** What a form says at first: pull requests as usual. */
+export const usualPullRequest: PullRequestValues = { draft: false, labels: "", reviewers: "", assignees: "" };
+
+/** Names of the API's fields: its messages begin with them. */
+export const pullRequestErrors = namedFields.map((name) => `pullRequest.${name}` as const);
+
+/** What a form says of settings that there are. */
+export function valuesOfSettings(settings: PullRequestSettings | null | undefined): PullRequestValues {
+  if (settings == null) return usualPullRequest;
+  const { draft, labels, reviewers, assignees } = settings;
+  return {
+    draft,
+    labels: labels.join("\n"),
+    reviewers: reviewers.join("\n"),
+    assignees: assignees.join("\n"),
+  };
+}
+
+/** The settings that a form says; null: as usual. */
+export function settingsOfValues({
+  draft,
+  labels,
+  reviewers,
+  assignees,
+}: PullRequestValues): PullRequestSettings | null {
+  const settings = {
+    draft,
+    labels: linesOf(labels),
+    reviewers: linesOf(reviewers),
+    assignees: linesOf(assignees),
+  };
+  return draft || namedFields.some((name) => settings[name].length > 0) ? settings : null;
+}

@@ -1,0 +1,18 @@
+import type { z } from "zod";
+import type { updateSecretSchema } from "../../domain/environments/secret.ts";
+import { client } from "../query.ts";
+
+/** Calls that only this page makes: the client comes with every page, and has no room for them. */
+export const calls = {
+  updateSecret: (id: string, body: z.input<typeof updateSecretSchema>) =>
+    client.call("secretSchema", `/secret/${id}/update`, body),
+  shares: (cursor: string | undefined) =>
+    client.call(
+      "sharesPage",
+      `/share/list?${new URLSearchParams({ limit: "20", ...(cursor !== undefined && { cursor }) }).toString()}`,
+    ),
+  /** Begins to erase the organization: from the answer on nobody of it is signed in. */
+  erase: (name: string) => client.call("emptySchema", "/organization/erase", { name }),
+};
+/** Where a signed-in browser gets the organization's export as a file. */
+export const exportAddress = "/organization/export";

@@ -1,0 +1,52 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { PagedList } from "../elements/paged-list.tsx";
+import { ShareRow } from "../elements/share-row.tsx";
+import { client } from "../query.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
+import { calls } from "./calls.ts";
+
+/** The links that show any session to whoever has them, each with a button that ends it. */
+export function ShareLinks() {
+  const texts = useSettingsTexts().shares;
+  const queries = useQueryClient();
+  return (
+    <section aria-labelledby="shares" className="card space-y-4 p-4">
+      <h2 id="shares" className="font-medium">
+        {texts.title}
+      </h2>
+      <p className="text-sm text-muted">{texts.about}</p>
+      <PagedList
+        label={texts.title}
+        queryKey={["shares"]}
+        readPage={calls.shares}
+        itemsOf={(page) => page.shares}
+        empty={texts.none}
+        className="divide-y divide-line"
+      >
+        {(share) => (
+          <ShareRow
+            key={share.id}
+            share={share}
+            revoke={async () => {
+              await client.session.revokeShare(share.sessionId, share.id);
+              await queries.invalidateQueries({ queryKey: ["shares"] });
+            }}
+          >
+            <SessionLink id={share.sessionId} />
+          </ShareRow>
+        )}
+      </PagedList>
+    </section>
+  );
+}
+
+/** A link to a session by its title, or by its id until that is known. */
+function SessionLink({ id }: { id: string }) {
+  const session = useQuery({ queryKey: ["session", id], queryFn: () => client.session.get(id), staleTime: 60_000 });
+  return (
+    <Link to="/sessions/$id" params={{ id }} className="font-medium wrap-anywhere hover:underline">
+      <bdi>{session.data?.title ?? id}</bdi>
+    </Link>
+  );
+}
