@@ -210,6 +210,7 @@ test("an admin erases the organization by its name, after reading what goes for 
   await dialog.getByLabel("Its name").fill("default");
   await erase.click();
   await page.getByText("default is being erased").waitFor();
-  await page.getByLabel("API key").waitFor();
+  await page.waitForURL((url) => url.pathname === "/sign-in");
+  await page.getByLabel("API key", { exact: true }).waitFor();
   await expect(site.client.organization.get()).rejects.toMatchObject({ status: 401 });
 });
