@@ -27,7 +27,7 @@ const german: NoticeTexts = {
   mailTo: (address) => `E-Mails gehen an ${address}.`,
   noMailServer: "Es gehen keine E-Mails: Für diesen Server ist kein Mailserver eingerichtet.",
   noAddress: "Dich erreichen keine E-Mails: Kein Identitätsanbieter hat eine Adresse von dir bestätigt.",
-  save: "Speichern",
+  save: "Auswahl speichern",
   saving: "Wird gespeichert …",
   saved: "Gespeichert",
   browsers: "Browser, die deine Benachrichtigungen zeigen",

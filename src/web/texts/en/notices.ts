@@ -25,7 +25,7 @@ export const english = {
   mailTo: (address: string) => `Mail goes to ${address}.`,
   noMailServer: "No mail is sent: this server has no mail server set up.",
   noAddress: "No mail reaches you: no identity provider has verified an address of yours.",
-  save: "Save",
+  save: "Save the choices",
   saving: "Saving …",
   saved: "Saved",
   browsers: "Browsers that take your notices",
