@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runTurn } from "../../src/agents/acp/acp.ts";
+import { runTurn, startHarness } from "../../src/agents/acp/acp.ts";
 import type { TurnRequest } from "../../src/agents/harness.ts";
 import { createProviders } from "../../src/agents/providers.ts";
 import { createMask } from "../../src/domain/masking/mask.ts";
@@ -258,3 +258,35 @@ it("ends a turn whose model has a request and says nothing, for a while", async 
 function shellProgram(script: string) {
   return { command: "sh", arguments: ["-c", script], environment: {}, readOnly: [], files: {}, model: null };
 }
+
+describe("a harness that is made ready before its session", () => {
+  it.each([
+    ["ends", "echo 'out of luck' >&2; exit 3", /exit 3|closed/u],
+    ["is killed", "kill -9 $$", /SIGKILL|closed/u],
+  ])("fails as crashed if it %s", async (_, program, reason) => {
+    const sandbox = createUnsandboxed();
+    const { command, arguments: parameters, environment } = shellProgram(program);
+    const running = startHarness({
+      launch: shellProgram(program),
+      start: (_launch, signal) =>
+        sandbox.start({
+          command,
+          arguments: parameters,
+          environment: { HOME: folder, ...environment },
+          workspace: folder,
+          home: folder,
+          readOnly: [],
+          signal,
+        }),
+    });
+    try {
+      await expect(running.warmUp(folder)).rejects.toMatchObject({
+        name: "SessionError",
+        code: "agent_crashed",
+        message: expect.stringMatching(reason) as string,
+      });
+    } finally {
+      await running.stop();
+    }
+  });
+});

@@ -1,4 +1,4 @@
-import { SessionError, type Failure } from "../../domain/errors/errors.ts";
+import { messageOf, SessionError, type Failure } from "../../domain/errors/errors.ts";
 import { sandboxLost } from "../../domain/errors/sandbox-lost.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { TurnRequest, TurnResult } from "../harness.ts";
@@ -13,6 +13,7 @@ import {
   silenceFailure,
   stallFailure,
   tooLongFailure,
+  warmUpFailure,
 } from "./turn-failures.ts";
 import type { TurnTask, ConversationResult } from "./turn-messages.ts";
 
@@ -32,7 +33,7 @@ export interface RunningHarness {
   /**
    * Has the harness open a session in a folder and answer one message, of which nothing is reported, so that its code is loaded and
    * compiled before its turn.
-   * @throws Error with why it did not
+   * @throws SessionError agent_crashed with why it did not
    */
   warmUp(workingDirectory: string): Promise<void>;
   /**
@@ -81,8 +82,14 @@ export function startHarness({ launch, start }: HarnessStart): RunningHarness {
 
   return {
     async warmUp(workingDirectory) {
-      const died = child.exited.then(() => Promise.reject(new Error(`it ended: ${activity.lastErrors()}`)));
-      await Promise.race([driver.warmUp(workingDirectory), driver.broken, died]);
+      const died = child.exited.then(({ code, signal }) => {
+        throw warmUpFailure(`it ended (${signal ?? `exit ${code}`}) ${activity.lastErrors()}`.trimEnd());
+      });
+      try {
+        await Promise.race([driver.warmUp(workingDirectory), driver.broken, died]);
+      } catch (error) {
+        throw error instanceof SessionError ? error : warmUpFailure(messageOf(error));
+      }
     },
     async takeTurn(request, limitMs = startLimitMs) {
       activity.begin();

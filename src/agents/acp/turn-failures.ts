@@ -27,6 +27,16 @@ export function unreadableFailure(why: string): SessionError {
   });
 }
 
+/** The harness could not do what makes it ready for a session. @param why a sentence without its end */
+export function warmUpFailure(why: string): SessionError {
+  return new SessionError({
+    code: "agent_crashed",
+    reason: `The agent's program could not be made ready: ${why}.`,
+    retryable: true,
+    remedy: "Run `offstage doctor` on the server if it goes on.",
+  });
+}
+
 /** The harness exited before the turn was over. @param how the program ended @param message the end of its stderr */
 export function exitFailure(how: string, message: string): SessionError {
   return new SessionError({
