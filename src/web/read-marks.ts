@@ -3,8 +3,9 @@ import { useEffect } from "react";
 import type { SessionDetail } from "../domain/sessions/session.ts";
 import { client, useMe } from "./query.ts";
 
+let opened: BroadcastChannel | null = null;
 /** Tells the other tabs of this browser what was marked as read: a session's id, or null for all. */
-const tabs = new BroadcastChannel("offstage-read-marks");
+const tabs = (): BroadcastChannel => (opened ??= new BroadcastChannel("offstage-read-marks"));
 
 /** What whoever is signed in has not looked at. */
 export interface Unread {
@@ -20,8 +21,8 @@ export function useUnread(): Unread | null {
   const unread = useQuery({ queryKey: ["unread"], queryFn: () => client.session.unread(), enabled: isPerson });
   useEffect(() => {
     const onRead = ({ data }: MessageEvent<string | null>): void => showRead(queries, data);
-    tabs.addEventListener("message", onRead);
-    return () => tabs.removeEventListener("message", onRead);
+    tabs().addEventListener("message", onRead);
+    return () => tabs().removeEventListener("message", onRead);
   }, [queries]);
   return unread.data ?? null;
 }
@@ -31,7 +32,7 @@ export async function markRead(queries: QueryClient, id: string | null): Promise
   await (id === null ? client.session.markAllRead() : client.session.markRead(id));
   showRead(queries, id);
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is of one origin, and takes no other argument
-  tabs.postMessage(id);
+  tabs().postMessage(id);
 }
 
 /** Marks a session that is over as looked at, while its page is seen. To whoever did not ask for it, or has a link alone, it is never unread. */
