@@ -10,6 +10,7 @@ const longest = [
   "test/chaos/",
   "src/domain/linear-time",
   "test/forges/loop-acceptance",
+  "test/web/pages",
   "test/end-to-end/",
   "test/obeying/",
   "test/forges/",
