@@ -6,7 +6,7 @@ import type { createAutomationSchema, EventContext, updateAutomationSchema } fro
 import type { previewDraftSchema } from "./domain/automations/preview.ts";
 import type { LedgerOutcome } from "./domain/automations/ledger-outcome.ts";
 import type { createRegistrySchema } from "./domain/environments/registry.ts";
-import type { createSecretSchema } from "./domain/environments/secret.ts";
+import type { createSecretSchema, updateSecretSchema } from "./domain/environments/secret.ts";
 import type { createAccountSchema, updateAccountSchema } from "./domain/people/account.ts";
 import type { insightQuerySchema } from "./domain/insight/insight.ts";
 import type { createSubscriptionSchema, updateNoticeSettingsSchema } from "./domain/notices/notice.ts";
@@ -227,6 +227,8 @@ export function createClient({
     secret: {
       create: (body: z.input<typeof createSecretSchema>) => call("secretSchema", "/secret/create", body),
       list: (page: PageOf = {}) => call("secretsPage", `/secret/list${query({ ...page })}`),
+      update: (id: string, body: z.input<typeof updateSecretSchema>) =>
+        call("secretSchema", `/secret/${id}/update`, body),
       delete: (id: string) => call("secretSchema", `/secret/${id}/delete`, {}),
     },
     registry: {

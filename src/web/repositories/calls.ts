@@ -1,6 +1,5 @@
 import type { z } from "zod";
 import type { updateEnvironmentSchema } from "../../domain/environments/environment.ts";
-import type { SecretPhase } from "../../domain/environments/secret.ts";
 import type { AllowedFinding } from "../../domain/repositories/finding.ts";
 import type {
   CreateRepository,
@@ -37,6 +36,4 @@ export const calls = {
       "secretsPage",
       `/secret/list?${new URLSearchParams({ repositoryId, limit: "100", ...(cursor !== undefined && { cursor }) })}`,
     ),
-  updateSecret: (id: string, body: { value?: string; phases?: SecretPhase[] }) =>
-    client.call("secretSchema", `/secret/${id}/update`, body),
 };

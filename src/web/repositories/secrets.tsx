@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Secret } from "../../domain/environments/secret.ts";
+import { ChangeSecret } from "../elements/change-secret.tsx";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
@@ -72,18 +73,11 @@ function Row({ secret: { id, name, phases, updatedAt }, reload }: { secret: Secr
         </p>
       </div>
       <span className="flex gap-2">
-        <ButtonDialog button={words.change} of={name} title={words.changeOf(name)}>
-          {(close) => (
-            <SecretForm
-              known={{ name, phases }}
-              save={async ({ value, phases: chosen }) => {
-                await calls.updateSecret(id, { phases: chosen, ...(value !== "" && { value }) });
-                close();
-                await reload();
-              }}
-            />
-          )}
-        </ButtonDialog>
+        <ChangeSecret
+          secret={{ name, phases }}
+          save={(changes) => client.secret.update(id, changes)}
+          onSaved={reload}
+        />
         <ConfirmButton
           button={texts.remove}
           of={name}

@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { ChangeSecret } from "../elements/change-secret.tsx";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { SecretForm } from "../elements/secret-form.tsx";
 import { Ago } from "../elements/time.tsx";
@@ -6,7 +7,6 @@ import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { useSecretTexts } from "../texts/secrets.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
-import { calls } from "./calls.ts";
 
 /** The secrets of setups and agents: named, added, given another value and deleted, never read. */
 export function Secrets() {
@@ -49,18 +49,11 @@ export function Secrets() {
                 </p>
               </div>
               <span className="flex gap-2">
-                <ButtonDialog button={common.change} of={secret.name} title={common.changeOf(secret.name)}>
-                  {(close) => (
-                    <SecretForm
-                      known={secret}
-                      save={async ({ value, phases }) => {
-                        await calls.updateSecret(secret.id, { phases, ...(value !== "" && { value }) });
-                        close();
-                        await reload();
-                      }}
-                    />
-                  )}
-                </ButtonDialog>
+                <ChangeSecret
+                  secret={secret}
+                  save={(changes) => client.secret.update(secret.id, changes)}
+                  onSaved={reload}
+                />
                 <ConfirmButton
                   button={words.delete}
                   of={secret.name}
