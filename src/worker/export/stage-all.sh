@@ -41,8 +41,8 @@ keep_outside() {
 
 # Adds what was changed to the index, by the list of an overlay's changes: the index is then as `git add --all` would leave it, and no
 # other file is looked at. What is not in the list is as in the commit below, so only where the index differs from that it may have to
-# be put back. Whatever needs more than that (other repositories or worktrees in it, merges, some folders only, marks that keep git from looking at
-# files) is left to `git add --all`, and so is what git refuses.
+# be put back. Whatever needs more than that (other repositories or worktrees in it, merges, some folders only, marks that keep git from
+# looking at files) is left to `git add --all`, and so is what git refuses.
 #
 # Environment: OFFSTAGE_CHANGES, the list's file (checkouts/list-changes.pl), and OFFSTAGE_CHECKOUT, the commit below; neither if the
 # clone is a plain folder. Lists are made beside that file.

@@ -180,6 +180,7 @@ async function receiveForConnection(
   connectionId: string,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<Answer> {
+  const { inserts } = options;
   const delivery = deliveryOf(request);
   const isRight = (by: DeliveringConnection | null): boolean =>
     by !== null && forgeReader(by.kind)?.verify(delivery, by.secrets, Date.now()) === true;
@@ -207,7 +208,6 @@ async function receiveForConnection(
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
   const nothing = { name: null, contentKey: null, sharesKey: false, subject: null };
   const told = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
-  const { inserts } = options;
   const received = told.map(({ name, contentKey, sharesKey = false, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
