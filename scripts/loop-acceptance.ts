@@ -311,7 +311,8 @@ async function untilSeen({ subject }: Loop, isSeen: () => Promise<boolean>): Pro
 
 function requireAnswer({ at }: Loop, found: readonly ListedComment[]): void {
   same(found.length, 1, "how many answers there are");
-  unless(found[0]?.body.includes(at.headSha.slice(0, 10)) !== true, `it does not name ${at.headSha.slice(0, 10)}`);
+  const [body, commit] = [found[0]?.body ?? "", at.headSha.slice(0, 10)];
+  unless(!body.includes(commit), `it does not name ${commit}, but says: ${body.slice(0, 500)}`);
 }
 
 const isOver = (status: string): boolean => ["completed", "failed", "cancelled"].includes(status);

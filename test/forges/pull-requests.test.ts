@@ -307,6 +307,35 @@ describe("a pull request of Bitbucket Cloud", () => {
     expect((await forge.findPullRequest(address, "work", "main", signal()))?.headSha).toBe(sha.trim());
   });
 
+  it.each([
+    ["pushed to", (name: string) => server.commit("acme", name, "work", { "c.txt": "c\n" }), false],
+    ["rewritten", rewrite, true],
+  ] as const)("has the whole hash of its head, if its branch is %s while it is read", async (_, move, isNew) => {
+    const { name, forge, address } = await setting();
+    const before = tip(name);
+    const { number } = await forge.openPullRequest(address, request, signal());
+    const { fetch } = globalThis;
+    let moves = 0;
+    const asking = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+      if (String(input).includes("/commits?") && (moves += 1) === 1) await move(name);
+      return fetch(input, init);
+    });
+    const read = await forge.readPullRequest(address, number, signal()).finally(() => asking.mockRestore());
+    expect([moves > 0, tip(name) === before]).toEqual([true, false]);
+    expect(read.headSha).toBe(isNew ? tip(name) : before);
+  });
+
+  const tip = (name: string): string => git(name, ["rev-parse", "work"]);
+  const git = (name: string, parameters: readonly string[]): string =>
+    execFileSync("git", ["-C", server.pathOf("acme", name), ...parameters], { encoding: "utf8" }).trim();
+
+  function rewrite(name: string): Promise<void> {
+    const person = ["-c", "user.name=ann", "-c", "user.email=ann@acme.example"];
+    const other = git(name, [...person, "commit-tree", "-p", "main", "-m", "Another", "work^{tree}"]);
+    git(name, ["update-ref", "refs/heads/work", other]);
+    return Promise.resolve();
+  }
+
   it("is said to collide to an access token, and to an API token nothing, whom Bitbucket does not tell", async () => {
     const { name, forge, address } = await setting();
     await server.commit("acme", name, "work", { "a.txt": "ours\n" });

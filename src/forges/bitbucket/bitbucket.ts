@@ -61,6 +61,8 @@ const openedMs = 60_000;
 const mostOpened = 1_000;
 /** By how much the times of one server may differ, in ms: its Date header has whole seconds. */
 const clockMs = 2_000;
+/** How often a pull request is read again whose branch was rewritten while it was read. */
+const mostRewrites = 2;
 
 /** Adapter for Bitbucket Cloud (https://developer.atlassian.com/cloud/bitbucket/rest/). */
 export function createBitbucket(settings: BitbucketSettings): Forge {
@@ -163,17 +165,27 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     return false;
   }
 
-  /** The whole hash of the head, which pull requests have shortened: that of the newest of its commits. */
+  /**
+   * The whole hash of the head, which pull requests have shortened. Their commits are asked for after the pull request: if its branch was
+   * pushed to in between, the head is an older one of them; if the branch was rewritten, the pull request is read again.
+   */
   async function withWholeHash<Read extends ForgePullRequest>(
     address: RepositoryAddress,
     pull: Read,
     signal: AbortSignal,
   ): Promise<Read> {
-    if (pull.headSha === "" || pull.headSha.length >= 40) return pull;
-    const answer = await call(address, "GET", `${names.path}/${pull.number}/commits?pagelen=1`, signal);
-    const { values } = (answer.body ?? {}) as { readonly values?: readonly { readonly hash?: string }[] };
-    const hash = answer.status === 200 ? values?.[0]?.hash : undefined;
-    return hash?.startsWith(pull.headSha) === true ? { ...pull, headSha: hash } : pull;
+    let read = pull;
+    for (let rewrites = 0; ; rewrites += 1) {
+      if (read.headSha === "" || read.headSha.length >= 40) return read;
+      const { headSha } = read;
+      const answer = await call(address, "GET", `${names.path}/${pull.number}/commits?pagelen=100`, signal);
+      const { values = [] } = (answer.body ?? {}) as { readonly values?: readonly { readonly hash?: string }[] };
+      const hash = values.find((commit) => commit.hash?.startsWith(headSha) === true)?.hash;
+      if (hash !== undefined) return { ...read, headSha: hash };
+      if (answer.status !== 200 || values.length === 0 || rewrites >= mostRewrites) return read;
+      const again = await calls.readPullRequest(address, pull.number, signal);
+      read = { ...read, headSha: again.headSha };
+    }
   }
 
   /**
