@@ -9,6 +9,7 @@ import { useShortcuts } from "../shell/shortcuts.ts";
 import { readStored, writeStored } from "../stored.ts";
 import { useSessionTexts } from "../texts/session.ts";
 import { Banners } from "./banners.tsx";
+import { goToTop } from "./go-to-top.ts";
 import { FollowUp } from "./transcript/follow-up.tsx";
 import { Markdown } from "./transcript/markdown.tsx";
 import { PlanList } from "./transcript/plan.tsx";
@@ -35,7 +36,7 @@ export function Conversation({
   const texts = useSessionTexts();
   const { id, status, summary, repositories, automationId, eventsRemovedThrough } = session;
   const isActive = !isFinal(status) && status !== "draft";
-  const { content, following, follow } = useTail(view.seq > 0);
+  const { content, following, follow, leave } = useTail(view.seq > 0);
   const maySteer = useMay("write");
   const [text, setText] = useMessageDraft(id);
   const queries = useQueryClient();
@@ -56,7 +57,10 @@ export function Conversation({
     {
       keys: "g g",
       does: texts.keys.top,
-      run: () => window.scrollTo({ top: 0, behavior: "instant" }),
+      run() {
+        leave();
+        goToTop();
+      },
       isCommand: false,
     },
   ]);

@@ -10,6 +10,8 @@ export interface Tail {
   /** Whether the end of the page is kept in sight. */
   readonly following: boolean;
   readonly follow: () => void;
+  /** Lets go of the end, before something else is scrolled to. */
+  readonly leave: () => void;
 }
 
 /**
@@ -48,11 +50,21 @@ export function useTail(active: boolean): Tail {
     };
   }, [active]);
 
-  return { content, following, follow: useCallback(() => setFollowing(true), []) };
+  return {
+    content,
+    following,
+    follow: useCallback(() => setFollowing(true), []),
+    leave: useCallback(() => setFollowing(isWholeInSight()), []),
+  };
 }
 
 function isAtEnd(): boolean {
   return window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - near;
+}
+
+/** Of a page that does not scroll yet, the beginning and the end are one. */
+function isWholeInSight(): boolean {
+  return document.documentElement.scrollHeight <= window.innerHeight + near;
 }
 
 function scrollToEnd(): void {
