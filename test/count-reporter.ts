@@ -1,24 +1,34 @@
+import { writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends the run with what failed, a line each, and its count alone on the last line, for people and for whatever reads the log's end. */
+/**
+ * Ends the run with what failed, a line each, and its count alone on the last line, for people and for whatever reads the log's end. The file
+ * that `OFFSTAGE_FAILED_TESTS` names gets the failed tests, for `again.ts`.
+ */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const count = { passed: 0, failed: unhandledErrors.length, skipped: 0, pending: 0 };
     const failed: string[] = [];
+    const list: FailedTest[] = unhandledErrors.map(() => ({ file: "", test: null }));
     for (const module of modules) {
       const tests = [...module.children.allTests()];
       for (const test of tests) {
         const { state, errors = [] } = test.result();
         count[state] += 1;
-        if (state === "failed") failed.push(`${module.relativeModuleId} > ${test.fullName}: ${whyOf(errors)}`);
+        if (state !== "failed") continue;
+        failed.push(`${module.relativeModuleId} > ${test.fullName}: ${whyOf(errors)}`);
+        list.push({ file: module.relativeModuleId, test: test.fullName });
       }
       // A file that could not be loaded has no tests, and has failed all the same.
       if (module.state() === "failed" && !tests.some((test) => test.result().state === "failed")) {
         count.failed += 1;
         failed.push(module.relativeModuleId);
+        list.push({ file: module.relativeModuleId, test: null });
       }
     }
+    const listOf = process.env["OFFSTAGE_FAILED_TESTS"];
+    if (listOf !== undefined) writeFileSync(listOf, JSON.stringify(list));
     const skipped = count.skipped === 0 ? "" : `, ${count.skipped} skipped`;
     const lines = [
       ...failed.map((name) => `failed: ${name}`),
@@ -27,6 +37,12 @@ export default class CountReporter implements Reporter {
     // On the next turn, so that the lines are the last ones after the default reporter's summary.
     setImmediate(() => process.stdout.write(`${lines.join("\n")}\n`));
   }
+}
+
+/** A test that failed; `test` is null if it is none: a file that could not be loaded, or an error outside of all tests. */
+export interface FailedTest {
+  readonly file: string;
+  readonly test: string | null;
 }
 
 /** So much is told of a failure, in characters: enough to go on without what stands far above. */

@@ -317,7 +317,8 @@ describe("a pull request of Bitbucket Cloud", () => {
     const { fetch } = globalThis;
     let moves = 0;
     const asking = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
-      if (String(input).includes("/commits?") && (moves += 1) === 1) await move(name);
+      const { href } = new URL(input instanceof Request ? input.url : input);
+      if (href.includes("/commits?") && (moves += 1) === 1) await move(name);
       return fetch(input, init);
     });
     const read = await forge.readPullRequest(address, number, signal()).finally(() => asking.mockRestore());

@@ -174,17 +174,16 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     pull: Read,
     signal: AbortSignal,
   ): Promise<Read> {
-    let read = pull;
+    let { headSha } = pull;
     for (let rewrites = 0; ; rewrites += 1) {
-      if (read.headSha === "" || read.headSha.length >= 40) return read;
-      const { headSha } = read;
+      if (headSha === "" || headSha.length >= 40) return { ...pull, headSha };
+      const short = headSha;
       const answer = await call(address, "GET", `${names.path}/${pull.number}/commits?pagelen=100`, signal);
       const { values = [] } = (answer.body ?? {}) as { readonly values?: readonly { readonly hash?: string }[] };
-      const hash = values.find((commit) => commit.hash?.startsWith(headSha) === true)?.hash;
-      if (hash !== undefined) return { ...read, headSha: hash };
-      if (answer.status !== 200 || values.length === 0 || rewrites >= mostRewrites) return read;
-      const again = await calls.readPullRequest(address, pull.number, signal);
-      read = { ...read, headSha: again.headSha };
+      const hash = values.find((commit) => commit.hash?.startsWith(short) === true)?.hash;
+      if (hash !== undefined) return { ...pull, headSha: hash };
+      if (answer.status !== 200 || values.length === 0 || rewrites >= mostRewrites) return { ...pull, headSha };
+      ({ headSha } = await calls.readPullRequest(address, pull.number, signal));
     }
   }
 
