@@ -21,14 +21,16 @@ export interface ServerProcess {
  * Starts it and waits until it says where it answers, or that it works. @throws with its output when it ends before
  * @param command `start`, or one side of a fleet
  * @param tree where its program is: this one, or another version's
+ * @param program what Node starts there
  */
 export async function startServerProcess(
   world: Pick<World, "variables">,
   overrides: Record<string, string> = {},
   command: "start" | "api" | "worker" = "start",
   tree = own,
+  program = "src/main.ts",
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [join(tree, "src/main.ts"), command], {
+  const child = spawn(process.execPath, [join(tree, program), command], {
     env: { ...world.variables, ...overrides },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { cp, glob, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type * as programTexts from "../../src/programs/program-text.ts";
@@ -88,13 +89,39 @@ describe("what is built", () => {
 
   afterAll(() => rm(dist, { recursive: true, force: true }));
 
-  test("finds each program beside the file that starts it", async () => {
-    const reader = pathToFileURL(join(dist, "programs/program-text.js")).href;
-    const { programText: read } = (await import(reader)) as { programText: typeof programTexts.programText };
-    const started = await startedIn(dist, "js");
-    for (const { starter, name, program } of started)
-      expect(read(pathToFileURL(join(dist, starter)).href, name)).toBe(await readFile(join(src, program), "utf8"));
-    expect(new Set(started.map(({ program }) => program))).toEqual(new Set(programs));
+  test("has each program beside the address of the file that starts it", async () => {
+    const text = (path: string) => readFile(path, "utf8");
+    for (const program of programs) expect(await text(join(dist, program))).toBe(await text(join(src, program)));
+    const kept = new Set<string>();
+    for (const file of await filesOf(dist, "**/*.js")) {
+      const code = await text(join(dist, file));
+      for (const [, path = ""] of code.matchAll(/new URL\("([^"]*)", import\.meta\.url\)/gu))
+        kept.add(relative(dist, join(dist, dirname(file), path)));
+      // Each of ours has been given its own.
+      expect(code.replaceAll(/new URL\("[^"]*", import\.meta\.url\)/gu, "")).not.toMatch(
+        /import\.meta\.(?:dir|file)name/u,
+      );
+    }
+    const starters = new Set((await startedIn(src, "ts")).map(({ starter }) => starter.replace(/\.ts$/u, ".js")));
+    expect([...starters].filter((starter) => !kept.has(starter))).toEqual([]);
+  });
+
+  test("has each program that runs in a process or a thread of its own", async () => {
+    const missing: string[] = [];
+    let found = 0;
+    for (const starter of await filesOf(src, "**/*.ts")) {
+      const code = await readFile(join(src, starter), "utf8");
+      for (const [, name = ""] of code.matchAll(/programFile\(import\.meta\.url, "([a-z-]+)"\)/gu)) {
+        found += 1;
+        const built = join(dist, dirname(starter), `${name}.js`);
+        if (!existsSync(built)) missing.push(built);
+      }
+    }
+    expect([found > 4, missing]).toEqual([true, []]);
+  });
+
+  test("is few files, which Node finds and links one by one", async () => {
+    expect((await filesOf(dist, "**/*.js")).length).toBeLessThan(150);
   });
 
   test("has all SQL that the source has", async () => {
