@@ -43,6 +43,7 @@ export { meSchema } from "./domain/people/me.ts";
 export { organizationSchema } from "./domain/people/organization.ts";
 export { stateSchema } from "./domain/automations/state.ts";
 export { triggerSchema } from "./domain/automations/trigger.ts";
+export { invitationSchema } from "./domain/people/invitation.ts";
 export { userSchema } from "./domain/people/user.ts";
 export { offeredBranchesSchema, offeredFilesSchema, offeredRepositoriesSchema } from "./domain/repositories/choice.ts";
 export {

@@ -65,6 +65,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   createLogin: { token: "of a one-time link" },
   decideOAuthRequest: { allow: true },
   updateUser: { role: "member" },
+  inviteUser: { name: "Ada", email: "ada@example.com", role: "member" },
   createWebhook: { url: "https://hooks.example.com/offstage", events: ["session.completed", "session.failed"] },
   updateWebhook: { events: ["session.failed"], enabled: true },
 };

@@ -155,6 +155,8 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /task/search": "read",
   "GET /system/health": "admin",
   "GET /user/list": "admin",
+  "POST /user/invite": "admin",
+  "POST /user/:id/invite": "admin",
   "POST /user/:id/update": "admin",
   "POST /user/:id/erase": "admin",
   "POST /webhook/create": "admin",

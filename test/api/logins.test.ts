@@ -13,7 +13,8 @@ beforeAll(async () => {
 
 afterAll(() => api?.close());
 
-const used = "this link was already used or has expired: create a new one with `offstage login-link`";
+const used =
+  "this link was already used or has expired: ask an admin for a new one, or create one with `offstage login-link`";
 const ended = "the sign-in has expired: sign in again";
 
 const link = (ttlMs = 60_000, scopes: readonly Scope[] = ["admin"]): Promise<string> =>

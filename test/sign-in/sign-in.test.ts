@@ -4,6 +4,7 @@ import { createGitHubSignIn } from "../../src/sign-in/github.ts";
 import { createOidc } from "../../src/sign-in/oidc.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { startGitHub, type GitHubPerson } from "./github-server.ts";
+import { beginSignIn, comeBackTo, signInAt } from "./browser.ts";
 import { passThrough, startProvider, type TestProvider } from "./oidc-provider.ts";
 
 const policy: SignInPolicy = {
@@ -55,40 +56,9 @@ afterAll(async () => {
   await github?.close();
 });
 
-const cookieIn = (headers: Record<string, unknown>, name: string): string | null =>
-  new RegExp(`${name}=[^;]+`, "u").exec([headers["set-cookie"]].flat().join("\n"))?.[0] ?? null;
-
-interface Begun {
-  readonly address: string;
-  readonly cookie: string;
-}
-
-async function begin(method: string, next?: string): Promise<Begun> {
-  const query = next === undefined ? "" : `?next=${encodeURIComponent(next)}`;
-  const { headers } = await api.app.inject({ method: "GET", url: `/login/${method}${query}` });
-  return { address: String(headers["location"]), cookie: cookieIn(headers, "offstage_sign_in") ?? "" };
-}
-
-/** Comes back from the provider, with the browser's cookie. */
-async function comeBack(callback: string, cookie: string) {
-  const { pathname, search } = new URL(callback);
-  const { headers, statusCode } = await api.app.inject({
-    method: "GET",
-    url: `${pathname}${search}`,
-    headers: { cookie },
-  });
-  return {
-    status: statusCode,
-    to: String(headers["location"]),
-    session: cookieIn(headers, "offstage_session"),
-    headers,
-  };
-}
-
-async function signIn(login: string, next?: string) {
-  const { address, cookie } = await begin("oidc", next);
-  return comeBack(await passThrough(address, login), cookie);
-}
+const begin = (method: string, next?: string) => beginSignIn(api, method, next);
+const comeBack = (callback: string, cookie: string) => comeBackTo(api, callback, cookie);
+const signIn = (login: string, next?: string) => signInAt(api, login, next);
 
 async function signInByGitHub() {
   const { address, cookie } = await begin("github");

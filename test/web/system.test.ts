@@ -133,7 +133,7 @@ test("without any worker the page says how one comes, and a server that is away 
 test("before anybody has signed in, the page of people says how they come, and a failed one that it failed", async () => {
   const page = await opened("/people");
   await page.getByText("Nobody has signed in by an identity provider yet").waitFor();
-  await page.getByText("Everybody who signed in to the organization default.").waitFor();
+  await page.getByText("Everybody who signed in to the organization default, or was invited.").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.route("**/user/list*", (route) => route.fulfill({ status: 400, json: { error: "it failed" } }));
   await page.reload();
@@ -215,6 +215,50 @@ test("a person is disabled, let in again, and removed, each by the keyboard and 
   await page.reload();
   await personOf(page, "نور الهدى").waitFor();
   expect(await page.getByText("deleted user").count()).toBe(0);
+});
+
+test("an admin invites somebody, who signs in by the link as themselves, and gets another one when it is used", async () => {
+  const page = await opened("/people");
+  await page.getByRole("button", { name: "Invite" }).click();
+  const form = page.getByRole("dialog", { name: "Invite somebody" });
+  await form.getByRole("button", { name: "Make a link" }).click();
+  await form.getByRole("alert").getByText("name must not be empty").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await form.getByLabel("Name").fill("Edsger <b>D</b>");
+  await form.getByLabel("E-mail address (optional)").fill("edsger");
+  await form.getByRole("button", { name: "Make a link" }).click();
+  await form.getByRole("alert").getByText("email must be an e-mail address").waitFor();
+  await form.getByLabel("E-mail address (optional)").fill("edsger@example.com");
+  await form.getByLabel("Role").selectOption("Viewer");
+  await form.getByRole("button", { name: "Make a link" }).press("Enter");
+  const link = page.getByLabel("Link for Edsger <b>D</b>");
+  await link.waitFor();
+  const address = await link.inputValue();
+  const row = personOf(page, "Edsger <b>D</b>");
+  await row.getByText("not here yet").waitFor();
+  await isFitting(page);
+  const theirs = await site.stranger();
+  await theirs.goto(address);
+  await theirs.getByRole("heading", { name: "Sessions" }).waitFor();
+  expect(await (await theirs.request.get("/me")).json()).toMatchObject({
+    orgId: organizationId,
+    scopes: ["read"],
+    userId: expect.any(String),
+  });
+  const navigation = theirs.getByRole("navigation", { name: "Main" });
+  expect(await navigation.getByRole("link", { name: "People" }).count()).toBe(0);
+
+  await page.getByRole("button", { name: "Done" }).click();
+  await link.waitFor({ state: "detached" });
+  await page.reload();
+  await row.getByText("edsger@example.com").waitFor();
+  expect(await row.getByText("not here yet").count()).toBe(0);
+  await row.getByRole("button", { name: "New link Edsger <b>D</b>" }).press("Enter");
+  await page.getByRole("alertdialog").getByRole("button", { name: "New link" }).press("Enter");
+  await link.waitFor();
+  expect(await link.inputValue()).not.toBe(address);
+  // Whoever an identity provider signs in gets no link.
+  expect(await page.getByRole("button", { name: /^New link/u }).count()).toBe(1);
 });
 
 test("a member is offered neither page, and told why not", async () => {

@@ -606,6 +606,14 @@ class _User:
     def __init__(self, send: Send) -> None:
         self._send = send
 
+    def invite(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Invite a person, by a link that signs them in and that only this response has."""
+        return self._send("POST", "/user/invite", body=body)
+
+    def invite_user_again(self, id: str) -> Dict[str, Any]:
+        """Make another link for a person who was invited, and end those before."""
+        return self._send("POST", f"/user/{_part(id)}/invite")
+
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List users."""
         return self._send("GET", "/user/list", query={"limit": limit, "cursor": cursor})

@@ -202,6 +202,9 @@ import type {
   TaskSearchAnswer,
   TaskSearchQuery,
   UserEraseAnswer,
+  UserInviteAnswer,
+  UserInviteBody,
+  UserInviteUserAgainAnswer,
   UserListAnswer,
   UserListQuery,
   UserUpdateAnswer,
@@ -506,6 +509,10 @@ export interface Operations {
     revoke(id: string, options?: CallOptions): Promise<GrantRevokeAnswer>;
   };
   readonly user: {
+    /** Invite a person, by a link that signs them in and that only this response has */
+    invite(body: UserInviteBody, options?: CallOptions): Promise<UserInviteAnswer>;
+    /** Make another link for a person who was invited, and end those before */
+    inviteUserAgain(id: string, options?: CallOptions): Promise<UserInviteUserAgainAnswer>;
     /** List users */
     list(query?: UserListQuery, options?: CallOptions): Promise<UserListAnswer>;
     /** Change a user's role, or disable them */
@@ -728,6 +735,8 @@ export function createOperations(send: Send): Operations {
       revoke: (id, options) => call({ method: "POST", path: `/grant/${part(id)}/revoke`, isIdempotent: false, ...options }),
     },
     user: {
+      invite: (body, options) => call({ method: "POST", path: "/user/invite", body, isIdempotent: false, ...options }),
+      inviteUserAgain: (id, options) => call({ method: "POST", path: `/user/${part(id)}/invite`, isIdempotent: false, ...options }),
       list: (query, options) => call({ method: "GET", path: "/user/list", query, isIdempotent: true, ...options }),
       update: (id, body, options) => call({ method: "POST", path: `/user/${part(id)}/update`, body, isIdempotent: false, ...options }),
       erase: (id, options) => call({ method: "POST", path: `/user/${part(id)}/erase`, isIdempotent: false, ...options }),

@@ -7814,23 +7814,49 @@ export interface GrantRevokeAnswer {
   lastUsedAt: string | null;
   expiresAt: string;
 }
-export interface UserListAnswer {
-  users: UserUpdateAnswer[];
-  nextCursor: string | null;
+export interface UserInviteBody {
+  name: string;
+  /**
+   * Whoever an identity provider says has this address signs in as the person invited.
+   */
+  email?: string | null;
+  role: "admin" | "member" | "viewer";
+}
+export interface UserInviteAnswer {
+  user: UserUpdateAnswer;
+  /**
+   * Signs one browser in as this person, once.
+   */
+  url: string;
+  expiresAt: string;
 }
 export interface UserUpdateAnswer {
   id: string;
   name: string;
   email: string | null;
+  /**
+   * Address of the identity provider that authenticated the user; invitation if none has, since a link signs them in.
+   */
   issuer: string;
   role: "admin" | "member" | "viewer";
   createdAt: string;
-  lastSignInAt: string;
+  /**
+   * null: nobody invited them.
+   */
+  invitedAt: string | null;
+  /**
+   * null: they were invited, and have not signed in yet.
+   */
+  lastSignInAt: string | null;
   /**
    * When they, or a program that acts for them, last asked for something, as far as sign-ins tell that still stand.
    */
-  lastSeenAt: string;
+  lastSeenAt: string | null;
   disabledAt: string | null;
+}
+export interface UserListAnswer {
+  users: UserUpdateAnswer[];
+  nextCursor: string | null;
 }
 export interface UserUpdateBody {
   role?: "admin" | "member" | "viewer";
@@ -8273,6 +8299,7 @@ export type SubscriptionDeleteAnswer = SubscriptionCreateAnswer;
 export type KeyListQuery = SessionMessageListQuery;
 export type LoginListQuery = SessionMessageListQuery;
 export type GrantListQuery = SessionMessageListQuery;
+export type UserInviteUserAgainAnswer = UserInviteAnswer;
 export type UserListQuery = SessionMessageListQuery;
 export type UserEraseAnswer = UserUpdateAnswer;
 export type WebhookListQuery = SessionMessageListQuery;

@@ -60,7 +60,7 @@ export function addLoginOperations(
       if (token === null || principal === null) {
         failures.fail(request.ip);
         throw new UnauthenticatedError(
-          "this link was already used or has expired: create a new one with `offstage login-link`",
+          "this link was already used or has expired: ask an admin for a new one, or create one with `offstage login-link`",
         );
       }
       request.principal = principal;

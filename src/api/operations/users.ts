@@ -1,14 +1,19 @@
 import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
+import { invitationSchema, inviteUserSchema } from "../../domain/people/invitation.ts";
 import { updateUserSchema, userSchema } from "../../domain/people/user.ts";
+import { inviteAgain, inviteUser, type Invitation } from "../../store/people/invitations.ts";
 import { eraseUser, listUsers, updateUser } from "../../store/people/users.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
+import { refuseIdempotencyKey } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Users"];
 
-/** Adds the operations on users who signed in by an identity provider, and on their roles. */
-export function addUserOperations(app: App, { database }: Pick<ApiOptions, "database">): void {
+/** Adds the operations on the people of an organization: invite, list, change their roles, erase. */
+export function addUserOperations(app: App, options: Pick<ApiOptions, "database" | "publicUrl">): void {
+  const { database } = options;
+  addInvitations(app, options);
   app.get(
     "/user/list",
     {
@@ -54,5 +59,44 @@ export function addUserOperations(app: App, { database }: Pick<ApiOptions, "data
       },
     },
     async (request) => eraseUser(database, organizationOf(request), idOf(request, "user")),
+  );
+}
+
+function addInvitations(app: App, { database, publicUrl }: Pick<ApiOptions, "database" | "publicUrl">): void {
+  // What follows the # stays in the browser: no server and no proxy logs it.
+  const shown = ({ token, ...invitation }: Invitation) => ({ ...invitation, url: `${publicUrl()}/sign-in#${token}` });
+  app.post(
+    "/user/invite",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "inviteUser",
+        summary: "Invite a person, by a link that signs them in and that only this response has",
+        body: inviteUserSchema,
+        response: answers(invitationSchema),
+      },
+    },
+    async (request) => {
+      refuseIdempotencyKey(request);
+      return shown(await inviteUser(database, organizationOf(request), request.body));
+    },
+  );
+  app.post(
+    "/user/:id/invite",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "inviteUserAgain",
+        summary: "Make another link for a person who was invited, and end those before",
+        params: idParameters,
+        response: answers(invitationSchema),
+      },
+    },
+    async (request) => {
+      refuseIdempotencyKey(request);
+      return shown(await inviteAgain(database, organizationOf(request), idOf(request, "user")));
+    },
   );
 }

@@ -19,17 +19,25 @@ export function scopesOf(role: Role): readonly Scope[] {
   return scopesByRole[role];
 }
 
-/** A user as the API shows it: created at the first sign-in. */
+/** The issuer of whoever was invited, and has not signed in by an identity provider. */
+export const invitationIssuer = "invitation";
+
+/** A user as the API shows it: created at the first sign-in, or when they were invited. */
 export const userSchema = z.object({
   id: z.uuid(),
   name: z.string(),
   email: z.string().nullable(),
-  /** Address of the identity provider that authenticated the user. */
-  issuer: z.string(),
+  issuer: z.string().meta({
+    description: `Address of the identity provider that authenticated the user; ${invitationIssuer} if none has, since a link signs them in.`,
+  }),
   role: z.enum(roles),
   createdAt: z.iso.datetime(),
-  lastSignInAt: z.iso.datetime(),
-  lastSeenAt: z.iso.datetime().meta({
+  invitedAt: z.iso.datetime().nullable().meta({ description: "null: nobody invited them." }),
+  lastSignInAt: z.iso
+    .datetime()
+    .nullable()
+    .meta({ description: "null: they were invited, and have not signed in yet." }),
+  lastSeenAt: z.iso.datetime().nullable().meta({
     description:
       "When they, or a program that acts for them, last asked for something, as far as sign-ins tell that still stand.",
   }),

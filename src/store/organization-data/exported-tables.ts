@@ -22,7 +22,18 @@ const ofWorkers = "of this installation's workers, not of the organization's wor
 export const organizationTables: readonly ExportedTable[] = [
   {
     table: "user_account",
-    columns: ["id", "issuer", "subject", "email", "name", "role", "created_at", "last_sign_in_at", "disabled_at"],
+    columns: [
+      "id",
+      "issuer",
+      "subject",
+      "email",
+      "name",
+      "role",
+      "created_at",
+      "invited_at",
+      "last_sign_in_at",
+      "disabled_at",
+    ],
     order: byTime,
     leftOut: { organization_id: "in the manifest", read_until: "what single people have looked at" },
   },

@@ -37,25 +37,37 @@ export async function createLoginLink(
 }
 
 /**
- * Exchanges a link's token for a browser session; null if the token is unknown, used or expired.
+ * Exchanges a link's token for a browser session; null if the token is unknown, used or expired, or of somebody who is disabled. The link
+ * of an invitation signs in the person who was invited.
  * @returns the value of the session's cookie
  */
 export function redeemLoginLink(database: Database, token: string, browser: Browser): Promise<string | null> {
   return database.transaction(async (transaction) => {
-    const { rows } = await transaction.query<{ organization_id: string; scopes: Scope[] }>(
+    const { rows } = await transaction.query<{ organization_id: string; user_id: string | null; scopes: Scope[] }>(
       `update login_link set used_at = now() where hash = $1 and used_at is null and expires_at > now()
-       returning organization_id, scopes`,
+         and not exists (select from user_account where id = login_link.user_id and disabled_at is not null)
+       returning organization_id, user_id, scopes`,
       [hashOf(token)],
     );
     const [link] = rows;
     if (link === undefined) return null;
-    const { organization_id: organizationId, scopes } = link;
+    const { organization_id: organizationId, user_id: userId } = link;
+    const scopes = userId === null ? link.scopes : await signedInBy(transaction, userId);
     return insertBrowserSession(
       transaction,
-      { organizationId, keyId: null, userId: null, scopes, automationIds: null },
+      { organizationId, keyId: null, userId, scopes, automationIds: null },
       browser,
     );
   });
+}
+
+/** Notes that a person signed in by their link. @returns what they may do */
+async function signedInBy(transaction: Queryable, userId: string): Promise<readonly Scope[]> {
+  const { rows } = await transaction.query<{ role: Role }>(
+    "update user_account set last_sign_in_at = now() where id = $1 returning role",
+    [userId],
+  );
+  return scopesOf(one(rows, "user", userId).role);
 }
 
 /**

@@ -2,19 +2,13 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { SignInIdentity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
-import { isoTime, listRows } from "../cursor.ts";
+import { listRows } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 import { one } from "../one-row.ts";
+import { endInvitations } from "./invitations.ts";
 import { forgetKeys } from "./principals.ts";
 import { revokeSharesOfUser } from "./share-links.ts";
-
-/** When a user, or a program that acts for them, last asked for something, of one of these tables. */
-const lastUseOf = (table: "browser_session" | "oauth_grant"): string =>
-  `(select max(last_used_at) from ${table} where user_id = user_account.id)`;
-const lastSeen = `greatest(last_sign_in_at, ${lastUseOf("browser_session")}, ${lastUseOf("oauth_grant")})`;
-const columns = `id, name, email, issuer, role, ${isoTime("created_at")} as "createdAt",
-  ${isoTime("last_sign_in_at")} as "lastSignInAt", ${isoTime(lastSeen)} as "lastSeenAt",
-  ${isoTime("disabled_at")} as "disabledAt"`;
+import { userColumns } from "./user-columns.ts";
 
 /** Stores the state of a sign-in at a provider for ten minutes. */
 export async function beginSignIn(
@@ -61,7 +55,7 @@ export async function signInUser(
        email = excluded.email, name = excluded.name, last_sign_in_at = now(),
        role = case when excluded.role = 'admin' then 'admin' else user_account.role end
        where user_account.disabled_at is null
-     returning ${columns}`,
+     returning ${userColumns}`,
     [
       crypto.randomUUID(),
       organizationId,
@@ -80,7 +74,7 @@ export async function signInUser(
  * @throws InvalidInputError if the cursor is malformed
  */
 export function listUsers(database: Database, organizationId: string, query: PageQuery): Promise<Page<User>> {
-  return listRows<User>(database, organizationId, query, { table: "user_account", columns });
+  return listRows<User>(database, organizationId, query, { table: "user_account", columns: userColumns });
 }
 
 /**
@@ -89,7 +83,7 @@ export function listUsers(database: Database, organizationId: string, query: Pag
  */
 export async function findUser(database: Database, organizationId: string, named: string): Promise<User> {
   const { rows } = await database.pool.query<User>(
-    `select ${columns} from user_account
+    `select ${userColumns} from user_account
      where organization_id = $1 and (id::text = lower($2) or lower(email) = lower($2)) limit 2`,
     [organizationId, named],
   );
@@ -128,7 +122,7 @@ export async function updateUser(
     const { rows } = await transaction.query<User>(
       `update user_account set role = coalesce($3, role),
          disabled_at = case when $4::boolean is null then disabled_at when $4 then coalesce(disabled_at, now()) end
-       where id = $1 and organization_id = $2 returning ${columns}`,
+       where id = $1 and organization_id = $2 returning ${userColumns}`,
       [id, organizationId, role, disabled],
     );
     const user = one(rows, "user", id);
@@ -155,7 +149,7 @@ export async function eraseUser(database: Database, organizationId: string, id: 
     const { rows } = await transaction.query<User>(
       `update user_account set name = $3, email = null, issuer = '', subject = 'erased ' || id, role = 'viewer',
          disabled_at = coalesce(disabled_at, now())
-       where id = $1 and organization_id = $2 returning ${columns}`,
+       where id = $1 and organization_id = $2 returning ${userColumns}`,
       [id, organizationId, erasedName],
     );
     const user = one(rows, "user", id);
@@ -177,22 +171,25 @@ export async function eraseUser(database: Database, organizationId: string, id: 
   return erased;
 }
 
-/** Signs a user out of every browser and of every program that they let act for them, and ends the links that they made. */
+/** Signs a user out of every browser and of every program that they let act for them, and ends the links that they made or were given. */
 async function signOut(transaction: Queryable, id: string): Promise<void> {
   await transaction.query("delete from browser_session where user_id = $1", [id]);
   await transaction.query("delete from oauth_grant where user_id = $1", [id]);
+  await endInvitations(transaction, id);
   await revokeSharesOfUser(transaction, id);
 }
 
 /**
- * Locks the rows of all admins of the organization: of two admins who demote each other at once, one must fail.
+ * Locks the rows of all admins of the organization: of two admins who demote each other at once, one must fail. Whoever was invited and has
+ * not come yet is nobody to leave it to.
  * @throws ConflictError if this user is the only one
  */
 async function requireOtherAdmin(transaction: Queryable, organizationId: string, id: string): Promise<void> {
   const admins = await transaction.query<{ id: string }>(
     `select id from user_account where organization_id = $1 and role = 'admin' and disabled_at is null
+       and (last_sign_in_at is not null or id = $2)
      order by id for update`,
-    [organizationId],
+    [organizationId, id],
   );
   if (admins.rows.length === 1 && admins.rows[0]?.id === id) {
     throw new ConflictError("this is the last admin: make someone else an admin first");

@@ -1,5 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import type { Failure } from "../../domain/errors/errors.ts";
+import { invitationIssuer } from "../../domain/people/user.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { moveSession, notifyChange, forgetLostWorkers } from "../sessions/transition.ts";
 import { budgetProblem, type BudgetLeft } from "./budgets.ts";
@@ -162,8 +163,8 @@ export async function requesterOf(
 ): Promise<{ readonly name: string; readonly email: string } | null> {
   const { rows } = await database.pool.query<{ name: string; email: string }>(
     `select user_account.name, email from session join user_account on user_account.id = session.requested_by
-     where session.id = $1 and email is not null`,
-    [sessionId],
+     where session.id = $1 and email is not null and issuer <> $2`,
+    [sessionId, invitationIssuer],
   );
   return rows[0] ?? null;
 }

@@ -1,25 +1,47 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { PagedList } from "../elements/paged-list.tsx";
+import { SecretOnce } from "../elements/secret-once.tsx";
 import { useTitle } from "../elements/use-title.ts";
+import { Invite, type Invitation } from "../people/invite.tsx";
 import { Person } from "../people/person.tsx";
 import { Roles } from "../people/roles.tsx";
 import { client } from "../query.ts";
+import { formatDay } from "../texts/formats.ts";
 import { usePeopleTexts } from "../texts/people.ts";
 
-/** Everybody who signed in by an identity provider, with the role of each. For admins. */
+/** Everybody who signed in by an identity provider or was invited, with the role of each. For admins. */
 export function PeoplePage() {
   const texts = usePeopleTexts();
   const organization = useQuery({ queryKey: ["organization"], queryFn: () => client.organization.get() });
+  const queries = useQueryClient();
+  const [invitation, setInvitation] = useState<Invitation | null>(null);
+  const onInvited = (made: Invitation): void => {
+    setInvitation(made);
+    void queries.invalidateQueries({ queryKey: ["users"] });
+  };
   useTitle(texts.title);
   return (
     <div className="space-y-6">
       <div className="space-y-1">
-        <h1 className="text-xl font-semibold">{texts.title}</h1>
+        <div className="flex flex-wrap items-center gap-3">
+          <h1 className="mr-auto text-xl font-semibold">{texts.title}</h1>
+          <Invite onInvited={onInvited} />
+        </div>
         {organization.data !== undefined && (
           <p className="max-w-3xl text-sm text-muted">{texts.about(organization.data.name)}</p>
         )}
       </div>
+      {invitation !== null && (
+        <SecretOnce
+          key={invitation.url}
+          label={texts.linkOf(invitation.user.name)}
+          about={texts.linkAbout(formatDay(invitation.expiresAt))}
+          secret={invitation.url}
+          onDone={() => setInvitation(null)}
+        />
+      )}
       <Roles />
       <PagedList
         label={texts.title}
@@ -34,7 +56,7 @@ export function PeoplePage() {
           </>
         }
       >
-        {(user) => <Person key={user.id} user={user} />}
+        {(user) => <Person key={user.id} user={user} onInvited={onInvited} />}
       </PagedList>
       <Link to="/settings" className="block w-fit text-sm text-accent underline">
         {texts.keys}

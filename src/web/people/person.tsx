@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useId } from "react";
-import { roles, type Role, type User } from "../../domain/people/user.ts";
+import { invitationIssuer, roles, type Role, type User } from "../../domain/people/user.ts";
 import { announce } from "../elements/announce.tsx";
 import { Badge } from "../elements/badge.tsx";
 import { ConfirmButton } from "../elements/dialog.tsx";
@@ -9,17 +9,19 @@ import { ErrorText } from "../elements/notice.tsx";
 import { Ago, Day } from "../elements/time.tsx";
 import { client, useMe } from "../query.ts";
 import { usePeopleTexts, type PeopleTexts } from "../texts/people.ts";
+import type { Invitation } from "./invite.tsx";
 
 /** What an admin does to a user. */
 type Change = { readonly role: Role } | { readonly disabled: boolean } | "remove";
 
 /** One person: who they are, when they were seen, their sessions, and what an admin may change. */
-export function Person({ user }: { user: User }) {
+export function Person({ user, onInvited }: { user: User; onInvited: (invitation: Invitation) => void }) {
   const texts = usePeopleTexts();
   const me = useMe();
   const queries = useQueryClient();
   const { id, name, email, issuer, role, createdAt, lastSeenAt, disabledAt } = user;
   const isDisabled = disabledAt !== null;
+  const isByLink = issuer === invitationIssuer;
   const change = useMutation({
     mutationFn: (to: Change) => (to === "remove" ? client.user.erase(id) : client.user.update(id, to)),
     onSuccess: (_, to) => {
@@ -39,9 +41,17 @@ export function Person({ user }: { user: User }) {
           {me.data?.userId === id && <span className="text-muted">{texts.you}</span>}
           {isDisabled && <Badge tone="muted" label={texts.disabled} />}
         </p>
-        <p className="wrap-anywhere text-muted">{email ?? issuer}</p>
+        <p className="wrap-anywhere text-muted">{email ?? (isByLink ? texts.byLink : issuer)}</p>
         <p className="text-xs text-muted">
-          {texts.seen} <Ago at={lastSeenAt} /> · {texts.since} <Day at={createdAt} />
+          {lastSeenAt === null ? (
+            <>
+              {texts.invited} <Ago at={createdAt} /> · {texts.notSeen}
+            </>
+          ) : (
+            <>
+              {texts.seen} <Ago at={lastSeenAt} /> · {texts.since} <Day at={createdAt} />
+            </>
+          )}
         </p>
       </div>
       <div className="grid w-full grid-cols-2 items-center gap-2 sm:flex sm:w-auto">
@@ -49,6 +59,7 @@ export function Person({ user }: { user: User }) {
           {texts.sessions}
           <span className="sr-only"> {texts.of(name)}</span>
         </Link>
+        {isByLink && !isDisabled && <LinkAgain user={user} onInvited={onInvited} />}
         <RoleOf
           user={{ name, role }}
           isPending={change.isPending}
@@ -91,6 +102,26 @@ export function Person({ user }: { user: User }) {
         </div>
       )}
     </li>
+  );
+}
+
+/** Makes another link for somebody whom no identity provider signs in. */
+function LinkAgain({ user: { id, name }, onInvited }: { user: User; onInvited: (invitation: Invitation) => void }) {
+  const texts = usePeopleTexts();
+  const again = useMutation({ mutationFn: () => client.user.inviteAgain(id), onSuccess: onInvited });
+  return (
+    <>
+      <ConfirmButton
+        button={texts.newLink}
+        of={name}
+        disabled={again.isPending}
+        question={texts.newLinkQuestion(name)}
+        onConfirm={() => again.mutate()}
+      >
+        {texts.newLinkAbout}
+      </ConfirmButton>
+      <ErrorText error={again.error} />
+    </>
   );
 }
 

@@ -66,6 +66,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     createLogin: { key },
     decideOAuthRequest: { allow: true },
     updateUser: { role: "viewer" },
+    inviteUser: { name: "Ada", email: `${word}@example.com`, role: "viewer" },
     createWebhook: { url: `https://hooks.example.com/${word}`, events: ["session.failed"] },
     updateWebhook: { events: ["job.failed"], enabled: true },
   };

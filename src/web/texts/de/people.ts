@@ -3,7 +3,7 @@ import type { PeopleTexts } from "../en/people.ts";
 const german: PeopleTexts = {
   title: "Personen",
   about: (organization) =>
-    `Wer sich bei der Organisation ${organization} angemeldet hat. Wen der Betreiber des Servers über den Identity Provider einlässt, steht ab der ersten Anmeldung hier. Eine Änderung gilt sofort, auch in angemeldeten Browsern.`,
+    `Wer sich bei der Organisation ${organization} angemeldet hat oder eingeladen wurde. Wen der Betreiber des Servers über den Identity Provider einlässt, steht ab der ersten Anmeldung hier. Eine Änderung gilt sofort, auch in angemeldeten Browsern.`,
   rolesTitle: "Was eine Rolle darf",
   roles: { admin: "Admin", member: "Mitglied", viewer: "Leser" },
   mays: {
@@ -32,9 +32,26 @@ const german: PeopleTexts = {
   removeAbout:
     "Name, Adresse und Konten bei Forges werden gelöscht, Schlüssel widerrufen. Was die Person wollte, bleibt, als das eines gelöschten Benutzers. Das lässt sich nicht zurücknehmen; lässt der Provider die Person wieder ein, ist sie jemand Neues.",
   isRemoved: (name) => `${name} wurde entfernt.`,
+  invite: "Einladen",
+  inviteTitle: "Jemanden einladen",
+  name: "Name",
+  email: "E-Mail-Adresse (freiwillig)",
+  emailHint: "Kennt euer Identity Provider die Person unter dieser Adresse, meldet sie sich von da an über ihn an.",
+  role: "Rolle",
+  makeLink: "Link erstellen",
+  makingLink: "Wird erstellt …",
+  linkOf: (name) => `Link für ${name}`,
+  linkAbout: (until) =>
+    `Er meldet einen Browser als diese Person an, einmal, bis ${until}. Schick ihn sonst niemandem. Er wird nur jetzt gezeigt.`,
+  byLink: "meldet sich über einen Link an",
+  invited: "eingeladen",
+  notSeen: "noch nicht da",
+  newLink: "Neuer Link",
+  newLinkQuestion: (name) => `Neuen Link für ${name} erstellen?`,
+  newLinkAbout: "Er meldet einen Browser als diese Person an. Unbenutzte Links enden; angemeldete Browser bleiben es.",
   empty: {
     title: "Noch hat sich niemand über einen Identity Provider angemeldet",
-    text: "Wer es tut, steht hier, mit einer Rolle. Schlüssel und einmalige Links melden niemand Bestimmten an.",
+    text: "Wer es tut, und wen du einlädst, steht hier, mit einer Rolle. Schlüssel und einmalige Links der Kommandozeile melden niemand Bestimmten an.",
   },
   keys: "Schlüssel für Programme stehen in den Einstellungen.",
 };

@@ -2,7 +2,7 @@
 export const english = {
   title: "People",
   about: (organization: string) =>
-    `Everybody who signed in to the organization ${organization}. Whoever the server’s operator lets in by the identity provider is listed from their first sign-in on. A change counts at once, in browsers that are signed in too.`,
+    `Everybody who signed in to the organization ${organization}, or was invited. Whoever the server’s operator lets in by the identity provider is listed from their first sign-in on. A change counts at once, in browsers that are signed in too.`,
   rolesTitle: "What a role may do",
   roles: { admin: "Admin", member: "Member", viewer: "Viewer" },
   mays: {
@@ -31,9 +31,27 @@ export const english = {
   removeAbout:
     "Name, address and accounts at forges are erased, keys are revoked. What they asked for stays, as a deleted user’s. This can’t be undone; if the provider lets them in again, they are somebody new.",
   isRemoved: (name: string) => `${name} was removed.`,
+  invite: "Invite",
+  inviteTitle: "Invite somebody",
+  name: "Name",
+  email: "E-mail address (optional)",
+  emailHint: "If your identity provider knows them by this address, they sign in by it from then on.",
+  role: "Role",
+  makeLink: "Make a link",
+  makingLink: "Making it …",
+  linkOf: (name: string) => `Link for ${name}`,
+  linkAbout: (until: string) =>
+    `It signs one browser in as this person, once, until ${until}. Send it to nobody else. It is shown only now.`,
+  byLink: "signs in by a link",
+  invited: "invited",
+  notSeen: "not here yet",
+  newLink: "New link",
+  newLinkQuestion: (name: string) => `Make a new link for ${name}?`,
+  newLinkAbout:
+    "It signs one browser in as this person. Links that were not used end; browsers that are signed in stay so.",
   empty: {
     title: "Nobody has signed in by an identity provider yet",
-    text: "Everybody who does is listed here, with a role. Keys and one-time links sign in as nobody in particular.",
+    text: "Everybody who does, and everybody whom you invite, is listed here, with a role. Keys and one-time links of the command line sign in as nobody in particular.",
   },
   keys: "Keys for programs are in the settings.",
 };
