@@ -58,6 +58,8 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         ...keepAlive,
         stream: () => (socket = createDatabaseSocket()),
       });
+      // A lost connection rejects the query that is under way, and is an error of the client as well: without a listener that would end the process.
+      fresh.on("error", () => undefined);
       try {
         await fresh.connect();
         const { rows } = await fresh.query<{ own: number }>("select pg_backend_pid() as own");
@@ -65,8 +67,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
           // Listeners were already called when this connection sent the notification.
           if (processId !== rows[0]?.own) dispatch(channel, payload ?? "");
         });
-        // Not `once`: a connection that the server closes emits two errors, and an unhandled one would end the
-        // process.
+        // Not `once`: a connection that the server closes emits two errors.
         fresh.on("error", (error) => lost(fresh, error));
         fresh.once("end", () => lost(fresh, null));
         for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);

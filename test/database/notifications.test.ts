@@ -92,10 +92,13 @@ async function overTcp(heard: (text: string, socket: Socket) => void = () => und
   return { database, port, relayed, ignored };
 }
 
-test("a connection that is lost while it begins to listen is replaced by one, and no word is heard twice", async () => {
+test.each([
+  ["is asked which it is", "pg_backend_pid() as own"],
+  ["begins to listen", "listen "],
+])("a connection that is lost while it %s is replaced by one, and no word is heard twice", async (_, said) => {
   const listening: Socket[] = [];
   const { database } = await overTcp((text, socket) => {
-    if (!text.includes("listen ")) return;
+    if (!text.includes(said)) return;
     listening.push(socket);
     if (listening.length === 1) socket.destroy();
   });
