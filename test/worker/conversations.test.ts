@@ -8,6 +8,7 @@ import { steeringHintOf, type Where } from "../../src/domain/conversations/happe
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges, type Forges } from "../../src/forges/forges.ts";
+import { withReferenceMarks } from "../../src/forges/reference-marks.ts";
 import { createLogger } from "../../src/observability.ts";
 import { getAutomation } from "../../src/store/automations/automations.ts";
 import { fireTriggerIn } from "../../src/store/automations/firings.ts";
@@ -1485,12 +1486,15 @@ test("who began to read a pull request's state first changes nothing any more", 
   expect(await stateOf()).toBe("closed");
 });
 
-test("what is said before the pull request is recorded waits for it, a mention and a review", async () => {
+test.each([
+  ["as it was written", (body: string) => body],
+  ["as Bitbucket delivers it", withReferenceMarks],
+])("what is said before the pull request is recorded waits for it, a mention and a review: mark %s", async (_, as) => {
   const { pool } = api.database;
   const sha = newSha();
   await pool.query("delete from pull_request where session_id = $1", [scene.sessionId]);
   await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha });
-  const opened = { ...pullRequest(), body: withMark("Work", { sessionId: scene.sessionId, sha }) };
+  const opened = { ...pullRequest(), body: as(withMark("Work", { sessionId: scene.sessionId, sha })) };
   const tell = (id: string) => ({
     review: { id, state: "changesRequested", body: `Not so (${id}).`, url: null, author: account("ann") } as const,
     pullRequest: opened,
