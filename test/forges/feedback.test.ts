@@ -275,6 +275,33 @@ describe.each(adapters)("on %s", (kind, create) => {
     },
   );
 
+  // Azure DevOps counts the comments of each thread by themselves, Gitea delivers none on lines, and Data Center has no issues.
+  const ofManyThreads = ["Azure DevOps", "Gitea"].includes(kind) ? [] : ([inThread] as const);
+  const ofLongIssues = kind === "Data Center" ? [] : ([inConversation] as const);
+  it.each([...ofManyThreads, ...ofLongIssues])(
+    "what was said before a comment is read whichever page of the list it is on: $subject.kind",
+    async (of) => {
+      const { address, signal, feedback, said } = await setting(create);
+      const { number } = of.subject;
+      const isInThread = of.threadId !== null;
+      const from = Date.now();
+      const add = (id: number, body: string, thread: string | null) => {
+        const createdAt = new Date(from + id).toISOString();
+        const lines = { path: "b.txt", line: 1, hunk: "" };
+        const more = thread === String(id) && { lines };
+        said().comments.push({ id, number, body, thread, createdAt, shownFrom: 0, ...more });
+      };
+      const thread = isInThread ? "77" : null;
+      // The comment is the first one of the second page; of a list that begins with the newest one, its thread began on the second.
+      add(77, "Said 77", thread);
+      for (let id = 78; id < 177; id += 1) add(id, `Said ${id}`, isInThread ? String(id) : null);
+      add(177, "Please do what they say.", thread);
+      const before = await feedback.readThread(address, { ...of, commentId: "177" }, signal);
+      const expected = isInThread ? ["Said 77"] : Array.from({ length: 30 }, (_, index) => `Said ${147 + index}`);
+      expect(before.map(({ text }) => text)).toEqual(expected);
+    },
+  );
+
   it("a reaction that is there stays", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const targets = [
