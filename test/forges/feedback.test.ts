@@ -463,6 +463,20 @@ it("GitHub's thread is found on a further page, and what GraphQL refuses with 20
   });
 });
 
+it("a limit that GitHub's GraphQL tells with 200 is waited for, or told as what passes", async () => {
+  const { address, signal, feedback, said } = await setting(github);
+  await server.failNext({ kind: "primaryLimit", resetInSeconds: 1 });
+  expect(await feedback.resolve(address, { subject: pull, id: "77" }, signal)).toBe(true);
+  expect([...said().resolved]).toEqual(["77"]);
+  await server.failNext({ kind: "primaryLimit", resetInSeconds: 3_000 });
+  const limited = feedback.resolve(address, { subject: pull, id: "77" }, signal);
+  await expect(limited).rejects.toMatchObject({
+    code: "forge_unavailable",
+    retryable: true,
+    message: expect.stringContaining("API rate limit exceeded") as string,
+  });
+});
+
 it("a project of GitLab that is not there makes nobody a stranger", async () => {
   const { address, signal, feedback } = await setting(gitlab);
   const gone = { ...address, path: "acme/not-there" };
