@@ -513,6 +513,15 @@ it("the steps of a pipeline of Bitbucket that failed are told, each with its log
   expect([await failedOf("status", "32"), await failedOf("status", "jenkins-7")]).toEqual([[], []]);
 });
 
+it("of a run that Gitea tells of by a job's status no other run's jobs are read", async () => {
+  const { address, signal, feedback } = await setting(gitea, { logs: { "31": "it broke\n" }, jobs: { "30": ["31"] } });
+  const failedOf = (id: string) => feedback.failedJobs?.(address, { kind: "workflow", id }, signal);
+  expect(await failedOf("30")).toEqual([expect.objectContaining({ id: "31" })]);
+  const before = server.asked().length;
+  expect(await failedOf("/acme/shop/actions/runs/30")).toEqual([]);
+  expect(server.asked()).toHaveLength(before);
+});
+
 it("Bitbucket Data Center has no jobs with logs, and no issues", async () => {
   const { address, signal, feedback } = await setting(dataCenter, { logs: { "5": "a log\n" } });
   expect(await feedback.readLogEnd(address, "5", 100, signal)).toBeNull();

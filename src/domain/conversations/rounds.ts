@@ -45,11 +45,17 @@ export function checked(
 
 /**
  * Whether two are the same check of a commit: a run that is run again keeps its id, while several runs may have one name, as of a workflow
- * that runs for the push and for the pull request. A status that is set again has another id, and replaces that of its name.
+ * that runs for the push and for the pull request. A status that is set again has another id, and replaces that of its name. A run that
+ * Gitea tells of by the status of a job has the path of its address in the place of the id.
  */
 function isSame(one: FailedCheck, other: FailedCheck): boolean {
   if (one.kind !== other.kind) return false;
-  return one.id === other.id || (one.kind === "status" && one.name === other.name);
+  if (one.kind === "status") return one.id === other.id || one.name === other.name;
+  return one.id === other.id || one.id === pathOf(other.url) || other.id === pathOf(one.url);
+}
+
+function pathOf(url: string | null): string | null {
+  return url?.replace(/^https?:\/\/[^/]*/u, "") ?? null;
 }
 
 const mostChecks = 20;
