@@ -1232,6 +1232,24 @@ test("a conflict is merged, once for each commit", async () => {
   expect(rows).toEqual([{ merges_target: true }]);
 });
 
+test("a conflict of a commit after which the session has pushed starts nothing", async () => {
+  const { database } = api;
+  await database.pool.query("update pull_request set checked_at = '-infinity' where repository_id = $1", [
+    scene.repositoryId,
+  ]);
+  const due = await claimOpenPullRequests(database, { minutes: 0, limit: 100 });
+  const found = due.find(({ repositoryId }) => repositoryId === scene.repositoryId);
+  if (found === undefined) throw new Error("the pull request was not due");
+  await saveMergeable(database, { ...found, mergeable: true, mergeableAsked: 1 }, false);
+  // Pushed, and not yet recorded on the pull request.
+  await endTurn(newSha());
+  const { rows: told } = await database.pool.query<{ id: string }>("select id from arrival where outcome is null");
+  await decideAll();
+  await sweep();
+  expect(told).toHaveLength(1);
+  expect(await followUps()).toEqual([]);
+});
+
 test("a review that asks for changes is one follow-up with all its comments, and each thread is answered", async () => {
   const lines = (id: string) => ({
     path: "a.txt",

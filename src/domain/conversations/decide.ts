@@ -24,7 +24,7 @@ export function decide(
     case "pushed":
       return pushed(conversation, happening, facts);
     case "conflicted":
-      return conflicted(conversation, facts, limits);
+      return conflicted(conversation, happening, facts, limits);
     case "ended":
       return left(withoutGathered(conversation), `it is ${happening.state}`);
     case "reopened":

@@ -48,8 +48,8 @@ export type Happening =
       readonly check: FailedCheck;
     }
   | { readonly type: "pushed"; readonly sha: string | null; readonly by: Speaker | null }
-  /** It was found that the pull request can't be merged. */
-  | { readonly type: "conflicted" }
+  /** It was found that the pull request can't be merged. @property sha of the push that it was found of; null: it is not known */
+  | { readonly type: "conflicted"; readonly sha: string | null }
   | { readonly type: "ended"; readonly state: "merged" | "closed" }
   | { readonly type: "reopened" }
   /** Time passed, or a run ended. */

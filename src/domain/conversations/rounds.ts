@@ -84,11 +84,19 @@ export function pushed(
 }
 
 /** The pull request collides with its target. */
-export function conflicted(conversation: Conversation, facts: ConversationFacts, limits: ConversationLimits): Decided {
+export function conflicted(
+  conversation: Conversation,
+  happening: Extract<Happening, { type: "conflicted" }>,
+  facts: ConversationFacts,
+  limits: ConversationLimits,
+): Decided {
   const sha = facts.session?.pushedSha ?? null;
   if (facts.pullRequest !== "open") return left(conversation, "no pull request of a session is open");
   if (limits.conflictRounds === 0) return left(conversation, "conflicts are not resolved by themselves");
   if (sha === null || facts.isTaken) return left(conversation, "a round was begun for this commit");
+  // If what was pushed since collides too, that is told by itself.
+  if (happening.sha !== null && happening.sha !== sha)
+    return left(conversation, "the commit is not what the session pushed last");
   if (conversation.isPushedByOthers) return left(conversation, "somebody else has pushed to the branch");
   return {
     conversation: { ...conversation, conflict: { sha, dueAt: facts.now } },

@@ -103,11 +103,16 @@ export async function decideDue(
 function happeningIn({ connectionId, name, payload }: ClaimedEvent): { where: Where; happening: Happening } | null {
   if (connectionId !== null) return happeningOf(payload as unknown as ForgeEvent);
   if (name !== "pullRequest.conflicted") return null;
-  const { pullRequest } = payload as { readonly pullRequest?: { readonly number?: unknown } };
+  const { pullRequest } = payload as {
+    readonly pullRequest?: { readonly number?: unknown; readonly head?: { readonly sha?: unknown } };
+  };
   const number = pullRequest?.number;
-  return typeof number === "number"
-    ? { where: { kind: "pullRequest", number }, happening: { type: "conflicted" } }
-    : null;
+  if (typeof number !== "number") return null;
+  const sha = pullRequest?.head?.sha;
+  return {
+    where: { kind: "pullRequest", number },
+    happening: { type: "conflicted", sha: typeof sha === "string" ? sha : null },
+  };
 }
 
 /** Decides in one transaction, under the conversation's lock, with all that comes of it. */
