@@ -1206,6 +1206,26 @@ describe("checks", () => {
     ]);
     expect((await deliver("push", { push: own })).reason).toContain("the session pushed it itself");
   });
+
+  test("they stop when somebody moves the branch back to an older commit of the session, and go on with its own pushes", async () => {
+    const { pool } = api.database;
+    const [older, last, next] = [scene.sha, newSha(), newSha()];
+    for (const sha of [older, last]) await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha });
+    await endTurn(last);
+    const push = { branch: "work", before: older, after: last, created: false, deleted: false, commits: [] };
+    const tell = async (change: object) =>
+      (await deliver("push", { push: { ...push, ...change }, actor: account("ann") })).reason;
+    await fail(last);
+    // Its own are delivered late, and before they are recorded.
+    expect(await tell({})).toContain("the session pushed it itself");
+    await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha: next });
+    expect(await tell({ before: last, after: next })).toContain("the session pushed it itself");
+    await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha: last });
+    expect(await tell({ before: last, after: older })).toContain("somebody else pushed");
+    await sweep();
+    expect(await followUps()).toEqual([]);
+    expect(await answers("comment")).toEqual([expect.stringContaining("Somebody else pushed")]);
+  });
 });
 
 test("a conflict is merged, once for each commit", async () => {

@@ -3,7 +3,7 @@ import { left } from "./bounds.ts";
 import type { Conversation, ConversationLimits } from "./conversation.ts";
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Happening } from "./happening.ts";
-import { checked, conflicted, pushed, startRound } from "./rounds.ts";
+import { checked, conflicted, pushed, pushedKey, startRound } from "./rounds.ts";
 import { said, startReviews } from "./sayings.ts";
 
 /**
@@ -45,7 +45,7 @@ export function happeningKey(happening: Happening, session: ConversationFacts["s
     case "checks":
       return `checks:${happening.sha}`;
     case "pushed":
-      return `pushed:${happening.sha}`;
+      return pushedKey(happening, session);
     case "conflicted":
       return `conflict:${session?.pushedSha ?? ""}`;
     default:

@@ -62,20 +62,33 @@ const mostChecks = 20;
 /** While the session works, what is due is looked at again no sooner than after this time, in ms. */
 const shortestMs = 1_000;
 
+type Pushed = Extract<Happening, { type: "pushed" }>;
+
+/**
+ * Whether a push took the branch from what the session pushed last to something else, also to an older commit of the session: that itself
+ * never does, so it was somebody else.
+ */
+function isMovedAway({ sha, before }: Pushed, session: ConversationFacts["session"]): boolean {
+  if (session === null || session.pushedSha === null || before !== session.pushedSha) return false;
+  return sha !== before && sha !== session.pushingSha;
+}
+
+/** See `happeningKey`. The branch may be moved to one commit several times. */
+export function pushedKey(push: Pushed, session: ConversationFacts["session"]): string {
+  return isMovedAway(push, session) ? `pushed:${push.before}..${push.sha}` : `pushed:${push.sha}`;
+}
+
 /** A branch was pushed to: by somebody else, what is done by itself stops. */
-export function pushed(
-  conversation: Conversation,
-  { sha, by }: Extract<Happening, { type: "pushed" }>,
-  facts: ConversationFacts,
-): Decided {
+export function pushed(conversation: Conversation, push: Pushed, facts: ConversationFacts): Decided {
+  const { sha, by } = push;
   if (facts.pullRequest === null) return left(conversation, "it is not a session's branch");
-  if (facts.isOwnCommit) return left(conversation, "the session pushed it itself");
+  if (facts.isOwnCommit && !isMovedAway(push, facts.session)) return left(conversation, "the session pushed it itself");
   if (by?.isBot === true) return left(conversation, "a bot pushed it");
   if (facts.isTaken || sha === null) return left(conversation, "it was heard of before");
   const { checkRounds, conflictRounds, checks, conflict } = conversation;
   const wasUnderWay = checkRounds + conflictRounds > 0 || checks !== null || conflict !== null;
   const next = { ...conversation, isPushedByOthers: true, checks: null, conflict: null };
-  const takes = `pushed:${sha}`;
+  const takes = pushedKey(push, facts.session);
   const reason = "somebody else pushed to the branch";
   if (!wasUnderWay || conversation.told.includes("pushed")) return { conversation: next, effects: [], takes, reason };
   const key = `told:pushed:${conversation.turns}`;
