@@ -1031,8 +1031,8 @@ test("a macro that works on another repository, or is of another one's file, is 
   ]);
 });
 
-const fail = (sha: string, id = "30", name = "build") =>
-  deliver("checks.failed", {
+const fail = (sha: string, id = "30", name = "build", outcome: "failed" | "passed" = "failed") =>
+  deliver(`checks.${outcome}`, {
     checks: { kind: "workflow", id, name, url: null, sha, branch: "work", pullRequests: [7] },
   });
 
@@ -1113,7 +1113,7 @@ describe("checks", () => {
     expect(await followUps()).toHaveLength(1);
   });
 
-  test("those that fail before the pull request is recorded wait for it, if a session is about to open it", async () => {
+  test("those that end before the pull request is recorded wait for it, if a session is about to open it", async () => {
     const { pool } = api.database;
     const sha = newSha();
     await pool.query("delete from pull_request where session_id = $1", [scene.sessionId]);
@@ -1123,16 +1123,20 @@ describe("checks", () => {
     expect(await fail(sha)).toMatchObject({ outcome: "filtered" });
     await pool.query("update session set status = 'running' where id = $1", [scene.sessionId]);
     const waits = await fail(sha, "42");
-    expect(waits.outcome).toBeNull();
+    // For the session's page.
+    const passes = await fail(sha, "44", "other", "passed");
+    expect([waits.outcome, passes.outcome]).toEqual([null, null]);
     await pool.query(
       `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, head_sha)
        values ($1, $2, $3, $4, 'work', 'main', 7, $5, $6)`,
       [randomUUID(), api.organizationId, scene.sessionId, scene.repositoryId, `${scene.repository.url}/pull/7`, sha],
     );
     await endTurn(sha);
-    await passPause(waits.id);
+    for (const { id } of [waits, passes]) await passPause(id);
     await decideAll();
     expect(await entry(waits.id)).toMatchObject({ outcome: "fired" });
+    const { rows } = await pool.query("select checks from pull_request where repository_id = $1", [scene.repositoryId]);
+    expect(rows).toEqual([{ checks: { sha, failed: ["workflow build"], passed: ["workflow other"] } }]);
     await sweep();
     expect(await followUps()).toHaveLength(1);
   });

@@ -61,7 +61,7 @@ export async function decideInConversation(
 }
 
 /**
- * A quick check may fail before the pull request of its commit is recorded.
+ * A quick check may end before the pull request of its commit is recorded, whose page shows it.
  * @throws UnavailableError if that is about to be: the event is to be decided again
  */
 async function waitForPush(
@@ -70,7 +70,7 @@ async function waitForPush(
   { id: repositoryId }: RepositoryRecord,
   happening: Happening,
 ): Promise<void> {
-  if (happening.type !== "checks" || happening.outcome === "passed") return;
+  if (happening.type !== "checks") return;
   if (await isBeingPushed(database.pool, { organizationId, repositoryId }, happening.sha))
     throw new UnavailableError("the pull request of its commit is not recorded yet");
 }
