@@ -302,6 +302,27 @@ describe.each(adapters)("on %s", (kind, create) => {
     },
   );
 
+  // On the others a comment that stands alone is a thread by itself, or none on lines is listed.
+  it.runIf(["GitHub", "GitLab", "Bitbucket"].includes(kind))(
+    "what was said in the conversation is read, whatever was said on lines since",
+    async () => {
+      const { address, signal, feedback, said } = await setting(create);
+      const from = Date.now();
+      const add = (id: number, body: string, lines: boolean) => {
+        const createdAt = new Date(from + id).toISOString();
+        const more = lines && { lines: { path: "b.txt", line: 1, hunk: "" } };
+        const thread = lines ? String(id) : null;
+        said().comments.push({ id, number: 1, body, thread, createdAt, shownFrom: 0, ...more });
+      };
+      add(77, "It breaks.", false);
+      for (let id = 78; id < 188; id += 1) add(id, "On lines.", true);
+      add(188, "Please mend it.", false);
+      const asking = { subject: pull, commentId: "188", threadId: null, isOnLines: false };
+      const before = await feedback.readThread(address, asking, signal);
+      expect(before.map(({ text }) => text)).toEqual(["It breaks."]);
+    },
+  );
+
   it("a reaction that is there stays", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const targets = [
