@@ -499,6 +499,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "retry.answerPauseMs": "a name of ours, and numbers",
   "rounds.conflicted": "a commit, which it hands on as it is",
   "rounds.pushed": "a commit, which it hands on as it is",
+  "rounds.pushedKey": "a commit, which it hands on as it is",
   "run.runStatusOf": "names of ours",
   "sayings.resumed": "counts, and names of bounds of ours",
   "trigger.givenSecret": "a secret, which it hands on as it is",

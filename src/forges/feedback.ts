@@ -127,7 +127,7 @@ export interface ListedComment extends Omit<Earlier, "text"> {
 }
 
 /** Most comments that are told of what was said before, and most characters of each. */
-const mostEarlier = { comments: 30, characters: 4_000 };
+export const mostEarlier = { comments: 30, characters: 4_000 };
 
 const byNumber = new Intl.Collator("en", { numeric: true });
 

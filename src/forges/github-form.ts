@@ -51,7 +51,8 @@ export function feedbackInGitHubForm(api: {
     readLogEnd: (address, job, bytes, signal) =>
       readLog(address, `/actions/jobs/${encodeURIComponent(job)}/logs`, bytes, signal),
     async failedJobs(address, { kind, id }, signal) {
-      if (kind !== "workflow") return [];
+      // A run that Gitea told of by a job's status is known by its address, which has another number than the API.
+      if (kind !== "workflow" || !/^\d+$/u.test(id)) return [];
       const path = `/actions/runs/${encodeURIComponent(id)}/jobs?per_page=100`;
       const answer = await call(address, "GET", path, signal);
       return answer.status === 200 ? failedIn((answer.body as { readonly jobs?: readonly RunJob[] } | null)?.jobs) : [];

@@ -125,7 +125,8 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
 /**
  * What is wrong with an answer that a retry may change; null if it is the forge's last word. GitHub reports rate limits with 403
  * too: the primary one by the remaining requests, others by Retry-After or the message only, which may have status 422
- * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). Its GraphQL reports them, and that it took too long
+ * itself, with 200 (https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api).
  */
 function problemOf({ status, headers }: Response, body: unknown): Problem | null {
   const askedMs = askedMsOf(headers);
@@ -135,13 +136,25 @@ function problemOf({ status, headers }: Response, body: unknown): Problem | null
   }
   const isPrimary = headers.get("x-ratelimit-remaining") === "0";
   const said = wordsOf(body);
+  const isOfGraphQL = status === 200 && hasErrors(body);
+  if (isOfGraphQL && /something went wrong while executing your query/iu.test(said))
+    return { words: `it answered: ${said}`, askedMs, waitMs: askedMs, isOpen: true };
   const isLimit =
     status === 429 ||
-    (status === 403 && (headers.has("retry-after") || isPrimary || /rate limit|abuse detection/iu.test(said))) ||
+    (isOfGraphQL && limitWords.test(said)) ||
+    (status === 403 && (headers.has("retry-after") || isPrimary || limitWords.test(said))) ||
     (status === 422 && /submitted too quickly/iu.test(said));
   if (!isLimit) return null;
   const words = `it answered ${status}, with words on its rate limit: ${said}`;
   return { words, askedMs, waitMs: askedMs ?? secondaryLimitMs, isOpen: false };
+}
+
+const limitWords = /rate limit|abuse detection/iu;
+
+/** Whether an answer has errors beside or in the place of its data, as GraphQL has. */
+function hasErrors(body: unknown): boolean {
+  const { errors } = (body ?? {}) as { readonly errors?: unknown };
+  return Array.isArray(errors) && errors.length > 0;
 }
 
 /**

@@ -112,7 +112,7 @@ export class MemoryOffstage {
 
   conflicted(number: number, now: number): void {
     if (this.pulls.get(number)?.state === "open")
-      this.happen({ kind: "pullRequest", number }, { type: "conflicted" }, now);
+      this.happen({ kind: "pullRequest", number }, { type: "conflicted", sha: null }, now);
   }
 
   /** Whether anything waits for time to pass, or for an answer to a run that ended. */

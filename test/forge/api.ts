@@ -148,9 +148,19 @@ async function serveGraphQL(state: ForgeState, request: IncomingMessage, respons
   const text = await readText(request);
   state.asked.push("POST /api/graphql");
   const { token } = tokenIn(request.headers.authorization ?? "");
-  const limited = takeFailure(state, { path: "/graphql", place: null });
+  const limited = limitOfGraphQL(takeFailure(state, { path: "/graphql", place: null }));
   const refused = state.tokens.has(token) ? null : refusedByGitHub(401, "Bad credentials");
   send(response, limited ?? refused ?? answerGraphQL(state, JSON.parse(text) as GraphQLRequest));
+}
+
+/**
+ * An answer for the limit of requests in an hour as GraphQL gives it: with status 200
+ * (https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api). Others stay.
+ */
+function limitOfGraphQL(answer: Answer | null): Answer | null {
+  if (answer?.headers?.["X-RateLimit-Remaining"] !== "0") return answer;
+  const { message } = answer.body as { readonly message: string };
+  return { status: 200, headers: answer.headers, body: { errors: [{ type: "RATE_LIMITED", message }] } };
 }
 
 /** Azure DevOps has its API beside its repositories, and a token as a password. */

@@ -117,6 +117,7 @@ export function bitbucketCommentShape({ webUrl, owner, name }: Place, comment: K
     updated_on: comment.createdAt,
     user: bitbucketAccountShape("tester"),
     deleted: false,
+    ...(comment.lines !== undefined && { inline: { path: comment.lines.path, from: null, to: comment.lines.line } }),
     ...(comment.thread !== null &&
       comment.thread !== String(comment.id) && { parent: { type: "pullrequest_comment", id: Number(comment.thread) } }),
     links: { html: { href } },

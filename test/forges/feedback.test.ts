@@ -275,6 +275,54 @@ describe.each(adapters)("on %s", (kind, create) => {
     },
   );
 
+  // Azure DevOps counts the comments of each thread by themselves, Gitea delivers none on lines, and Data Center has no issues.
+  const ofManyThreads = ["Azure DevOps", "Gitea"].includes(kind) ? [] : ([inThread] as const);
+  const ofLongIssues = kind === "Data Center" ? [] : ([inConversation] as const);
+  it.each([...ofManyThreads, ...ofLongIssues])(
+    "what was said before a comment is read whichever page of the list it is on: $subject.kind",
+    async (of) => {
+      const { address, signal, feedback, said } = await setting(create);
+      const { number } = of.subject;
+      const isInThread = of.threadId !== null;
+      const from = Date.now();
+      const add = (id: number, body: string, thread: string | null) => {
+        const createdAt = new Date(from + id).toISOString();
+        const lines = { path: "b.txt", line: 1, hunk: "" };
+        const more = thread === String(id) && { lines };
+        said().comments.push({ id, number, body, thread, createdAt, shownFrom: 0, ...more });
+      };
+      const thread = isInThread ? "77" : null;
+      // The comment is the first one of the second page; of a list that begins with the newest one, its thread began on the second.
+      add(77, "Said 77", thread);
+      for (let id = 78; id < 177; id += 1) add(id, `Said ${id}`, isInThread ? String(id) : null);
+      add(177, "Please do what they say.", thread);
+      const before = await feedback.readThread(address, { ...of, commentId: "177" }, signal);
+      const expected = isInThread ? ["Said 77"] : Array.from({ length: 30 }, (_, index) => `Said ${147 + index}`);
+      expect(before.map(({ text }) => text)).toEqual(expected);
+    },
+  );
+
+  // On the others a comment that stands alone is a thread by itself, or none on lines is listed.
+  it.runIf(["GitHub", "GitLab", "Bitbucket"].includes(kind))(
+    "what was said in the conversation is read, whatever was said on lines since",
+    async () => {
+      const { address, signal, feedback, said } = await setting(create);
+      const from = Date.now();
+      const add = (id: number, body: string, lines: boolean) => {
+        const createdAt = new Date(from + id).toISOString();
+        const more = lines && { lines: { path: "b.txt", line: 1, hunk: "" } };
+        const thread = lines ? String(id) : null;
+        said().comments.push({ id, number: 1, body, thread, createdAt, shownFrom: 0, ...more });
+      };
+      add(77, "It breaks.", false);
+      for (let id = 78; id < 188; id += 1) add(id, "On lines.", true);
+      add(188, "Please mend it.", false);
+      const asking = { subject: pull, commentId: "188", threadId: null, isOnLines: false };
+      const before = await feedback.readThread(address, asking, signal);
+      expect(before.map(({ text }) => text)).toEqual(["It breaks."]);
+    },
+  );
+
   it("a reaction that is there stays", async () => {
     const { address, signal, feedback, said } = await setting(create);
     const targets = [
@@ -436,6 +484,20 @@ it("GitHub's thread is found on a further page, and what GraphQL refuses with 20
   });
 });
 
+it("a limit that GitHub's GraphQL tells with 200 is waited for, or told as what passes", async () => {
+  const { address, signal, feedback, said } = await setting(github);
+  await server.failNext({ kind: "primaryLimit", resetInSeconds: 1 });
+  expect(await feedback.resolve(address, { subject: pull, id: "77" }, signal)).toBe(true);
+  expect([...said().resolved]).toEqual(["77"]);
+  await server.failNext({ kind: "primaryLimit", resetInSeconds: 3_000 });
+  const limited = feedback.resolve(address, { subject: pull, id: "77" }, signal);
+  await expect(limited).rejects.toMatchObject({
+    code: "forge_unavailable",
+    retryable: true,
+    message: expect.stringContaining("API rate limit exceeded") as string,
+  });
+});
+
 it("a project of GitLab that is not there makes nobody a stranger", async () => {
   const { address, signal, feedback } = await setting(gitlab);
   const gone = { ...address, path: "acme/not-there" };
@@ -470,6 +532,15 @@ it("the steps of a pipeline of Bitbucket that failed are told, each with its log
   expect(await feedback.readLogEnd(address, failed?.[0]?.id ?? "", 100, signal)).toBe("it does not hold\n");
   // No pipeline of that number, and the key of another program's build.
   expect([await failedOf("status", "32"), await failedOf("status", "jenkins-7")]).toEqual([[], []]);
+});
+
+it("of a run that Gitea tells of by a job's status no other run's jobs are read", async () => {
+  const { address, signal, feedback } = await setting(gitea, { logs: { "31": "it broke\n" }, jobs: { "30": ["31"] } });
+  const failedOf = (id: string) => feedback.failedJobs?.(address, { kind: "workflow", id }, signal);
+  expect(await failedOf("30")).toEqual([expect.objectContaining({ id: "31" })]);
+  const before = server.asked().length;
+  expect(await failedOf("/acme/shop/actions/runs/30")).toEqual([]);
+  expect(server.asked()).toHaveLength(before);
 });
 
 it("Bitbucket Data Center has no jobs with logs, and no issues", async () => {

@@ -50,6 +50,10 @@ const github = () => createGitHub({ kind: "github", webUrl: url, apiUrl: url, to
 const gitea = () => createGitea({ kind: "gitea", webUrl: url, apiUrl: url, token: "x" });
 const gitlab = () => createGitLab({ kind: "gitlab", webUrl: url, apiUrl: url, token: "x" });
 const find = () => github().findPullRequest(address(), "work", "main", signal());
+const react = () => {
+  const target = { subject: { kind: "pullRequest", number: 1 }, commentId: null, isOnLines: false } as const;
+  return github().feedback?.react(address(), { ...target, reviewId: "9" }, "eyes", signal());
+};
 const inSeconds = (seconds: number) => String(Math.ceil(Date.now() / 1_000) + seconds);
 
 describe("a rate limit", () => {
@@ -84,6 +88,16 @@ describe("a rate limit", () => {
     expect(asked).toBe(2);
   });
 
+  it("of GitHub's GraphQL is waited for: one told with 200 by words alone", async () => {
+    const words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.";
+    answers = [
+      () => ({ status: 200, headers: { "retry-after": "1" }, body: { data: null, errors: [{ message: words }] } }),
+      () => ({ status: 200, body: { data: { repository: null } } }),
+    ];
+    await expect(react()).rejects.toThrow("has no such review");
+    expect(asked).toBe(2);
+  });
+
   it("that lasts for long is told at once, as what passes", async () => {
     answers = [
       () => ({
@@ -99,6 +113,12 @@ describe("a rate limit", () => {
     });
     expect(asked).toBe(1);
   });
+});
+
+it("what GitHub's GraphQL did not finish, which it tells with 200, passes", async () => {
+  const words = "Something went wrong while executing your query. This may be the result of a timeout.";
+  answers = [() => ({ status: 200, body: { data: null, errors: [{ message: words }] } })];
+  await expect(react()).rejects.toMatchObject({ code: "forge_unavailable", retryable: true });
 });
 
 it("a token that may not is no rate limit", async () => {

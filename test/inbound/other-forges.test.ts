@@ -161,6 +161,12 @@ describe("Gitea and Forgejo", () => {
     expect(keys(tell("a job of a run failed", second))).toEqual([run?.contentKey]);
     expect(keys(tell("a run failed", { workflow_run: { run_attempt: 2 } }))).not.toEqual([run?.contentKey]);
   });
+  test("a job's status has the address of its run as the id, and not its own number, which may be another run's", () => {
+    const path = "/gituser/webhooks/actions/runs/12";
+    const ids = [tell("a job of a run failed"), tell("a job of a run failed", { target_url: `${path}/jobs/3` })];
+    expect(ids.map(([told]) => told?.event.checks?.id)).toEqual([path, path]);
+    expect(tell("a run failed")[0]?.event.checks).toMatchObject({ id: "500", url: `https://gitea.example${path}` });
+  });
   test("a fork's branch is not taken for ours", () => {
     const [told] = tell("a run failed", { workflow_run: { head_repository: { id: 141 } } });
     expect(told?.event.checks?.branch).toBeNull();

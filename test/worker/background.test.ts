@@ -1,9 +1,12 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import type { Forge } from "../../src/forges/forge.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
 import { listWorkers } from "../../src/store/queue/worker-nodes.ts";
+import { moveToTarget } from "../../src/store/repositories/pull-requests.ts";
 import { createHeartbeat } from "../../src/worker/background/heartbeat.ts";
 import { pollPullRequests } from "../../src/worker/background/pull-request-polling.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -200,6 +203,67 @@ test.each(["azure", "github", "gitlab", "gitea"] as const)(
     }
   },
 );
+
+test("what a forge said of a pull request counts no more once the session has pushed, or it has another target", async () => {
+  const { database } = testDatabase;
+  const { pool } = database;
+  const real = await startForge();
+  try {
+    const { url } = await real.createRepository("acme", "app", { "a.txt": "1\n" });
+    await real.commit("acme", "app", "release", { "b.txt": "b\n" });
+    await real.commit("acme", "app", "work", { "a.txt": "mine\n" });
+    await openForWork(real);
+    await real.commit("acme", "app", "main", { "a.txt": "theirs\n" });
+    const sessionId = await addOpenPullRequests(url, 1);
+    const forges = createForges([{ kind: "github", webUrl: real.url, apiUrl: real.apiUrl, token: real.token }]);
+    /** A pass in which something happens between the forge's answer and its record. */
+    const round = (meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<number> => {
+      const forgeOf = (address: RepositoryAddress): Forge => {
+        const asIs = forges.forgeOf(address);
+        return {
+          ...asIs,
+          async readPullRequest(...asked) {
+            const read = await asIs.readPullRequest(...asked);
+            await meanwhile();
+            return read;
+          },
+        };
+      };
+      return pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal);
+    };
+    const known = async (): Promise<unknown> => {
+      const { rows } = await pool.query(
+        `select mergeable, mergeable_asked as asked, target, (select count(*)::integer from event where session_id = $1
+           and type = 'pullRequest.conflicted') as events from pull_request where session_id = $1`,
+        [sessionId],
+      );
+      return rows[0] as unknown;
+    };
+    // What `savePullRequest` does when the session has pushed again.
+    const push = () =>
+      pool.query(
+        `update pull_request set number = number, head_sha = 'b', mergeable = null, mergeable_asked = 0, checked_at = '-infinity'
+         where session_id = $1`,
+        [sessionId],
+      );
+    const fresh = { mergeable: null, asked: 0, target: "main", events: 0 };
+    await round();
+    expect([await round(push), await known()]).toEqual([1, fresh]);
+    // A first no is no more counted than a second one.
+    expect([await round(push), await known()]).toEqual([1, fresh]);
+    await round();
+    const { rows } = await pool.query<{ id: string }>("select id from pull_request where session_id = $1", [sessionId]);
+    const move = () => moveToTarget(database, { id: rows[0]?.id ?? "", sessionId }, "release");
+    const moved = { ...fresh, target: "release" };
+    expect([await round(move), await known()]).toEqual([1, moved]);
+    // The forge's target is another still: it is read in the next pass, and counted as new there.
+    expect([await round(), await known()]).toEqual([1, { ...fresh, asked: 1 }]);
+    expect([await round(), await known()]).toEqual([1, { ...fresh, mergeable: false, events: 1 }]);
+    await pool.query("update pull_request set state = 'merged' where session_id = $1", [sessionId]);
+  } finally {
+    await real.close();
+  }
+});
 
 /** Opens a pull request of the branch `work` on a forge. */
 async function openForWork({ apiUrl, token }: TestForge): Promise<void> {

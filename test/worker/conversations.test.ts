@@ -8,6 +8,7 @@ import { steeringHintOf, type Where } from "../../src/domain/conversations/happe
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges, type Forges } from "../../src/forges/forges.ts";
+import { withReferenceMarks } from "../../src/forges/reference-marks.ts";
 import { createLogger } from "../../src/observability.ts";
 import { getAutomation } from "../../src/store/automations/automations.ts";
 import { fireTriggerIn } from "../../src/store/automations/firings.ts";
@@ -1030,8 +1031,8 @@ test("a macro that works on another repository, or is of another one's file, is 
   ]);
 });
 
-const fail = (sha: string, id = "30", name = "build") =>
-  deliver("checks.failed", {
+const fail = (sha: string, id = "30", name = "build", outcome: "failed" | "passed" = "failed") =>
+  deliver(`checks.${outcome}`, {
     checks: { kind: "workflow", id, name, url: null, sha, branch: "work", pullRequests: [7] },
   });
 
@@ -1112,7 +1113,7 @@ describe("checks", () => {
     expect(await followUps()).toHaveLength(1);
   });
 
-  test("those that fail before the pull request is recorded wait for it, if a session is about to open it", async () => {
+  test("those that end before the pull request is recorded wait for it, if a session is about to open it", async () => {
     const { pool } = api.database;
     const sha = newSha();
     await pool.query("delete from pull_request where session_id = $1", [scene.sessionId]);
@@ -1122,16 +1123,20 @@ describe("checks", () => {
     expect(await fail(sha)).toMatchObject({ outcome: "filtered" });
     await pool.query("update session set status = 'running' where id = $1", [scene.sessionId]);
     const waits = await fail(sha, "42");
-    expect(waits.outcome).toBeNull();
+    // For the session's page.
+    const passes = await fail(sha, "44", "other", "passed");
+    expect([waits.outcome, passes.outcome]).toEqual([null, null]);
     await pool.query(
       `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, head_sha)
        values ($1, $2, $3, $4, 'work', 'main', 7, $5, $6)`,
       [randomUUID(), api.organizationId, scene.sessionId, scene.repositoryId, `${scene.repository.url}/pull/7`, sha],
     );
     await endTurn(sha);
-    await passPause(waits.id);
+    for (const { id } of [waits, passes]) await passPause(id);
     await decideAll();
     expect(await entry(waits.id)).toMatchObject({ outcome: "fired" });
+    const { rows } = await pool.query("select checks from pull_request where repository_id = $1", [scene.repositoryId]);
+    expect(rows).toEqual([{ checks: { sha, failed: ["workflow build"], passed: ["workflow other"] } }]);
     await sweep();
     expect(await followUps()).toHaveLength(1);
   });
@@ -1205,6 +1210,26 @@ describe("checks", () => {
     ]);
     expect((await deliver("push", { push: own })).reason).toContain("the session pushed it itself");
   });
+
+  test("they stop when somebody moves the branch back to an older commit of the session, and go on with its own pushes", async () => {
+    const { pool } = api.database;
+    const [older, last, next] = [scene.sha, newSha(), newSha()];
+    for (const sha of [older, last]) await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha });
+    await endTurn(last);
+    const push = { branch: "work", before: older, after: last, created: false, deleted: false, commits: [] };
+    const tell = async (change: object) =>
+      (await deliver("push", { push: { ...push, ...change }, actor: account("ann") })).reason;
+    await fail(last);
+    // Its own are delivered late, and before they are recorded.
+    expect(await tell({})).toContain("the session pushed it itself");
+    await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha: next });
+    expect(await tell({ before: last, after: next })).toContain("the session pushed it itself");
+    await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha: last });
+    expect(await tell({ before: last, after: older })).toContain("somebody else pushed");
+    await sweep();
+    expect(await followUps()).toEqual([]);
+    expect(await answers("comment")).toEqual([expect.stringContaining("Somebody else pushed")]);
+  });
 });
 
 test("a conflict is merged, once for each commit", async () => {
@@ -1229,6 +1254,24 @@ test("a conflict is merged, once for each commit", async () => {
     [scene.sessionId],
   );
   expect(rows).toEqual([{ merges_target: true }]);
+});
+
+test("a conflict of a commit after which the session has pushed starts nothing", async () => {
+  const { database } = api;
+  await database.pool.query("update pull_request set checked_at = '-infinity' where repository_id = $1", [
+    scene.repositoryId,
+  ]);
+  const due = await claimOpenPullRequests(database, { minutes: 0, limit: 100 });
+  const found = due.find(({ repositoryId }) => repositoryId === scene.repositoryId);
+  if (found === undefined) throw new Error("the pull request was not due");
+  await saveMergeable(database, { ...found, mergeable: true, mergeableAsked: 1 }, false);
+  // Pushed, and not yet recorded on the pull request.
+  await endTurn(newSha());
+  const { rows: told } = await database.pool.query<{ id: string }>("select id from arrival where outcome is null");
+  await decideAll();
+  await sweep();
+  expect(told).toHaveLength(1);
+  expect(await followUps()).toEqual([]);
 });
 
 test("a review that asks for changes is one follow-up with all its comments, and each thread is answered", async () => {
@@ -1485,12 +1528,15 @@ test("who began to read a pull request's state first changes nothing any more", 
   expect(await stateOf()).toBe("closed");
 });
 
-test("what is said before the pull request is recorded waits for it, a mention and a review", async () => {
+test.each([
+  ["as it was written", (body: string) => body],
+  ["as Bitbucket delivers it", withReferenceMarks],
+])("what is said before the pull request is recorded waits for it, a mention and a review: mark %s", async (_, as) => {
   const { pool } = api.database;
   const sha = newSha();
   await pool.query("delete from pull_request where session_id = $1", [scene.sessionId]);
   await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha });
-  const opened = { ...pullRequest(), body: withMark("Work", { sessionId: scene.sessionId, sha }) };
+  const opened = { ...pullRequest(), body: as(withMark("Work", { sessionId: scene.sessionId, sha })) };
   const tell = (id: string) => ({
     review: { id, state: "changesRequested", body: `Not so (${id}).`, url: null, author: account("ann") } as const,
     pullRequest: opened,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import { receiveEvent, type ReceivedEvent } from "../../src/store/automations/inbound-events.ts";
 import { claimJob } from "../../src/store/automations/jobs.ts";
+import { noteCommit } from "../../src/store/queue/recorded-commits.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
@@ -225,9 +226,10 @@ test("what is told of checks and reviews of a session's pull request is on the s
     const [pullRequest] = (await api.get(`/session/${session}`)).body.pullRequests;
     return [pullRequest.checks, pullRequest.review];
   };
-  const check = async (outcome: "failed" | "passed", name: string, of = sha) => {
-    const checks = { kind: "suite", id: randomUUID(), name, url: null, sha: of, branch: null, pullRequests: [] };
-    await receive({ name: `checks.${outcome}`, checks }, { name: `checks.${outcome}` });
+  const check = async (outcome: "failed" | "passed", name: string, of = sha, more: object = {}) => {
+    const told = { kind: "suite", id: randomUUID(), name, url: null, sha: of, branch: null, pullRequests: [] };
+    const { forge = "github", ...changed } = more as { readonly forge?: string };
+    await receive({ name: `checks.${outcome}`, forge, checks: { ...told, ...changed } }, { name: `checks.${outcome}` });
     await decideAll();
   };
   const review = async (state: string) => {
@@ -251,10 +253,38 @@ test("what is told of checks and reviews of a session's pull request is on the s
   expect(await stands()).toEqual(["passed", "changesRequested"]);
   await review("approved");
   expect(await stands()).toEqual(["passed", "approved"]);
-  await headIs("e".repeat(40));
+  // What is being pushed is recorded a moment later, after what is quick has ended.
+  const next = "7".repeat(40);
+  const statusIs = (status: string) =>
+    api.database.pool.query("update session set status = $2 where id = $1", [session, status]);
+  await statusIs("running");
+  await noteCommit(api.database.pool, { sessionId: session }, { position: 1, sha: next });
+  await check("failed", "build", next);
+  await check("passed", "build", "c".repeat(40));
+  await headIs(next);
+  expect(await stands()).toEqual(["failed", "approved"]);
+  await statusIs("completed");
+  await headIs("f".repeat(40));
   expect(await stands()).toEqual([null, "approved"]);
+  // A pipeline of GitLab is called by the jobs that failed, and a run of Gitea is told of by the status of a job first.
+  const path = "/acme/shop/actions/runs/12";
+  const ofGitLab = { forge: "gitlab", kind: "pipeline", id: "31" };
+  const ofGitea = { forge: "gitea", kind: "workflow" };
+  const ends = [
+    [{ ...ofGitLab, name: "rspec" }, ofGitLab],
+    [
+      { ...ofGitea, name: "CI / test (push)", id: path, url: `${path}/jobs/1` },
+      { ...ofGitea, name: "CI", id: "500", url: `https://gitea.example${path}` },
+    ],
+  ] as const;
+  for (const [failed, passed] of ends) {
+    await check("failed", "", "f".repeat(40), failed);
+    expect(await stands()).toEqual(["failed", "approved"]);
+    await check("passed", "", "f".repeat(40), passed);
+    expect(await stands()).toEqual(["passed", "approved"]);
+  }
   await review("dismissed");
-  expect(await stands()).toEqual([null, null]);
+  expect(await stands()).toEqual(["passed", null]);
 });
 
 test("an event whose workers die again and again is dead-lettered", async () => {

@@ -3,7 +3,7 @@ import { left } from "./bounds.ts";
 import type { Conversation, ConversationLimits } from "./conversation.ts";
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Happening } from "./happening.ts";
-import { checked, conflicted, pushed, startRound } from "./rounds.ts";
+import { checked, conflicted, pushed, pushedKey, startRound } from "./rounds.ts";
 import { said, startReviews } from "./sayings.ts";
 
 /**
@@ -24,7 +24,7 @@ export function decide(
     case "pushed":
       return pushed(conversation, happening, facts);
     case "conflicted":
-      return conflicted(conversation, facts, limits);
+      return conflicted(conversation, happening, facts, limits);
     case "ended":
       return left(withoutGathered(conversation), `it is ${happening.state}`);
     case "reopened":
@@ -45,7 +45,7 @@ export function happeningKey(happening: Happening, session: ConversationFacts["s
     case "checks":
       return `checks:${happening.sha}`;
     case "pushed":
-      return `pushed:${happening.sha}`;
+      return pushedKey(happening, session);
     case "conflicted":
       return `conflict:${session?.pushedSha ?? ""}`;
     default:

@@ -47,9 +47,15 @@ export type Happening =
       readonly isOfPullRequest: boolean;
       readonly check: FailedCheck;
     }
-  | { readonly type: "pushed"; readonly sha: string | null; readonly by: Speaker | null }
-  /** It was found that the pull request can't be merged. */
-  | { readonly type: "conflicted" }
+  | {
+      readonly type: "pushed";
+      readonly sha: string | null;
+      /** The commit at which the branch was until then. Omitted: the delivery does not say it. */
+      readonly before?: string | null;
+      readonly by: Speaker | null;
+    }
+  /** It was found that the pull request can't be merged. @property sha of the push that it was found of; null: it is not known */
+  | { readonly type: "conflicted"; readonly sha: string | null }
   | { readonly type: "ended"; readonly state: "merged" | "closed" }
   | { readonly type: "reopened" }
   /** Time passed, or a run ended. */
@@ -101,7 +107,7 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
       if (push === undefined || push.deleted) return null;
       return {
         where: { kind: "branch", branch: push.branch },
-        happening: { type: "pushed", sha: push.after, by: event.actor },
+        happening: { type: "pushed", sha: push.after, before: push.before, by: event.actor },
       };
     case "checks.failed":
     case "checks.passed": {

@@ -5,11 +5,11 @@ import { checked } from "./rounds.ts";
 
 /** Names and ids of what counts as failed after some checks of one commit. */
 function failedAfter(
-  ...told: readonly (readonly [outcome: "failed" | "passed", kind: string, name: string, id: string])[]
+  ...told: readonly (readonly [outcome: "failed" | "passed", kind: string, name: string, id: string, url?: string])[]
 ) {
   let conversation: Conversation = newConversation;
-  for (const [outcome, kind, name, id] of told) {
-    const check: FailedCheck = { kind, name, id, url: null };
+  for (const [outcome, kind, name, id, url = null] of told) {
+    const check: FailedCheck = { kind, name, id, url };
     ({ conversation } = checked(
       conversation,
       { type: "checks", outcome, sha, isOfPullRequest: false, check },
@@ -28,6 +28,16 @@ describe("checks of one commit", () => {
   it("that are run again and pass are no failure any more", () => {
     expect(failedAfter(["failed", "workflow", "CI", "1"], ["passed", "workflow", "CI", "1"])).toEqual([]);
     expect(failedAfter(["failed", "pipeline", "", "1"], ["passed", "check suite", "", "1"])).toEqual([" 1"]);
+  });
+  it("that are one run count once, if a job's status tells of it by its address, and it by its id", () => {
+    const path = "/acme/shop/actions/runs/12";
+    const job = ["failed", "workflow", "CI / test", path, `${path}/jobs/1`] as const;
+    const run = (outcome: "failed" | "passed") =>
+      [outcome, "workflow", "CI", "500", `https://gitea.example${path}`] as const;
+    expect(failedAfter(job, run("passed"))).toEqual([]);
+    expect(failedAfter(job, run("failed"))).toEqual(["CI 500"]);
+    expect(failedAfter(run("failed"), job)).toEqual([`CI / test ${path}`]);
+    expect(failedAfter(job, ["passed", "workflow", "CI", "501", `https://gitea.example${path}3`])).toHaveLength(1);
   });
   it("that are statuses count by their name, whatever their ids", () => {
     expect(failedAfter(["failed", "status", "ci", "1"], ["passed", "status", "ci", "2"])).toEqual([]);

@@ -45,31 +45,50 @@ export function checked(
 
 /**
  * Whether two are the same check of a commit: a run that is run again keeps its id, while several runs may have one name, as of a workflow
- * that runs for the push and for the pull request. A status that is set again has another id, and replaces that of its name.
+ * that runs for the push and for the pull request. A status that is set again has another id, and replaces that of its name. A run that
+ * Gitea tells of by the status of a job has the path of its address in the place of the id.
  */
 function isSame(one: FailedCheck, other: FailedCheck): boolean {
   if (one.kind !== other.kind) return false;
-  return one.id === other.id || (one.kind === "status" && one.name === other.name);
+  if (one.kind === "status") return one.id === other.id || one.name === other.name;
+  return one.id === other.id || one.id === pathOf(other.url) || other.id === pathOf(one.url);
+}
+
+function pathOf(url: string | null): string | null {
+  return url?.replace(/^https?:\/\/[^/]*/u, "") ?? null;
 }
 
 const mostChecks = 20;
 /** While the session works, what is due is looked at again no sooner than after this time, in ms. */
 const shortestMs = 1_000;
 
+type Pushed = Extract<Happening, { type: "pushed" }>;
+
+/**
+ * Whether a push took the branch from what the session pushed last to something else, also to an older commit of the session: that itself
+ * never does, so it was somebody else.
+ */
+function isMovedAway({ sha, before }: Pushed, session: ConversationFacts["session"]): boolean {
+  if (session === null || session.pushedSha === null || before !== session.pushedSha) return false;
+  return sha !== before && sha !== session.pushingSha;
+}
+
+/** See `happeningKey`. The branch may be moved to one commit several times. */
+export function pushedKey(push: Pushed, session: ConversationFacts["session"]): string {
+  return isMovedAway(push, session) ? `pushed:${push.before}..${push.sha}` : `pushed:${push.sha}`;
+}
+
 /** A branch was pushed to: by somebody else, what is done by itself stops. */
-export function pushed(
-  conversation: Conversation,
-  { sha, by }: Extract<Happening, { type: "pushed" }>,
-  facts: ConversationFacts,
-): Decided {
+export function pushed(conversation: Conversation, push: Pushed, facts: ConversationFacts): Decided {
+  const { sha, by } = push;
   if (facts.pullRequest === null) return left(conversation, "it is not a session's branch");
-  if (facts.isOwnCommit) return left(conversation, "the session pushed it itself");
+  if (facts.isOwnCommit && !isMovedAway(push, facts.session)) return left(conversation, "the session pushed it itself");
   if (by?.isBot === true) return left(conversation, "a bot pushed it");
   if (facts.isTaken || sha === null) return left(conversation, "it was heard of before");
   const { checkRounds, conflictRounds, checks, conflict } = conversation;
   const wasUnderWay = checkRounds + conflictRounds > 0 || checks !== null || conflict !== null;
   const next = { ...conversation, isPushedByOthers: true, checks: null, conflict: null };
-  const takes = `pushed:${sha}`;
+  const takes = pushedKey(push, facts.session);
   const reason = "somebody else pushed to the branch";
   if (!wasUnderWay || conversation.told.includes("pushed")) return { conversation: next, effects: [], takes, reason };
   const key = `told:pushed:${conversation.turns}`;
@@ -78,11 +97,19 @@ export function pushed(
 }
 
 /** The pull request collides with its target. */
-export function conflicted(conversation: Conversation, facts: ConversationFacts, limits: ConversationLimits): Decided {
+export function conflicted(
+  conversation: Conversation,
+  happening: Extract<Happening, { type: "conflicted" }>,
+  facts: ConversationFacts,
+  limits: ConversationLimits,
+): Decided {
   const sha = facts.session?.pushedSha ?? null;
   if (facts.pullRequest !== "open") return left(conversation, "no pull request of a session is open");
   if (limits.conflictRounds === 0) return left(conversation, "conflicts are not resolved by themselves");
   if (sha === null || facts.isTaken) return left(conversation, "a round was begun for this commit");
+  // If what was pushed since collides too, that is told by itself.
+  if (happening.sha !== null && happening.sha !== sha)
+    return left(conversation, "the commit is not what the session pushed last");
   if (conversation.isPushedByOthers) return left(conversation, "somebody else has pushed to the branch");
   return {
     conversation: { ...conversation, conflict: { sha, dueAt: facts.now } },

@@ -19,3 +19,11 @@ test("a body without a mark has none", () => {
   expect(readMark("Words <!-- offstage -->")).toBeNull();
   expect(readMark("")).toBeNull();
 });
+
+test("a mark is read as Bitbucket delivers it, and none that has no line of its own", () => {
+  const line = `[//]: # (offstage session=${mark.sessionId} commit=${mark.sha})`;
+  expect(readMark(`Words\n\n\n${line}`)).toEqual(mark);
+  expect(readMark(`Words\r\n\r\n${line}\r\n\r\nMore words`)).toEqual(mark);
+  expect(readMark(`See ${line}`)).toBeNull();
+  expect(readMark(`${line} it says`)).toBeNull();
+});

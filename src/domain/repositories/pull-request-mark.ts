@@ -10,12 +10,15 @@ export function withMark(body: string, { sessionId, sha }: PullRequestMark): str
   return `${body}\n<!-- offstage session=${sessionId} commit=${sha} -->`;
 }
 
+/** The mark as it was written, or, as Bitbucket has it and delivers it, as a link's definition, which has a line of its own. */
+const writtenMark =
+  /(?:<!-- |^\[\/\/\]: # \()offstage session=([0-9a-f-]{36}) commit=([0-9a-f]{40,64})(?: -->|\)[ \t\r]*$)/gmu;
+
 /**
  * Reads the mark of a pull request's body: the last one, since what stands above it may be anybody's words.
  * @returns null if there is none
  */
 export function readMark(body: string): PullRequestMark | null {
-  const marks = body.matchAll(/<!-- offstage session=([0-9a-f-]{36}) commit=([0-9a-f]{40,64}) -->/gu);
-  const [, sessionId, sha] = [...marks].at(-1) ?? [];
+  const [, sessionId, sha] = [...body.matchAll(writtenMark)].at(-1) ?? [];
   return sessionId === undefined || sha === undefined ? null : { sessionId, sha };
 }

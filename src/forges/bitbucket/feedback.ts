@@ -1,12 +1,14 @@
 import type { RepositoryCall } from "../forge.ts";
 import { createHash } from "node:crypto";
 import type { Subject } from "../../domain/answers/answer.ts";
+import type { Earlier } from "../../domain/conversations/facts.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import {
   earlierIn,
   expectStatus,
   lookFrom,
+  mostEarlier,
   postOnce,
   type Feedback,
   type ForgeComment,
@@ -60,6 +62,8 @@ interface PullRequestCommits {
 const mostOfDiff = 1024 ** 2;
 /** Pages of 100 comments, the newest first, that are looked through. */
 const pageLimit = 10;
+/** Pages of 100 comments, the newest first, in which it is looked for what was said before one. */
+const earlierPages = 5;
 /** Most characters of a status's key, and of its name and description. */
 const [keyLimit, textLimit] = [40, 255];
 const states = { pending: "INPROGRESS", success: "SUCCESSFUL", failure: "FAILED" } as const;
@@ -121,21 +125,31 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
       return { path, line, hunk: diff === null ? null : hunkTo(readHunks(diff), line) };
     },
     async readThread(address, { subject, commentId, threadId }, signal) {
-      const answer = await call(address, "GET", `${pathOf(subject)}?sort=-created_on&pagelen=100`, signal);
-      const { values } = (answer.body ?? {}) as { readonly values?: readonly Comment[] };
-      if (answer.status !== 200 || values === undefined) throw refusedBy(host, answer, "list of comments");
-      const all = new Map(values.map((each) => [String(each.id), each]));
+      const isAlone = threadId === null || threadId === commentId;
+      const all = new Map<string, Comment>();
       /** The first one of a comment's thread, as far as it is listed. */
       const rootOf = (id: string): string => {
         const above = all.get(id)?.parent?.id;
         return above === undefined || above >= Number(id) ? id : rootOf(String(above));
       };
-      const root = threadId === null || threadId === commentId ? null : rootOf(threadId);
-      const asking = all.get(commentId);
-      const isBefore = ({ id, parent, inline }: Comment): boolean =>
-        root === null ? asking?.inline == null && inline == null && parent == null : rootOf(String(id)) === root;
-      const before = values.filter((each) => each.deleted !== true && isBefore(each)).toReversed();
-      return earlierIn(before.map(listedComment), commentId);
+      function before(): Earlier[] {
+        const root = isAlone ? null : rootOf(threadId);
+        const asking = all.get(commentId);
+        const isBefore = ({ id, parent, inline }: Comment): boolean =>
+          root === null ? asking?.inline == null && inline == null && parent == null : rootOf(String(id)) === root;
+        const said = [...all.values()].filter((each) => each.deleted !== true && isBefore(each)).toReversed();
+        return earlierIn(said.map(listedComment), commentId);
+      }
+      const query = new URLSearchParams({ sort: "-created_on", pagelen: "100" });
+      const asked = { address, path: pathOf(subject), query, pages: earlierPages };
+      for await (const page of readPages(call, asked, signal)) {
+        if ("refused" in page) throw refusedBy(host, page.refused, "list of comments");
+        for (const each of page.items as readonly Comment[]) all.set(String(each.id), each);
+        // One that begins a thread on lines has none before it.
+        const isWhole = isAlone ? all.get(commentId)?.inline != null : all.has(rootOf(threadId));
+        if (isWhole || before().length >= mostEarlier.comments) break;
+      }
+      return before();
     },
     async mayWrite(address, { id }, signal) {
       const field = /^\{[0-9a-f-]{36}\}$/iu.test(id) ? "uuid" : "account_id";

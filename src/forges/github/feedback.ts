@@ -6,6 +6,7 @@ import type { RepositoryAddress } from "../../domain/repositories/repository.ts"
 import {
   earlierIn,
   lookFrom,
+  mostEarlier,
   postOnce,
   type Feedback,
   type ForgeComment,
@@ -14,6 +15,7 @@ import {
   type NewComment,
 } from "../feedback.ts";
 import { feedbackInGitHubForm } from "../github-form.ts";
+import type { ForgeAnswer } from "../http.ts";
 import { hasNextPage } from "../pull-requests.ts";
 import { refusedBy } from "../refusal.ts";
 import { addOnGitHub } from "./pull-request-fields.ts";
@@ -27,6 +29,8 @@ type Comment = Pick<components["schemas"]["issue-comment"], "id" | "html_url"> &
 
 /** Pages of 100 comments, made since the key was, that are looked through. */
 const pageLimit = 10;
+/** Pages of 100 comments, the newest first, in which it is looked for what was said before one. */
+const earlierPages = 5;
 
 interface GitHubApi {
   readonly host: string;
@@ -62,12 +66,15 @@ export function createGitHubFeedback(api: GitHubApi): Feedback {
       return true;
     },
     async readThread(address, { subject: { number }, commentId, threadId, isOnLines }, signal) {
-      const list = (path: string) => newest(api, address, path, signal);
-      if (!isOnLines) return earlierIn((await list(`/issues/${number}/comments?`)).map(listedComment), commentId);
-      if (threadId === commentId) return [];
-      const all = await list(`/pulls/${number}/comments?sort=created&direction=desc&`);
+      const conversation = { path: `/issues/${number}/comments`, isNewestFirst: false };
+      const lines = { path: `/pulls/${number}/comments`, isNewestFirst: true };
+      if (isOnLines && threadId === commentId) return [];
       const isOfThread = ({ id, in_reply_to_id: first }: Comment): boolean => String(first ?? id) === threadId;
-      return earlierIn(all.filter(isOfThread).toReversed().map(listedComment), commentId);
+      const before = (all: readonly Comment[]) =>
+        earlierIn((isOnLines ? all.filter(isOfThread) : all).map(listedComment), commentId);
+      const isWhole = (all: readonly Comment[]): boolean =>
+        before(all).length >= mostEarlier.comments || (isOnLines && all.some(({ id }) => String(id) === threadId));
+      return before(await newest(api, address, isOnLines ? lines : conversation, isWhole, signal));
     },
     add: (address, number, addition, signal) => addOnGitHub(api, address, number, addition, signal),
     ...inForm,
@@ -92,22 +99,34 @@ const listedComment = ({ id, user, body }: Comment): ListedComment => ({
 });
 
 /**
- * The first page of a list, or, of one that can't begin with the newest, the last.
- * @param path with its query, to which more is added
+ * The newest comments of a list, the oldest of them first: page by page from its newest one on, of which there may be but a single comment,
+ * until they are enough.
+ * @param list.isNewestFirst whether the list can begin with the newest; if not, its first page tells which one is the last
  */
 async function newest(
   { host, call }: GitHubApi,
   address: RepositoryAddress,
-  path: string,
+  { path, isNewestFirst }: { readonly path: string; readonly isNewestFirst: boolean },
+  isEnough: (all: readonly Comment[]) => boolean,
   signal: AbortSignal,
 ): Promise<readonly Comment[]> {
-  const first = await call(address, "GET", `${path}per_page=100`, signal);
-  const last = /[?&]page=(\d+)[^>]*>;\s*rel="last"/u.exec(first.headers.get("link") ?? "")?.[1];
-  const isSorted = path.includes("direction=desc");
-  const answer =
-    isSorted || last === undefined ? first : await call(address, "GET", `${path}per_page=100&page=${last}`, signal);
-  if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
-  return answer.body as readonly Comment[];
+  const order = isNewestFirst ? "sort=created&direction=desc&" : "";
+  const ask = async (page: number): Promise<ForgeAnswer> => {
+    const answer = await call(address, "GET", `${path}?${order}per_page=100&page=${page}`, signal);
+    if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
+    return answer;
+  };
+  const first = await ask(1);
+  const last = Number(/[?&]page=(\d+)[^>]*>;\s*rel="last"/u.exec(first.headers.get("link") ?? "")?.[1] ?? 1);
+  // Comments that are deleted meanwhile move others to another page.
+  const found = new Map<Comment["id"], Comment>();
+  const all = (): Comment[] => [...found.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  for (let read = 0; read < Math.min(last, earlierPages) && !isEnough(all()); read += 1) {
+    const page = isNewestFirst ? read + 1 : last - read;
+    const { body } = page === 1 ? first : await ask(page);
+    for (const comment of body as readonly Comment[]) found.set(comment.id, comment);
+  }
+  return all();
 }
 
 function post(

@@ -6,6 +6,7 @@ import {
   earlierIn,
   expectStatus,
   lookFrom,
+  mostEarlier,
   postOnce,
   type Feedback,
   type ForgeComment,
@@ -67,6 +68,8 @@ interface Commit {
 
 /** Pages of 100 notes, the newest first, that are looked through. */
 const pageLimit = 10;
+/** Pages of 100 notes, the newest first, in which it is looked for what was said before one. */
+const earlierPages = 5;
 /** Most characters of a status's description. */
 const descriptionLimit = 255;
 const reactions: Readonly<Record<Reaction, string>> = {
@@ -108,11 +111,21 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
         const { individual_note: isAlone, notes = [] } = answer.status === 404 ? {} : (answer.body as Discussion);
         if (isAlone !== true && notes.length > 0) return earlierIn(notes.filter(isSaid).map(listedComment), commentId);
       }
-      const query = "order_by=created_at&sort=desc&per_page=100";
-      const answer = await call(address, "GET", `${pathOf(subject)}/notes?${query}`, signal);
-      if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
-      const all = (answer.body as readonly Note[]).filter((note) => isSaid(note) && isForAll(note)).toReversed();
-      return earlierIn(all.map(listedComment), commentId);
+      // Those on lines, and what GitLab notes of changes, are in the list, too.
+      const said: Note[] = [];
+      const before = () => earlierIn(said.toReversed().map(listedComment), commentId);
+      for (let page = 1, seen = 0; page <= earlierPages; page += 1) {
+        const query = `order_by=created_at&sort=desc&per_page=100&page=${page}`;
+        const answer = await call(address, "GET", `${pathOf(subject)}/notes?${query}`, signal);
+        if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
+        const listed = answer.body as readonly Note[];
+        // New ones move others to the next page.
+        const known = new Set(said.map(({ id }) => id));
+        said.push(...listed.filter((note) => isSaid(note) && isForAll(note) && !known.has(note.id)));
+        seen += listed.length;
+        if (before().length >= mostEarlier.comments || hasNextPage(answer, seen) !== true) break;
+      }
+      return before();
     },
     add: (address, number, addition, signal) => addOnGitLab(api, address, number, addition, signal),
     async react(address, { subject, commentId }, reaction, signal) {

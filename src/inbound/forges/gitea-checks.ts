@@ -27,7 +27,8 @@ export function status(payload: object, repositoryUrl: string | null): ForgeHapp
   const commit = required(text(sha, longest.name), "sha");
   const checks = {
     kind: run === undefined ? "status" : "workflow",
-    id: identifier(id) ?? "",
+    // The status has a number that is no run's: by that, another run's log would be read. Of the run it has the address alone.
+    id: run === undefined ? (identifier(id) ?? "") : pathOf(run),
     name: text(context, longest.name) ?? "",
     url,
     sha: commit,

@@ -57,29 +57,34 @@ export async function recordedPullRequest(
 
 /**
  * Records that an open pull request has another target now, which its forge lets people change. One that was closed earlier with
- * the same branches is forgotten, as it is for a new one.
+ * the same branches is forgotten, as it is for a new one. What its forge said before of whether it can be merged counts no more, nor what it
+ * is being asked by somebody else now.
+ * @returns whether it was not known
  */
 export async function moveToTarget(
   database: Database,
-  { id, sessionId }: Pick<ReadPullRequest, "id" | "sessionId">,
+  { id, sessionId, checkedAt }: Pick<ReadPullRequest, "id" | "sessionId" | "checkedAt">,
   target: string,
-): Promise<void> {
+): Promise<boolean> {
   const isMoved = await database.transaction(async (transaction) => {
     await transaction.query(
       `delete from pull_request former using pull_request moved
        where moved.id = $1 and moved.state = 'open' and moved.target <> $2 and former.state <> 'open' and former.target = $2
-         and former.repository_id = moved.repository_id and former.head = moved.head`,
-      [id, target],
+         and former.repository_id = moved.repository_id and former.head = moved.head
+         and ($3::timestamptz is null or moved.checked_at = $3)`,
+      [id, target, checkedAt],
     );
     const { rowCount } = await transaction.query(
-      `update pull_request moved set target = $2, mergeable = null, mergeable_asked = 0
-       where id = $1 and state = 'open' and target <> $2 and not exists (
+      `update pull_request moved set target = $2, mergeable = null, mergeable_asked = 0,
+         checked_at = coalesce($3::timestamptz, '-infinity')
+       where id = $1 and state = 'open' and target <> $2 and ($3::timestamptz is null or checked_at = $3) and not exists (
          select from pull_request other where other.repository_id = moved.repository_id and other.head = moved.head and other.target = $2)`,
-      [id, target],
+      [id, target, checkedAt],
     );
     return rowCount === 1;
   });
   if (isMoved) database.notify("offstage_event", sessionId);
+  return isMoved;
 }
 
 /** Target branches of a session's open pull requests, by repository id. */
@@ -134,7 +139,8 @@ const askedAgainLimit = 5;
 
 /**
  * Records what a forge says of whether an open pull request can be merged, with an event when it begins to collide. A forge that
- * computes it says null, or no: null, and a no that is new, are asked for again soon, a few times.
+ * computes it says null, or no: null, and a no that is new, are asked for again soon, a few times. What was read before the session pushed
+ * again is of another commit, and changes nothing.
  */
 export async function saveMergeable(
   database: Database,
@@ -146,6 +152,7 @@ export async function saveMergeable(
     number,
     mergeable: before,
     mergeableAsked: asked,
+    checkedAt,
   }: FollowedPullRequest,
   mergeable: boolean | null,
 ): Promise<void> {
@@ -154,8 +161,8 @@ export async function saveMergeable(
     await database.pool.query(
       `update pull_request set mergeable_asked = least(mergeable_asked + 1, $2),
          checked_at = case when mergeable_asked < $2 then '-infinity' else checked_at end
-       where id = $1 and state = 'open'`,
-      [id, askedAgainLimit],
+       where id = $1 and state = 'open' and ($3::timestamptz is null or checked_at = $3)`,
+      [id, askedAgainLimit, checkedAt],
     );
     return;
   }
@@ -164,9 +171,10 @@ export async function saveMergeable(
     const { rows } = await transaction.query<{ url: string }>(
       `with changed as (
          update pull_request set mergeable = $2, mergeable_asked = 0
-         where id = $1 and state = 'open' and mergeable is distinct from $2 returning url, pull_request as changed)
+         where id = $1 and state = 'open' and mergeable is distinct from $2 and ($3::timestamptz is null or checked_at = $3)
+         returning url, pull_request as changed)
        select url, case when not $2::boolean then enqueue_pull_request_webhooks(changed, 'conflicted') end from changed`,
-      [id, mergeable],
+      [id, mergeable, checkedAt],
     );
     if (rows[0] === undefined) return false;
     const { url } = rows[0];

@@ -7,8 +7,16 @@ interface ReportedRepository {
 }
 
 /**
- * Records that a check of a commit ended, for the open pull requests whose newest commit it is, and tells their sessions' pages. A check
- * that ends again counts by its last end; those of an earlier commit count no more.
+ * SQL for the commit that the session of a pull request is pushing, or has pushed, if it works still: that is recorded as the pull request's
+ * newest a moment after the push.
+ */
+const pushingSha = `(select pushing_sha from session_repository part join session on session.id = part.session_id
+  where part.session_id = pull_request.session_id and part.repository_id = pull_request.repository_id
+    and session.status in ('queued', 'running', 'waiting') limit 1)`;
+
+/**
+ * Records that a check of a commit ended, for the open pull requests whose newest commit it is, or is soon since their sessions are pushing
+ * it, and tells their sessions' pages. A check that ends again counts by its last end; those of an earlier commit count no more.
  * @param check its key: the same each time that it ends
  */
 export async function noteCheck(
@@ -23,7 +31,8 @@ export async function noteCheck(
          'passed', (coalesce(so.passed, '[]') - $4::text) || case when $5 = 'passed' then jsonb_build_array($4::text) else '[]' end)
        from (select checks -> 'failed' as failed, checks -> 'passed' as passed where checks ->> 'sha' = $3
              union all select null, null limit 1) as so)
-     where organization_id = $1 and repository_id = $2 and state = 'open' and head_sha = $3
+     where organization_id = $1 and repository_id = $2 and state = 'open'
+       and $3 = any(case when checks ->> 'sha' = ${pushingSha} then array[${pushingSha}] else array[head_sha, ${pushingSha}] end)
      returning session_id`,
     [organizationId, repositoryId, sha, check, outcome],
   );

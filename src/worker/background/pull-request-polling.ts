@@ -93,8 +93,10 @@ async function pollPullRequest(
   const forge = await forgeOf(address, pullRequest.organizationId);
   if (!forge.opensPullRequests) return;
   const { state, mergeable, target } = await forge.readPullRequest(address, pullRequest.number, signal);
-  if (state === "open" && pullRequest.state === "open") await moveToTarget(database, pullRequest, target);
-  if (state === "open" && pullRequest.state === "closed") await reopenPullRequest(database, pullRequest);
-  else if (state === "open") await saveMergeable(database, pullRequest, mergeable);
-  else await closePullRequest(database, pullRequest, state);
+  if (state !== "open") return closePullRequest(database, pullRequest, state);
+  if (pullRequest.state === "closed") return reopenPullRequest(database, pullRequest);
+  const isMoved = await moveToTarget(database, pullRequest, target);
+  // What was said before was of another target.
+  const asked = isMoved ? { ...pullRequest, mergeable: null, mergeableAsked: 0 } : pullRequest;
+  await saveMergeable(database, asked, mergeable);
 }

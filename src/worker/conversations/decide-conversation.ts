@@ -61,7 +61,7 @@ export async function decideInConversation(
 }
 
 /**
- * A quick check may fail before the pull request of its commit is recorded.
+ * A quick check may end before the pull request of its commit is recorded, whose page shows it.
  * @throws UnavailableError if that is about to be: the event is to be decided again
  */
 async function waitForPush(
@@ -70,7 +70,7 @@ async function waitForPush(
   { id: repositoryId }: RepositoryRecord,
   happening: Happening,
 ): Promise<void> {
-  if (happening.type !== "checks" || happening.outcome === "passed") return;
+  if (happening.type !== "checks") return;
   if (await isBeingPushed(database.pool, { organizationId, repositoryId }, happening.sha))
     throw new UnavailableError("the pull request of its commit is not recorded yet");
 }
@@ -103,11 +103,16 @@ export async function decideDue(
 function happeningIn({ connectionId, name, payload }: ClaimedEvent): { where: Where; happening: Happening } | null {
   if (connectionId !== null) return happeningOf(payload as unknown as ForgeEvent);
   if (name !== "pullRequest.conflicted") return null;
-  const { pullRequest } = payload as { readonly pullRequest?: { readonly number?: unknown } };
+  const { pullRequest } = payload as {
+    readonly pullRequest?: { readonly number?: unknown; readonly head?: { readonly sha?: unknown } };
+  };
   const number = pullRequest?.number;
-  return typeof number === "number"
-    ? { where: { kind: "pullRequest", number }, happening: { type: "conflicted" } }
-    : null;
+  if (typeof number !== "number") return null;
+  const sha = pullRequest?.head?.sha;
+  return {
+    where: { kind: "pullRequest", number },
+    happening: { type: "conflicted", sha: typeof sha === "string" ? sha : null },
+  };
 }
 
 /** Decides in one transaction, under the conversation's lock, with all that comes of it. */

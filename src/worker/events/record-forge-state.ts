@@ -8,6 +8,7 @@ import type { EventPlace } from "./event-place.ts";
 /** What is read here of an event of a forge. */
 const reportedSchema = z.object({
   name: forgeEventSchema.shape.name,
+  forge: forgeEventSchema.shape.forge.optional(),
   checks: forgeEventSchema.shape.checks,
   review: forgeEventSchema.shape.review,
   pullRequest: z.object({ number: z.number().int(), mergeSha: z.string().optional() }).optional(),
@@ -21,14 +22,28 @@ export async function recordForgeState(
 ): Promise<void> {
   const reported = reportedSchema.safeParse(event.payload);
   if (place === null || place.known === null || !reported.success) return;
-  const { name, checks, review, pullRequest } = reported.data;
+  const { name, forge, checks, review, pullRequest } = reported.data;
   const at = { organizationId: event.organizationId, repositoryId: place.known.id };
   if (checks !== undefined && (name === "checks.failed" || name === "checks.passed")) {
     const outcome = name === "checks.failed" ? "failed" : "passed";
-    await noteCheck(database, at, { sha: checks.sha, check: `${checks.kind} ${checks.name}`, outcome });
+    await noteCheck(database, at, { sha: checks.sha, check: keyOf(checks, forge), outcome });
   }
   if (pullRequest?.mergeSha !== undefined) await noteMerge(database, at, pullRequest.number, pullRequest.mergeSha);
   if (review === undefined || pullRequest === undefined || name !== "pullRequest.reviewSubmitted") return;
   if (review.state === "commented") return;
   await noteReview(database, at, pullRequest.number, review.state === "dismissed" ? null : review.state);
+}
+
+/**
+ * What tells a check from others of its commit, each time that it ends: its name. Only GitLab calls a pipeline by the jobs that failed, and
+ * Gitea tells of a run by the status of one of its jobs first: the one is known by its number, the other by its address.
+ */
+function keyOf(
+  { kind, id, name, url }: NonNullable<z.infer<typeof reportedSchema>["checks"]>,
+  forge: string | undefined,
+): string {
+  if (kind === "pipeline") return `${kind} ${id}`;
+  if (kind !== "workflow" || forge !== "gitea") return `${kind} ${name}`;
+  const path = id.startsWith("/") ? id : url?.replace(/^https?:\/\/[^/]*/u, "");
+  return `${kind} ${path ?? name}`;
 }
