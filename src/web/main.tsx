@@ -12,10 +12,9 @@ import "./styles.css";
 
 const router = createAppRouter();
 const queryClient = createQueryClient(() => {
-  const { pathname, searchStr } = router.state.location;
+  const { pathname, href } = router.state.location;
   if (pathname === "/sign-in" || isShared) return;
-  const whole = `${pathname}${searchStr}`;
-  void router.navigate({ to: "/sign-in", search: { next: pagePath.test(whole) ? whole : pathname } });
+  void router.navigate({ to: "/sign-in", search: { next: pagePath.test(href) ? href : pathname } });
 });
 
 /** All pages. Another language draws everything anew: numbers and times are written otherwise, too. */

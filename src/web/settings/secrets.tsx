@@ -7,6 +7,7 @@ import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { useSecretTexts } from "../texts/secrets.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
+import { Section } from "./section.tsx";
 
 /** The secrets of setups and agents: named, added, given another value and deleted, never read. */
 export function Secrets() {
@@ -18,11 +19,10 @@ export function Secrets() {
   const reload = () => queries.invalidateQueries({ queryKey: ["secrets"] });
   const remove = useMutation({ mutationFn: (id: string) => client.secret.delete(id), onSuccess: reload });
   return (
-    <section aria-labelledby="secrets" className="card space-y-4 p-4">
-      <div className="flex flex-wrap items-center gap-3">
-        <h2 id="secrets" className="me-auto font-medium">
-          {texts.title}
-        </h2>
+    <Section
+      id="secrets"
+      title={texts.title}
+      action={
         <ButtonDialog button={common.add} title={common.add}>
           {(close) => (
             <SecretForm
@@ -34,7 +34,8 @@ export function Secrets() {
             />
           )}
         </ButtonDialog>
-      </div>
+      }
+    >
       <p className="text-sm text-muted">{texts.about}</p>
       <ErrorText error={secrets.error ?? remove.error} />
       {secrets.data !== undefined && secrets.data.secrets.length > 0 && (
@@ -69,6 +70,6 @@ export function Secrets() {
         </ul>
       )}
       {secrets.data?.secrets.length === 0 && <p className="text-sm text-muted">{texts.none}</p>}
-    </section>
+    </Section>
   );
 }

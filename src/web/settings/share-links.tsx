@@ -5,16 +5,14 @@ import { ShareRow } from "../elements/share-row.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 import { calls } from "./calls.ts";
+import { Section } from "./section.tsx";
 
 /** The links that show any session to whoever has them, each with a button that ends it. */
 export function ShareLinks() {
   const texts = useSettingsTexts().shares;
   const queries = useQueryClient();
   return (
-    <section aria-labelledby="shares" className="card space-y-4 p-4">
-      <h2 id="shares" className="font-medium">
-        {texts.title}
-      </h2>
+    <Section id="shares" title={texts.title}>
       <p className="text-sm text-muted">{texts.about}</p>
       <PagedList
         label={texts.title}
@@ -37,7 +35,7 @@ export function ShareLinks() {
           </ShareRow>
         )}
       </PagedList>
-    </section>
+    </Section>
   );
 }
 
