@@ -179,3 +179,31 @@ test("whoever has to sign in first comes to the section, too", async () => {
   await page.waitForURL((url) => `${url.pathname}${url.hash}` === "/settings#programs");
   await untilOpen(page, "programs", "Programs");
 });
+
+test("secrets are listed page by page, and one of a further page is deleted", async () => {
+  const names = Array.from({ length: 23 }, (_, index) => `TOKEN_${index}`);
+  for (const name of names) await site.call("/secret/create", { name, value: "x" });
+  const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  let isAway = true;
+  await page.route("**/secret/list?*", (route) =>
+    isAway ? route.fulfill({ status: 400, json: {} }) : route.fallback(),
+  );
+  await page.goto("/settings#secrets");
+  const section = page.getByRole("region", { name: "Secrets" });
+  await section.getByRole("alert").waitFor();
+  await requireGood(page);
+  isAway = false;
+  await section.getByRole("button", { name: "Try again" }).click();
+  const rows = section.getByRole("list", { name: "Secrets" }).getByRole("listitem");
+  await expect.poll(() => rows.count()).toBe(20);
+  const first = rows.filter({ hasText: /TOKEN_0\b/u });
+  expect(await first.count()).toBe(0);
+  await section.getByRole("button", { name: "Show more" }).press("Enter");
+  await expect.poll(() => rows.count()).toBe(23);
+  await requireGood(page);
+  await first.getByRole("button", { name: "Delete TOKEN_0" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click();
+  await expect.poll(() => rows.count()).toBe(22);
+  const { secrets } = await site.call("/secret/list?limit=100");
+  expect(secrets).toHaveLength(22);
+});
