@@ -148,7 +148,7 @@ class _Share:
         self._send = send
 
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
-        """List the links that show any session of the organization."""
+        """List the links that show any session of the organization, with its title."""
         return self._send("GET", "/share/list", query={"limit": limit, "cursor": cursor})
 
 

@@ -286,7 +286,7 @@ export interface Operations {
     list(query?: LabelListQuery, options?: CallOptions): Promise<LabelListAnswer>;
   };
   readonly share: {
-    /** List the links that show any session of the organization */
+    /** List the links that show any session of the organization, with its title */
     list(query?: ShareListQuery, options?: CallOptions): Promise<ShareListAnswer>;
   };
   readonly automation: {

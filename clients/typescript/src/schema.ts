@@ -2814,6 +2814,28 @@ export interface SessionShareRevokeAnswer {
     name: string;
   } | null;
 }
+export interface ShareListAnswer {
+  shares: {
+    id: string;
+    sessionId: string;
+    createdAt: string;
+    expiresAt: string;
+    revokedAt: string | null;
+    /**
+     * To the minute.
+     */
+    lastUsedAt: string | null;
+    /**
+     * The person who made it; null: nobody who is known by name.
+     */
+    createdBy: {
+      id: string;
+      name: string;
+    } | null;
+    sessionTitle: string;
+  }[];
+  nextCursor: string | null;
+}
 export interface SessionPatchQuery {
   /**
    * Only the changes of this one, from its own root.
@@ -8231,7 +8253,6 @@ export type SessionUnarchiveAnswer = SessionGetAnswer;
 export type SessionMessageWithdrawAnswer = SessionGetAnswer;
 export type SessionShareListQuery = SessionMessageListQuery;
 export type ShareListQuery = SessionMessageListQuery;
-export type ShareListAnswer = SessionShareListAnswer;
 export type SessionAnswerListQuery = SessionMessageListQuery;
 export type AutomationCreateAnswer = AutomationGetAnswer;
 export type AutomationListQuery = SessionMessageListQuery;

@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { PagedList } from "../elements/paged-list.tsx";
 import { ShareRow } from "../elements/share-row.tsx";
@@ -31,20 +31,16 @@ export function ShareLinks() {
               await queries.invalidateQueries({ queryKey: ["shares"] });
             }}
           >
-            <SessionLink id={share.sessionId} />
+            <Link
+              to="/sessions/$id"
+              params={{ id: share.sessionId }}
+              className="font-medium wrap-anywhere hover:underline"
+            >
+              <bdi>{share.sessionTitle}</bdi>
+            </Link>
           </ShareRow>
         )}
       </PagedList>
     </Section>
-  );
-}
-
-/** A link to a session by its title, or by its id until that is known. */
-function SessionLink({ id }: { id: string }) {
-  const session = useQuery({ queryKey: ["session", id], queryFn: () => client.session.get(id), staleTime: 60_000 });
-  return (
-    <Link to="/sessions/$id" params={{ id }} className="font-medium wrap-anywhere hover:underline">
-      <bdi>{session.data?.title ?? id}</bdi>
-    </Link>
   );
 }
