@@ -281,6 +281,10 @@ class _Repository:
         """List repositories."""
         return self._send("GET", "/repository/list", query={"limit": limit, "cursor": cursor})
 
+    def get(self, id: str) -> Dict[str, Any]:
+        """Show a repository."""
+        return self._send("GET", f"/repository/{_part(id)}")
+
     def update(self, id: str, body: Mapping[str, Any]) -> Dict[str, Any]:
         """Change a repository."""
         return self._send("POST", f"/repository/{_part(id)}/update", body=body)

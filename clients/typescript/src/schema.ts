@@ -6092,7 +6092,11 @@ export interface RepositoryCreateBody {
   branch?: string;
   description?: string;
 }
-export interface RepositoryCreateAnswer {
+export interface RepositoryListAnswer {
+  codeRepositories: RepositoryGetAnswer[];
+  nextCursor: string | null;
+}
+export interface RepositoryGetAnswer {
   id: string;
   name: string;
   url: string;
@@ -6110,10 +6114,6 @@ export interface RepositoryCreateAnswer {
       webUrl: string | null;
     };
   };
-}
-export interface RepositoryListAnswer {
-  codeRepositories: RepositoryCreateAnswer[];
-  nextCursor: string | null;
 }
 export interface RepositoryUpdateBody {
   name?: string;
@@ -8263,9 +8263,10 @@ export type AutomationStateUpdateAnswer = AutomationStateAnswer;
 export type AgentTriggerAnswer = AutomationTriggerAnswer;
 export type JobListQuery = SessionMessageListQuery;
 export type JobCancelAnswer = JobGetAnswer;
+export type RepositoryCreateAnswer = RepositoryGetAnswer;
 export type RepositoryListQuery = SessionMessageListQuery;
-export type RepositoryUpdateAnswer = RepositoryCreateAnswer;
-export type RepositoryDeleteAnswer = RepositoryCreateAnswer;
+export type RepositoryUpdateAnswer = RepositoryGetAnswer;
+export type RepositoryDeleteAnswer = RepositoryGetAnswer;
 export type RepositoryTrySetupAnswer = SessionCreateAnswer;
 export type RepositorySetAutomationFilesAnswer = RepositoryAutomationFilesAnswer;
 export type RepositoryUpdateEnvironmentAnswer = RepositoryEnvironmentAnswer;
