@@ -207,3 +207,12 @@ test("secrets are listed page by page, and one of a further page is deleted", as
   const { secrets } = await site.call("/secret/list?limit=100");
   expect(secrets).toHaveLength(22);
 });
+
+test("in another language, too, whose words come later, the section keeps the focus", async () => {
+  const { id } = await site.client.session.create({ prompt: "Catch a walrus", queueRightAway: false });
+  await site.client.session.share(id);
+  const page = await site.signedIn({ locale: "de-DE" });
+  await page.goto("/settings#shares");
+  await page.getByRole("region", { name: "Links, die Sessions zeigen" }).getByText("noch nicht benutzt").waitFor();
+  await expect.poll(() => isOpen(page, "shares")).toBe(true);
+});

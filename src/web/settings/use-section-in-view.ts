@@ -41,7 +41,9 @@ export function useSectionInView(ids: readonly string[]): SectionInView {
     };
     // Is called once at the beginning, too.
     const sizes = new ResizeObserver(() => {
-      if (opened.current !== null) opened.current = putInSight(opened.current.id, content.current);
+      // What waits for the words of another language is hidden meanwhile, and loses the focus.
+      const putBack = document.activeElement === document.body ? focusOn : putInSight;
+      if (opened.current !== null) opened.current = putBack(opened.current.id, content.current);
       follow();
     });
     if (content.current !== null) sizes.observe(content.current);
