@@ -18,7 +18,7 @@ import { allowedFindingSchema } from "./domain/repositories/finding.ts";
 import { repositorySchema } from "./domain/repositories/repository.ts";
 import { messageSchema } from "./domain/sessions/message.ts";
 import { sessionDetailSchema } from "./domain/sessions/session.ts";
-import { shareSchema } from "./domain/sessions/share.ts";
+import { listedShareSchema, shareSchema } from "./domain/sessions/share.ts";
 import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
 // The form of each answer of the API, by the names that src/client.ts knows them by: a module of its own, so that the web app loads
@@ -82,6 +82,7 @@ export const ledgerPage = pageSchema("entries", ledgerEntrySchema);
 export const webhooksPage = pageSchema("webhooks", webhookSchema);
 export const deliveriesPage = pageSchema("deliveries", deliverySchema);
 export const sharesPage = pageSchema("shares", shareSchema);
+export const listedSharesPage = pageSchema("shares", listedShareSchema);
 export const answersPage = pageSchema("answers", answerSchema);
 export const egressSchema = z.object({ egress: z.array(z.string()) });
 export const findingsSchema = z.object({ allowedFindings: z.array(allowedFindingSchema) });

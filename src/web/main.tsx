@@ -1,32 +1,21 @@
 import { RouterProvider } from "@tanstack/react-router";
 import { QueryClientProvider } from "@tanstack/react-query";
-import { StrictMode, useSyncExternalStore } from "react";
+import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { pagePath } from "../domain/people/sign-in.ts";
 import { createQueryClient, isShared } from "./query.ts";
 import { createAppRouter } from "./router.tsx";
 import { followSystem } from "./shell/preferences.ts";
-import { currentLanguage, onLanguage, showLanguage, wantedLanguage } from "./texts/language.ts";
+import { showLanguage, wantedLanguage } from "./texts/language.ts";
 import { loadTexts } from "./texts/texts.ts";
 import "./styles.css";
 
 const router = createAppRouter();
 const queryClient = createQueryClient(() => {
-  const { pathname, searchStr } = router.state.location;
+  const { pathname, href } = router.state.location;
   if (pathname === "/sign-in" || isShared) return;
-  const whole = `${pathname}${searchStr}`;
-  void router.navigate({ to: "/sign-in", search: { next: pagePath.test(whole) ? whole : pathname } });
+  void router.navigate({ to: "/sign-in", search: { next: pagePath.test(href) ? href : pathname } });
 });
-
-/** All pages. Another language draws everything anew: numbers and times are written otherwise, too. */
-function App() {
-  const language = useSyncExternalStore(onLanguage, currentLanguage);
-  return (
-    <QueryClientProvider key={language} client={queryClient}>
-      <RouterProvider router={router} />
-    </QueryClientProvider>
-  );
-}
 
 async function start(): Promise<void> {
   followSystem();
@@ -37,7 +26,9 @@ async function start(): Promise<void> {
   if (root === null) throw new Error("the page has no #root");
   createRoot(root).render(
     <StrictMode>
-      <App />
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
     </StrictMode>,
   );
 }

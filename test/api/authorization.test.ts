@@ -79,6 +79,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /organization/erase": "admin",
   "POST /repository/create": "write",
   "GET /repository/list": "read",
+  "GET /repository/:id": "read",
   "POST /repository/:id/update": "write",
   "GET /repository/search": "write",
   "GET /repository/branches": "write",

@@ -392,10 +392,10 @@ describe("the registration of a GitHub App by a manifest", () => {
     const { cookie, url } = await registered();
     const { pool } = app.database;
     await pool.query("update api_key set revoked_at = now() where organization_id = $1", [app.organizationId]);
-    expect((await open(url, cookie)).headers.location).toBe("/settings?connection=failed");
+    expect((await open(url, cookie)).headers.location).toBe("/settings?connection=failed#connections");
     await pool.query("update api_key set revoked_at = null where organization_id = $1", [app.organizationId]);
     await pool.query("insert into erasure (organization_id) values ($1)", [app.organizationId]);
-    expect((await open(url, cookie)).headers.location).toBe("/settings?connection=failed");
+    expect((await open(url, cookie)).headers.location).toBe("/settings?connection=failed#connections");
     await pool.query("delete from erasure");
     expect((await app.get("/connection/list")).body.connections).toEqual([]);
     // The code was not used up.
@@ -407,16 +407,20 @@ describe("the registration of a GitHub App by a manifest", () => {
     const other = await app.post("/connection/github-app/start", { webUrl: forge.url });
     const otherCookie = String(other.headers["set-cookie"]).split(";")[0] ?? "";
     const locationOf = async (to: string, by: string) => (await open(to, by)).headers.location;
-    expect(await locationOf(url, "")).toBe("/settings?connection=expired");
-    expect(await locationOf(url, otherCookie)).toBe("/settings?connection=expired");
-    expect(await locationOf(url.replace(/state=[^&]{20}/u, "state=x"), cookie)).toBe("/settings?connection=expired");
-    expect(await locationOf(url.replace(/code=[^&]+/u, "code=unknown"), cookie)).toBe("/settings?connection=failed");
+    expect(await locationOf(url, "")).toBe("/settings?connection=expired#connections");
+    expect(await locationOf(url, otherCookie)).toBe("/settings?connection=expired#connections");
+    expect(await locationOf(url.replace(/state=[^&]{20}/u, "state=x"), cookie)).toBe(
+      "/settings?connection=expired#connections",
+    );
+    expect(await locationOf(url.replace(/code=[^&]+/u, "code=unknown"), cookie)).toBe(
+      "/settings?connection=failed#connections",
+    );
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31 * 60_000 });
-    expect(await locationOf(url, cookie)).toBe("/settings?connection=expired");
+    expect(await locationOf(url, cookie)).toBe("/settings?connection=expired#connections");
     vi.useRealTimers();
     expect((await app.get("/connection/list")).body.connections).toEqual([]);
     expect(await locationOf(url, cookie)).toContain("/installations/new");
-    expect(await locationOf(url, cookie)).toBe("/settings?connection=failed");
+    expect(await locationOf(url, cookie)).toBe("/settings?connection=failed#connections");
     expect((await app.get("/connection/list")).body.connections).toHaveLength(1);
   });
 });

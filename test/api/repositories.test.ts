@@ -25,6 +25,20 @@ test("a member can't disconnect a repository, and so neither its secrets nor its
   expect(list.codeRepositories.map(({ id }: { id: string }) => id)).toContain(repository.id);
 });
 
+test("one repository is shown as the list shows it, to viewers too, until it is disconnected", async () => {
+  const { body: repository } = await api.post("/repository/create", { url: "https://git.example/acme/shown" });
+  const path = `/repository/${repository.id}`;
+  await api.post(`${path}/update`, { name: "Shown", description: "A note" });
+  const shown = await api.get(path, { key: await keyOf("viewer") });
+  expect(shown.body).toMatchObject({ name: "Shown", description: "A note" });
+  const { body: list } = await api.get("/repository/list?limit=100");
+  expect(list.codeRepositories).toContainEqual(shown.body);
+  expect((await api.get("/repository/no-id")).status).toBe(404);
+  await api.post(`${path}/delete`, {});
+  const gone = await api.get(path);
+  expect([gone.status, gone.body.error]).toEqual([404, `repository ${repository.id} was not found`]);
+});
+
 test("a repository that was disconnected comes back with its settings, however it is connected again", async () => {
   const url = "https://git.example/acme/again";
   const { body: repository } = await api.post("/repository/create", { url, branch: "stable", name: "again" });

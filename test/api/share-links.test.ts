@@ -47,10 +47,10 @@ async function program() {
 test("an admin sees the links of all sessions, newest first, and a member those of one", async () => {
   const first = await share();
   const { body: second } = await api.post(`/session/${other}/share/create`, {});
-  const { shares } = (await api.get("/share/list?limit=2")).body as { shares: { id: string; sessionId: string }[] };
-  expect(shares.map((each) => [each.id, each.sessionId])).toEqual([
-    [(second as { id: string }).id, other],
-    [first.id, id],
+  const { shares } = (await api.get("/share/list?limit=2")).body as { shares: Record<string, string>[] };
+  expect(shares.map((each) => [each["id"], each["sessionId"], each["sessionTitle"]])).toEqual([
+    [(second as { id: string }).id, other, "Look elsewhere"],
+    [first.id, id, "Look"],
   ]);
   const ofOne = (await api.get(`/session/${other}/share/list`)).body.shares as { sessionId: string }[];
   expect(new Set(ofOne.map(({ sessionId }) => sessionId))).toEqual(new Set([other]));

@@ -349,7 +349,7 @@ test("a page that is come to has the focus, and what was written is kept, over a
   await page.goto("/");
   await page.getByRole("link", { name: "Settings" }).click();
   await page.locator("main:focus").waitFor();
-  await page.getByRole("link", { name: "Sessions", exact: true }).click();
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Sessions", exact: true }).click();
   const prompt = page.getByLabel("What should be done?");
   await prompt.waitFor();
   await page.keyboard.press("n");

@@ -122,7 +122,13 @@ test("of many, the oldest is found by words and by its address, and rows are dra
      from repository, generate_series(1, 205) n where id = $1`,
     [oldest.id],
   );
-  const page = await openRepository(oldest);
+  const page = await site.signedIn();
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.goto(`/repositories/${oldest.id}`);
+  await page.getByRole("heading", { level: 1, name: oldest.name }).waitFor();
+  // Its page asks for it alone.
+  expect(asked).not.toContain("/repository/list");
   await page.goto("/repositories");
   await rows(page).nth(29).waitFor();
   expect(await rows(page).count()).toBe(30);
@@ -417,7 +423,7 @@ test("a viewer sees what is set and is offered nothing, a member what members ma
   expect(refused).toEqual([]);
 });
 
-test("a list that can't be loaded says so, and is loaded when asked again", async () => {
+test("a list, or a repository, that can't be loaded says so, and is loaded when asked again", async () => {
   const made = await connected();
   const page = await site.signedIn();
   await page.route("**/repository/list*", (route) =>
@@ -426,9 +432,16 @@ test("a list that can't be loaded says so, and is loaded when asked again", asyn
   await page.goto("/repositories");
   await page.getByRole("alert").getByText("too many requests").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
+  await page.unroute("**/repository/list*");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await rows(page).getByRole("link", { name: made.name, exact: true }).waitFor();
+  await page.route(`**/repository/${made.id}`, (route) =>
+    route.fulfill({ status: 429, json: { error: "too many requests" } }),
+  );
   await page.goto(`/repositories/${made.id}`);
   await page.getByRole("alert").getByText("too many requests").waitFor();
-  await page.unroute("**/repository/list*");
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.unroute(`**/repository/${made.id}`);
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("heading", { level: 1, name: made.name }).waitFor();
 });

@@ -98,11 +98,15 @@ test("a session that is at work goes on before the stranger's eyes, on a phone t
 test("an admin sees the links of all sessions in the settings, and ends one", async () => {
   const made = [await site.client.session.share(filled.running), await site.client.session.share(filled.failed)];
   const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
   await page.goto("/settings");
   const list = page.getByRole("list", { name: "Links that show sessions" }).getByRole("listitem");
   const { title } = await site.client.session.get(filled.failed);
   const row = list.filter({ has: page.getByRole("link", { name: title }) }).filter({ hasText: "not used yet" });
   await row.getByText("ends").waitFor();
+  // The list has the titles.
+  expect(asked.filter((path) => path.startsWith("/session/"))).toEqual([]);
   expect(await accessibilityProblems(page)).toEqual([]);
   expect(await scrollsSideways(page)).toBe(false);
   await row.getByRole("button", { name: "Revoke" }).click();

@@ -148,7 +148,7 @@ class _Share:
         self._send = send
 
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
-        """List the links that show any session of the organization."""
+        """List the links that show any session of the organization, with its title."""
         return self._send("GET", "/share/list", query={"limit": limit, "cursor": cursor})
 
 
@@ -280,6 +280,10 @@ class _Repository:
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List repositories."""
         return self._send("GET", "/repository/list", query={"limit": limit, "cursor": cursor})
+
+    def get(self, id: str) -> Dict[str, Any]:
+        """Show a repository."""
+        return self._send("GET", f"/repository/{_part(id)}")
 
     def update(self, id: str, body: Mapping[str, Any]) -> Dict[str, Any]:
         """Change a repository."""

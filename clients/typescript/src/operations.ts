@@ -120,6 +120,7 @@ import type {
   RepositoryFilesAnswer,
   RepositoryFilesQuery,
   RepositoryFindingsAnswer,
+  RepositoryGetAnswer,
   RepositoryLimitsAnswer,
   RepositoryListAnswer,
   RepositoryListQuery,
@@ -289,7 +290,7 @@ export interface Operations {
     list(query?: LabelListQuery, options?: CallOptions): Promise<LabelListAnswer>;
   };
   readonly share: {
-    /** List the links that show any session of the organization */
+    /** List the links that show any session of the organization, with its title */
     list(query?: ShareListQuery, options?: CallOptions): Promise<ShareListAnswer>;
   };
   readonly automation: {
@@ -353,6 +354,8 @@ export interface Operations {
     create(body: RepositoryCreateBody, options?: CallOptions): Promise<RepositoryCreateAnswer>;
     /** List repositories */
     list(query?: RepositoryListQuery, options?: CallOptions): Promise<RepositoryListAnswer>;
+    /** Show a repository */
+    get(id: string, options?: CallOptions): Promise<RepositoryGetAnswer>;
     /** Change a repository */
     update(id: string, body: RepositoryUpdateBody, options?: CallOptions): Promise<RepositoryUpdateAnswer>;
     /** Disconnect a repository: its secrets and the automations of its files are deleted, its other settings are there when it is connected again */
@@ -644,6 +647,7 @@ export function createOperations(send: Send): Operations {
     repository: {
       create: (body, options) => call({ method: "POST", path: "/repository/create", body, isIdempotent: true, ...options }),
       list: (query, options) => call({ method: "GET", path: "/repository/list", query, isIdempotent: true, ...options }),
+      get: (id, options) => call({ method: "GET", path: `/repository/${part(id)}`, isIdempotent: true, ...options }),
       update: (id, body, options) => call({ method: "POST", path: `/repository/${part(id)}/update`, body, isIdempotent: false, ...options }),
       delete: (id, options) => call({ method: "POST", path: `/repository/${part(id)}/delete`, isIdempotent: false, ...options }),
       search: (query, options) => call({ method: "GET", path: "/repository/search", query, isIdempotent: true, ...options }),

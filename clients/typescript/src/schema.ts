@@ -2814,6 +2814,28 @@ export interface SessionShareRevokeAnswer {
     name: string;
   } | null;
 }
+export interface ShareListAnswer {
+  shares: {
+    id: string;
+    sessionId: string;
+    createdAt: string;
+    expiresAt: string;
+    revokedAt: string | null;
+    /**
+     * To the minute.
+     */
+    lastUsedAt: string | null;
+    /**
+     * The person who made it; null: nobody who is known by name.
+     */
+    createdBy: {
+      id: string;
+      name: string;
+    } | null;
+    sessionTitle: string;
+  }[];
+  nextCursor: string | null;
+}
 export interface SessionPatchQuery {
   /**
    * Only the changes of this one, from its own root.
@@ -6070,7 +6092,11 @@ export interface RepositoryCreateBody {
   branch?: string;
   description?: string;
 }
-export interface RepositoryCreateAnswer {
+export interface RepositoryListAnswer {
+  codeRepositories: RepositoryGetAnswer[];
+  nextCursor: string | null;
+}
+export interface RepositoryGetAnswer {
   id: string;
   name: string;
   url: string;
@@ -6088,10 +6114,6 @@ export interface RepositoryCreateAnswer {
       webUrl: string | null;
     };
   };
-}
-export interface RepositoryListAnswer {
-  codeRepositories: RepositoryCreateAnswer[];
-  nextCursor: string | null;
 }
 export interface RepositoryUpdateBody {
   name?: string;
@@ -8257,7 +8279,6 @@ export type SessionUnarchiveAnswer = SessionGetAnswer;
 export type SessionMessageWithdrawAnswer = SessionGetAnswer;
 export type SessionShareListQuery = SessionMessageListQuery;
 export type ShareListQuery = SessionMessageListQuery;
-export type ShareListAnswer = SessionShareListAnswer;
 export type SessionAnswerListQuery = SessionMessageListQuery;
 export type AutomationCreateAnswer = AutomationGetAnswer;
 export type AutomationListQuery = SessionMessageListQuery;
@@ -8268,9 +8289,10 @@ export type AutomationStateUpdateAnswer = AutomationStateAnswer;
 export type AgentTriggerAnswer = AutomationTriggerAnswer;
 export type JobListQuery = SessionMessageListQuery;
 export type JobCancelAnswer = JobGetAnswer;
+export type RepositoryCreateAnswer = RepositoryGetAnswer;
 export type RepositoryListQuery = SessionMessageListQuery;
-export type RepositoryUpdateAnswer = RepositoryCreateAnswer;
-export type RepositoryDeleteAnswer = RepositoryCreateAnswer;
+export type RepositoryUpdateAnswer = RepositoryGetAnswer;
+export type RepositoryDeleteAnswer = RepositoryGetAnswer;
 export type RepositoryTrySetupAnswer = SessionCreateAnswer;
 export type RepositorySetAutomationFilesAnswer = RepositoryAutomationFilesAnswer;
 export type RepositoryUpdateEnvironmentAnswer = RepositoryEnvironmentAnswer;

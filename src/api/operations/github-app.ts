@@ -172,13 +172,13 @@ export function addGitHubAppOperations(
         );
         const page = URL.parse(made.htmlUrl);
         const isThere = page !== null && page.origin === new URL(webUrl).origin;
-        return await reply.redirect(isThere ? `${page.href}/installations/new` : "/settings");
+        return await reply.redirect(isThere ? `${page.href}/installations/new` : "/settings#connections");
       } catch (error) {
         if (!(error instanceof OffstageError)) throw error;
         // Only one of our own words: text from elsewhere is not passed on.
-        if (error instanceof InvalidInputError) return reply.redirect("/settings?connection=expired");
+        if (error instanceof InvalidInputError) return reply.redirect("/settings?connection=expired#connections");
         request.log.warn({ err: error }, "a GitHub App could not be connected");
-        return reply.redirect("/settings?connection=failed");
+        return reply.redirect("/settings?connection=failed#connections");
       }
     },
   );

@@ -1,7 +1,7 @@
 /**
  * Pattern of a page to open after a sign-in: a path on this server that no browser can take for another site's address.
  */
-export const pagePath = /^(?:\/|(?:\/[\w-]{1,64}){1,3})(?:\?[\w=&.-]{1,100})?$/u;
+export const pagePath = /^(?:\/|(?:\/[\w-]{1,64}){1,3})(?:\?[\w=&.-]{1,100})?(?:#[\w-]{1,64})?$/u;
 
 /** Why a sign-in failed. The code stands in the address of the sign-in page, which shows the text. */
 export type SignInProblem = "refused" | "disabled" | "denied" | "expired" | "unavailable";

@@ -36,6 +36,11 @@ export const shareSchema = z.object({
 /** See `shareSchema`. */
 export type Share = z.infer<typeof shareSchema>;
 
+/** A link among those of all sessions, with what its session is called. */
+export const listedShareSchema = shareSchema.extend({ sessionTitle: z.string() });
+/** See `listedShareSchema`. */
+export type ListedShare = z.infer<typeof listedShareSchema>;
+
 /** A session as whoever has a link to it sees it: without what its organization's other sessions and automations have to do with it. */
 export function withoutSurroundings(session: SessionDetail): SessionDetail {
   return {

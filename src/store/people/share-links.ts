@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Principal } from "../../domain/people/key.ts";
-import { mostShareLinks, type Share } from "../../domain/sessions/share.ts";
+import { mostShareLinks, type ListedShare, type Share } from "../../domain/sessions/share.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { one } from "../one-row.ts";
 import { hashOf, randomToken } from "./tokens.ts";
@@ -62,18 +62,32 @@ export function createShare(
 }
 
 /**
- * Lists links that show sessions, newest first.
- * @param sessionId of the session that they show; null: all of the organization
+ * Lists links that show a session, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
 export function listShares(
   database: Database,
   organizationId: string,
-  sessionId: string | null,
+  sessionId: string,
   query: PageQuery,
 ): Promise<Page<Share>> {
-  const ofSession = sessionId === null ? {} : { condition: "session_id = $5", values: [sessionId] };
+  const ofSession = { condition: "session_id = $5", values: [sessionId] };
   return listRows<Share>(database, organizationId, query, { table: "share_link", columns, ...ofSession });
+}
+
+/**
+ * Lists links that show any session of the organization, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
+export function listSharesOfAll(
+  database: Database,
+  organizationId: string,
+  query: PageQuery,
+): Promise<Page<ListedShare>> {
+  return listRows<ListedShare>(database, organizationId, query, {
+    table: "share_link",
+    columns: `${columns}, (select title from session where session.id = share_link.session_id) as "sessionTitle"`,
+  });
 }
 
 /** Ends what a link shows, at once: streams that are under way, too. @throws NotFoundError if the session has no such link */

@@ -99,6 +99,14 @@ export function listRepositories(
   });
 }
 
+/**
+ * Reads a connected repository.
+ * @throws NotFoundError
+ */
+export async function getRepository(database: Database, organizationId: string, id: string): Promise<RepositoryRecord> {
+  return one(await findRepositories(database, organizationId, [id]), "repository", id);
+}
+
 /** Those of `ids` that are connected repositories of the organization. */
 export async function findRepositories(
   database: Database,

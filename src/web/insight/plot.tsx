@@ -3,6 +3,7 @@ import UPlot from "uplot";
 import "./plot.css";
 import { currentPreferences, onPreferences } from "../shell/preferences.ts";
 import { formatShortUtcDay } from "../texts/formats.ts";
+import { currentLanguage, onLanguage } from "../texts/language.ts";
 
 /** Values of one thing, one for each period. */
 export interface PlottedSeries {
@@ -32,8 +33,9 @@ interface PlotProps {
 export function Plot(props: PlotProps) {
   const { theme, contrast } = useSyncExternalStore(onPreferences, currentPreferences);
   const isDark = useSyncExternalStore(onScheme, () => matchMedia(darkScheme).matches);
-  // Another theme draws it anew.
-  return <Drawing key={`${theme} ${contrast} ${isDark}`} {...props} />;
+  const language = useSyncExternalStore(onLanguage, currentLanguage);
+  // Another theme draws it anew, and another language.
+  return <Drawing key={`${theme} ${contrast} ${isDark} ${language}`} {...props} />;
 }
 
 function Drawing({ kind, days, series, format, onPoint }: PlotProps) {

@@ -58,7 +58,7 @@ export function PeoplePage() {
       >
         {(user) => <Person key={user.id} user={user} onInvited={onInvited} />}
       </PagedList>
-      <Link to="/settings" className="block w-fit text-sm text-accent underline">
+      <Link to="/settings" hash="keys" className="block w-fit text-sm text-accent underline">
         {texts.keys}
       </Link>
     </div>

@@ -1,10 +1,10 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Repository } from "../../domain/repositories/repository.ts";
 import { Badge } from "../elements/badge.tsx";
 import { ConfirmButton } from "../elements/dialog.tsx";
 import { Fact } from "../elements/fact.tsx";
-import { Absent, ErrorText, Loading, Notice } from "../elements/notice.tsx";
+import { Absent, ErrorText } from "../elements/notice.tsx";
 import { BackLink, PageTitle } from "../elements/page-head.tsx";
 import { RepositoryName } from "../elements/repository-name.tsx";
 import { Ago } from "../elements/time.tsx";
@@ -19,22 +19,17 @@ import { General } from "../repositories/general.tsx";
 import { isPlainGit } from "../repositories/plain-git.ts";
 import { RecentSessions } from "../repositories/recent-sessions.tsx";
 import { RepositorySecrets } from "../repositories/secrets.tsx";
-import { useRepositories } from "../repositories/use-repositories.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 
 /** One repository: its settings, a trial of its setup, its secrets, its sessions. */
 export function RepositoryPage({ id }: { id: string }) {
   const texts = useRepositoryTexts();
-  // The API shows repositories only as a list.
-  const find = (all: readonly Repository[]): Repository | undefined => all.find((each) => each.id === id);
-  const { repositories, hasMore, error, retry } = useRepositories((all) => find(all) !== undefined);
-  const repository = find(repositories ?? []);
-  useTitle(repository?.name ?? texts.title);
-  if (repository !== undefined) return <Found repository={repository} />;
-  if (error !== null)
-    return <Absent missing={texts.missing} error={error} reason={texts.missingReason} retry={retry} />;
-  if (repositories === undefined || hasMore) return <Loading lines={8} />;
-  return <Notice title={texts.missing}>{texts.missingReason}</Notice>;
+  const repository = useQuery({ queryKey: ["repository", id], queryFn: () => calls.get(id) });
+  useTitle(repository.data?.name ?? texts.title);
+  if (repository.data !== undefined) return <Found repository={repository.data} />;
+  return (
+    <Absent missing={texts.missing} error={repository.error} reason={texts.missingReason} retry={repository.refetch} />
+  );
 }
 
 function Found({ repository }: { repository: Repository }) {
@@ -80,6 +75,7 @@ function Disconnect({ repository: { id, name } }: { repository: Repository }) {
     mutationFn: () => calls.disconnect(id),
     onSuccess: async () => {
       await navigate({ to: "/repositories", ignoreBlocker: true });
+      queries.removeQueries({ queryKey: ["repository", id] });
       await queries.invalidateQueries({ queryKey: ["repositories"] });
     },
   });

@@ -1,25 +1,25 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
-import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
-import { useElementTexts } from "../texts/elements.ts";
-import { formatDollars } from "../texts/formats.ts";
-import { useSettingsTexts } from "../texts/settings.ts";
-import { Field, fieldOf } from "../elements/field.tsx";
-import { linesOf } from "../elements/lines.ts";
-import { useTitle } from "../elements/use-title.ts";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import type { Organization } from "../../domain/people/organization.ts";
 import { ErrorText } from "../elements/notice.tsx";
-import { Unsaved } from "../elements/unsaved.tsx";
+import { useTitle } from "../elements/use-title.ts";
 import { client, useMe } from "../query.ts";
 import { Accounts } from "../settings/accounts.tsx";
 import { Connections } from "../settings/connections.tsx";
 import { Keys } from "../settings/keys.tsx";
 import { Notices } from "../settings/notices.tsx";
 import { OrganizationData } from "../settings/organization-data.tsx";
+import { OrganizationForm } from "../settings/organization-form.tsx";
 import { Programs } from "../settings/programs.tsx";
 import { Registries } from "../settings/registries.tsx";
 import { Secrets } from "../settings/secrets.tsx";
+import { SectionLinks } from "../settings/section-links.tsx";
 import { ShareLinks } from "../settings/share-links.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
+import { useSectionInView } from "../settings/use-section-in-view.ts";
+import { useSettingsSections, type SettingsSection } from "../shell/settings-sections.ts";
+import { useElementTexts } from "../texts/elements.ts";
+import { useSettingsTexts } from "../texts/settings.ts";
 
 /**
  * Settings that admins make for all sessions, and what belongs to the organization: connections, secrets, keys, links, sign-ins, its data;
@@ -44,7 +44,7 @@ export function SettingsPage() {
         </>
       )}
       {organization.data !== undefined && me.data !== undefined ? (
-        <Sections organization={organization.data} isAdmin={me.data.scopes.includes("admin")} />
+        <Sections organization={organization.data} />
       ) : (
         failed === undefined && <p className="text-muted">{texts.loading}</p>
       )}
@@ -52,122 +52,30 @@ export function SettingsPage() {
   );
 }
 
-function Sections({ organization, isAdmin }: { organization: Organization; isAdmin: boolean }) {
-  if (!isAdmin) {
-    return (
-      <>
-        <Accounts />
-        <Notices />
-        <SignIns />
-        <Programs />
-      </>
-    );
-  }
-  return (
-    <>
-      <OrganizationForm organization={organization} />
-      <Accounts />
-      <Notices />
-      <Connections />
-      <Secrets />
-      <Registries />
-      <Keys />
-      <ShareLinks />
-      <SignIns />
-      <Programs />
-      <OrganizationData name={organization.name} />
-    </>
-  );
-}
-
-const budgets = ["sessionBudgetUsd", "runBudgetUsd", "monthlyBudgetUsd"] as const;
-/** Names of the API's fields that are not budgets. */
-const others = ["defaultAgent", "maxRunningSessions", "models", "repositories", "egress"] as const;
-
-function OrganizationForm({ organization }: { organization: Organization }) {
-  const words = useSettingsTexts();
-  const texts = words.organization;
-  const queries = useQueryClient();
-  const [values, setValues] = useState<Record<string, string>>(() => ({
-    ...Object.fromEntries(budgets.map((name) => [name, organization[name]?.toString() ?? ""])),
-    defaultAgent: organization.defaultAgent ?? "",
-    maxRunningSessions: organization.maxRunningSessions?.toString() ?? "",
-    models: organization.models?.join("\n") ?? "",
-    repositories: organization.repositories?.join("\n") ?? "",
-    egress: organization.egress.join("\n"),
-  }));
-  const [before] = useState(values);
-  const save = useMutation({
-    mutationFn: (changes: UpdateOrganization) => client.organization.update(changes),
-    onSuccess: (saved) => queries.setQueryData(["organization"], saved),
-  });
-  const field = (name: string) => ({
-    value: values[name] ?? "",
-    onChange: (event: { target: { value: string } }) => {
-      setValues({ ...values, [name]: event.target.value });
-      save.reset();
-    },
-  });
-  const wrong = fieldOf(save.error, [...budgets, ...others]);
-  const errorOf = (name: typeof wrong): Error | null => (wrong === name ? save.error : null);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    const models = linesOf(values["models"] ?? "");
-    const repositories = linesOf(values["repositories"] ?? "");
-    const agent = (values["defaultAgent"] ?? "").trim();
-    const running = values["maxRunningSessions"] ?? "";
-    save.mutate({
-      defaultAgent: agent === "" ? null : agent,
-      maxRunningSessions: running === "" ? null : Number(running),
-      ...Object.fromEntries(budgets.map((name) => [name, values[name] === "" ? null : Number(values[name])])),
-      models: models.length === 0 ? null : models,
-      repositories: repositories.length === 0 ? null : repositories,
-      egress: linesOf(values["egress"] ?? ""),
-    });
+function Sections({ organization }: { organization: Organization }) {
+  const sections = useSettingsSections();
+  const { current, open, content } = useSectionInView(sections.map(({ id }) => id));
+  const contents: Readonly<Record<SettingsSection, ReactNode>> = {
+    sessions: <OrganizationForm organization={organization} />,
+    accounts: <Accounts />,
+    notices: <Notices />,
+    connections: <Connections />,
+    secrets: <Secrets />,
+    registries: <Registries />,
+    keys: <Keys />,
+    shares: <ShareLinks />,
+    "sign-ins": <SignIns />,
+    programs: <Programs />,
+    data: <OrganizationData name={organization.name} />,
   };
   return (
-    <form onSubmit={submit} className="card space-y-4 p-4">
-      <h2 className="font-medium">{texts.title}</h2>
-      <p className="text-sm text-muted">{texts.spent(formatDollars(organization.spentUsd))}</p>
-      <fieldset className="grid gap-3 sm:grid-cols-3">
-        <legend className="mb-2 text-sm">{texts.budgets}</legend>
-        {budgets.map((name) => (
-          <Field key={name} label={texts[name]} error={errorOf(name)}>
-            {(attributes) => (
-              <input {...attributes} type="number" min="0" step="any" className="field" {...field(name)} />
-            )}
-          </Field>
+    <div className="lg:grid lg:grid-cols-[11rem_minmax(0,1fr)] lg:items-start lg:gap-6">
+      <SectionLinks sections={sections} current={current} onOpen={open} />
+      <div ref={content} className="mt-6 space-y-6 lg:mt-0">
+        {sections.map(({ id }) => (
+          <div key={id}>{contents[id]}</div>
         ))}
-      </fieldset>
-      <div className="grid gap-4 sm:grid-cols-2">
-        <Field label={texts.agent} hint={texts.agentHint} error={errorOf("defaultAgent")}>
-          {(attributes) => (
-            <input {...attributes} autoComplete="off" spellCheck={false} className="field" {...field("defaultAgent")} />
-          )}
-        </Field>
-        <Field label={texts.running} hint={texts.runningHint} error={errorOf("maxRunningSessions")}>
-          {(attributes) => (
-            <input {...attributes} type="number" min="1" step="1" className="field" {...field("maxRunningSessions")} />
-          )}
-        </Field>
       </div>
-      <Field label={texts.models} hint={texts.modelsHint} error={errorOf("models")}>
-        {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("models")} />}
-      </Field>
-      <Field label={texts.repositories} hint={texts.repositoriesHint} error={errorOf("repositories")}>
-        {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("repositories")} />}
-      </Field>
-      <Field label={texts.egress} hint={texts.egressHint} error={errorOf("egress")}>
-        {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("egress")} />}
-      </Field>
-      <div className="flex items-center gap-3">
-        <button type="submit" className="button button-primary" disabled={save.isPending}>
-          {words.save}
-        </button>
-        <output className="text-sm text-good">{save.isSuccess ? words.saved : ""}</output>
-      </div>
-      <ErrorText error={wrong === null ? save.error : null} />
-      <Unsaved isChanged={!save.isSuccess && values !== before} />
-    </form>
+    </div>
   );
 }

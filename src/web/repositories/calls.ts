@@ -11,6 +11,7 @@ import { client } from "../query.ts";
 /** Calls that only these pages make: the client comes with every page, and has no room for them. */
 export const calls = {
   connect: (body: CreateRepository) => client.call("repositorySchema", "/repository/create", body),
+  get: (id: string) => client.call("repositorySchema", `/repository/${id}`),
   update: (id: string, body: z.input<typeof updateRepositorySchema>) =>
     client.call("repositorySchema", `/repository/${id}/update`, body),
   disconnect: (id: string) => client.call("repositorySchema", `/repository/${id}/delete`, {}),

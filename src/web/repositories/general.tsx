@@ -68,13 +68,16 @@ function GeneralForm({ repository, limits }: { repository: Repository; limits: R
         const limit = { maxRunningSessions: orNull(maxRunningSessions) === null ? null : Number(maxRunningSessions) };
         queries.setQueryData(["repository", id, "limits"], await calls.setLimits(id, limit));
       }
-      await calls.update(id, {
+      return calls.update(id, {
         name: name.trim(),
         description: orNull(description),
         ...(isAdmin && { branch: orNull(branch) }),
       });
     },
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["repositories"] }),
+    onSuccess: (saved) => {
+      queries.setQueryData(["repository", id], saved);
+      return queries.invalidateQueries({ queryKey: ["repositories"] });
+    },
   });
   const wrong = fieldOf(save.error, fields);
   const errorOf = (name: (typeof fields)[number]): Error | null => (wrong === name ? save.error : null);

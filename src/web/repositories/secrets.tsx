@@ -26,7 +26,7 @@ export function RepositorySecrets({ id }: { id: string }) {
       about={
         <>
           {texts.about}{" "}
-          <Link to="/settings" className="text-accent underline">
+          <Link to="/settings" hash="secrets" className="text-accent underline">
             {texts.ofOrganization}
           </Link>
           .

@@ -11,6 +11,7 @@ import { client, useMay, useMe } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 import { AddressField } from "./address-field.tsx";
 import { HealthBadge, HealthProblems } from "./health.tsx";
+import { Section } from "./section.tsx";
 
 /** The signed-in person's own accounts at forges, with which pull requests are opened that they ask for. */
 export function Accounts() {
@@ -22,12 +23,12 @@ export function Accounts() {
   const isSomebody = me.data !== undefined && me.data.userId !== null;
   const reload = () => queries.invalidateQueries({ queryKey: ["accounts"] });
   return (
-    <section aria-labelledby="accounts" className="card space-y-4 p-4">
-      <div className="flex items-center gap-3">
-        <h2 id="accounts" className="mr-auto font-medium">
-          {texts.title}
-        </h2>
-        {isSomebody && may && (
+    <Section
+      id="accounts"
+      title={texts.title}
+      action={
+        isSomebody &&
+        may && (
           <ButtonDialog button={texts.connect} title={texts.connectTitle}>
             {(close) => (
               <NewAccount
@@ -38,8 +39,9 @@ export function Accounts() {
               />
             )}
           </ButtonDialog>
-        )}
-      </div>
+        )
+      }
+    >
       <p className="text-sm text-muted">{texts.about}</p>
       <ErrorText error={me.error} />
       {me.data?.userId === null && <p className="card px-4 py-12 text-center text-muted">{texts.nobody}</p>}
@@ -55,7 +57,7 @@ export function Accounts() {
           {(account) => <Row key={account.id} account={account} reload={reload} />}
         </PagedList>
       )}
-    </section>
+    </Section>
   );
 }
 

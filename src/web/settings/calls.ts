@@ -4,7 +4,7 @@ import { client } from "../query.ts";
 export const calls = {
   shares: (cursor: string | undefined) =>
     client.call(
-      "sharesPage",
+      "listedSharesPage",
       `/share/list?${new URLSearchParams({ limit: "20", ...(cursor !== undefined && { cursor }) }).toString()}`,
     ),
   /** Begins to erase the organization: from the answer on nobody of it is signed in. */

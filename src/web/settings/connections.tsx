@@ -15,6 +15,7 @@ import { ConnectionChange } from "./connection-change.tsx";
 import { ConnectionForm, CredentialForm } from "./connection-form.tsx";
 import { HookSecretForm } from "./hook-secret.tsx";
 import { HealthBadge, HealthProblems } from "./health.tsx";
+import { Section } from "./section.tsx";
 import { searchOfPage } from "../elements/search-of-page.ts";
 
 /** A webhook's secret that is shown once, with where it goes. */
@@ -33,11 +34,10 @@ export function Connections() {
   const { connection: problem } = searchOfPage(given);
   const reload = () => queries.invalidateQueries({ queryKey: ["connections"] });
   return (
-    <section aria-labelledby="connections" className="card space-y-4 p-4">
-      <div className="flex items-center gap-3">
-        <h2 id="connections" className="mr-auto font-medium">
-          {texts.title}
-        </h2>
+    <Section
+      id="connections"
+      title={texts.title}
+      action={
         <ButtonDialog button={texts.connect} title={texts.connect}>
           {(close) => (
             <ConnectionForm
@@ -49,7 +49,8 @@ export function Connections() {
             />
           )}
         </ButtonDialog>
-      </div>
+      }
+    >
       <p className="text-sm text-muted">{texts.about}</p>
       {problem !== undefined && <ErrorText error={new Error(texts.problems[problem])} />}
       {shown !== null && (
@@ -71,7 +72,7 @@ export function Connections() {
       >
         {(connection) => <Row key={connection.id} connection={connection} reload={reload} onSecret={setShown} />}
       </PagedList>
-    </section>
+    </Section>
   );
 }
 

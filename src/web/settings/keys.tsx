@@ -13,6 +13,7 @@ import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 import { KeyAutomations, OnlyAutomations } from "./key-automations.tsx";
+import { Section } from "./section.tsx";
 
 type CreatedKey = z.infer<typeof createdKeySchema>;
 
@@ -22,11 +23,10 @@ export function Keys() {
   const queries = useQueryClient();
   const [made, setMade] = useState<CreatedKey | null>(null);
   return (
-    <section aria-labelledby="keys" className="card space-y-4 p-4">
-      <div className="flex items-center gap-3">
-        <h2 id="keys" className="mr-auto font-medium">
-          {texts.title}
-        </h2>
+    <Section
+      id="keys"
+      title={texts.title}
+      action={
         <ButtonDialog button={texts.new} title={texts.newTitle}>
           {(close) => (
             <KeyForm
@@ -37,7 +37,8 @@ export function Keys() {
             />
           )}
         </ButtonDialog>
-      </div>
+      }
+    >
       <p className="text-sm text-muted">{texts.about}</p>
       {made !== null && (
         <SecretOnce
@@ -58,7 +59,7 @@ export function Keys() {
       >
         {(key) => <Row key={key.id} apiKey={key} />}
       </PagedList>
-    </section>
+    </Section>
   );
 }
 

@@ -6,6 +6,7 @@ import { useElementTexts } from "../texts/elements.ts";
 import { useNoticeTexts } from "../texts/notices.ts";
 import { NoticeBrowsers } from "./notice-browsers.tsx";
 import { NoticeChoices } from "./notice-choices.tsx";
+import { Section } from "./section.tsx";
 
 /** What the signed-in person is told of while they are elsewhere, and by which browsers. */
 export function Notices() {
@@ -20,10 +21,7 @@ export function Notices() {
     enabled: isSomebody,
   });
   return (
-    <section aria-labelledby="notices" className="card space-y-4 p-4">
-      <h2 id="notices" className="font-medium">
-        {texts.title}
-      </h2>
+    <Section id="notices" title={texts.title}>
       <p className="max-w-prose text-sm text-muted">{texts.about}</p>
       <ErrorText error={me.error ?? settings.error} />
       {me.data?.userId === null && <p className="card px-4 py-12 text-center text-muted">{texts.nobody}</p>}
@@ -34,7 +32,7 @@ export function Notices() {
         </button>
       )}
       {settings.data !== undefined && <Parts settings={settings.data} />}
-    </section>
+    </Section>
   );
 }
 

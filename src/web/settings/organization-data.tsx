@@ -7,15 +7,13 @@ import { Field, fieldOf } from "../elements/field.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { useSettingsTexts } from "../texts/settings.ts";
 import { calls, exportAddress } from "./calls.ts";
+import { Section } from "./section.tsx";
 
 /** All that there is of the organization: taken out as an archive, or erased for ever. */
 export function OrganizationData({ name }: { name: string }) {
   const texts = useSettingsTexts().data;
   return (
-    <section aria-labelledby="data" className="card space-y-4 p-4">
-      <h2 id="data" className="font-medium">
-        {texts.title}
-      </h2>
+    <Section id="data" title={texts.title}>
       <div className="space-y-2 text-sm text-muted">
         <p>{texts.exportAbout}</p>
         <a href={exportAddress} download className="button">
@@ -28,7 +26,7 @@ export function OrganizationData({ name }: { name: string }) {
           {() => <EraseForm name={name} />}
         </ButtonDialog>
       </div>
-    </section>
+    </Section>
   );
 }
 

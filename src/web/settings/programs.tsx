@@ -6,15 +6,13 @@ import { Ago, Day } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
+import { Section } from "./section.tsx";
 
 /** Programs that people let act for them, each with a button that ends it. */
 export function Programs() {
   const texts = useSettingsTexts().programs;
   return (
-    <section aria-labelledby="programs" className="card space-y-4 p-4">
-      <h2 id="programs" className="font-medium">
-        {texts.title}
-      </h2>
+    <Section id="programs" title={texts.title}>
       <p className="text-sm text-muted">{texts.about}</p>
       <PagedList
         label={texts.title}
@@ -26,7 +24,7 @@ export function Programs() {
       >
         {(grant) => <Row key={grant.id} grant={grant} />}
       </PagedList>
-    </section>
+    </Section>
   );
 }
 

@@ -10,6 +10,7 @@ import { Ago } from "../elements/time.tsx";
 import { client } from "../query.ts";
 import { useRegistryTexts } from "../texts/registries.ts";
 import { AddressField } from "./address-field.tsx";
+import { Section } from "./section.tsx";
 
 const kindNames: Readonly<Record<RegistryKind, string>> = {
   npm: "npm",
@@ -27,11 +28,10 @@ export function Registries() {
   const queries = useQueryClient();
   const reload = () => queries.invalidateQueries({ queryKey: ["registries"] });
   return (
-    <section aria-labelledby="registries" className="card space-y-4 p-4">
-      <div className="flex flex-wrap items-center gap-3">
-        <h2 id="registries" className="me-auto font-medium">
-          {texts.title}
-        </h2>
+    <Section
+      id="registries"
+      title={texts.title}
+      action={
         <ButtonDialog button={texts.add} title={texts.add}>
           {(close) => (
             <NewRegistry
@@ -42,7 +42,8 @@ export function Registries() {
             />
           )}
         </ButtonDialog>
-      </div>
+      }
+    >
       <p className="max-w-prose text-sm text-muted">{texts.about}</p>
       <PagedList
         label={texts.title}
@@ -54,7 +55,7 @@ export function Registries() {
       >
         {(registry) => <Row key={registry.id} registry={registry} reload={reload} />}
       </PagedList>
-    </section>
+    </Section>
   );
 }
 

@@ -1,20 +1,18 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { PagedList } from "../elements/paged-list.tsx";
 import { ShareRow } from "../elements/share-row.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 import { calls } from "./calls.ts";
+import { Section } from "./section.tsx";
 
 /** The links that show any session to whoever has them, each with a button that ends it. */
 export function ShareLinks() {
   const texts = useSettingsTexts().shares;
   const queries = useQueryClient();
   return (
-    <section aria-labelledby="shares" className="card space-y-4 p-4">
-      <h2 id="shares" className="font-medium">
-        {texts.title}
-      </h2>
+    <Section id="shares" title={texts.title}>
       <p className="text-sm text-muted">{texts.about}</p>
       <PagedList
         label={texts.title}
@@ -33,20 +31,16 @@ export function ShareLinks() {
               await queries.invalidateQueries({ queryKey: ["shares"] });
             }}
           >
-            <SessionLink id={share.sessionId} />
+            <Link
+              to="/sessions/$id"
+              params={{ id: share.sessionId }}
+              className="font-medium wrap-anywhere hover:underline"
+            >
+              <bdi>{share.sessionTitle}</bdi>
+            </Link>
           </ShareRow>
         )}
       </PagedList>
-    </section>
-  );
-}
-
-/** A link to a session by its title, or by its id until that is known. */
-function SessionLink({ id }: { id: string }) {
-  const session = useQuery({ queryKey: ["session", id], queryFn: () => client.session.get(id), staleTime: 60_000 });
-  return (
-    <Link to="/sessions/$id" params={{ id }} className="font-medium wrap-anywhere hover:underline">
-      <bdi>{session.data?.title ?? id}</bdi>
-    </Link>
+    </Section>
   );
 }

@@ -6,15 +6,13 @@ import { Ago, Day } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
+import { Section } from "./section.tsx";
 
 /** Signed-in browsers, each with a button to sign it out. */
 export function SignIns() {
   const texts = useSettingsTexts().signIns;
   return (
-    <section aria-labelledby="sign-ins" className="card space-y-4 p-4">
-      <h2 id="sign-ins" className="font-medium">
-        {texts.title}
-      </h2>
+    <Section id="sign-ins" title={texts.title}>
       <PagedList
         label={texts.title}
         queryKey={["logins"]}
@@ -25,7 +23,7 @@ export function SignIns() {
       >
         {(login) => <Row key={login.id} login={login} />}
       </PagedList>
-    </section>
+    </Section>
   );
 }
 

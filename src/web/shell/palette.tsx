@@ -9,6 +9,7 @@ import { client } from "../query.ts";
 import { useShellTexts } from "../texts/shell.ts";
 import { KeyCaps } from "./help-sheet.tsx";
 import { usePages } from "./pages.ts";
+import { useSettingsSections } from "./settings-sections.ts";
 import type { Overlay } from "./rail.tsx";
 import { useShortcutGroups } from "./shortcuts.ts";
 
@@ -32,7 +33,9 @@ export function Palette({ onClosed, onOpen }: { onClosed: () => void; onOpen: (o
   const [words, setWords] = useState("");
   const [chosen, setChosen] = useState<Entry | null>(null);
   const asked = useDeferredValue(words.trim());
-  const entries = [...useCommands(onOpen), ...usePageEntries()].filter((entry) => hasWords(entry, asked));
+  const entries = [...useCommands(onOpen), ...usePageEntries(), ...useSettingsEntries()].filter((entry) =>
+    hasWords(entry, asked),
+  );
   const sessions = useSessions(asked);
   const all = [...entries, ...sessions];
   const options = useOptions(all.length, asked, true, (index) => setChosen(all[index] ?? null));
@@ -127,6 +130,20 @@ function usePageEntries(): Entry[] {
       keys: `g ${letter}`,
       run: () => void navigate({ to }),
     }));
+}
+
+/** The sections of the settings, by the page's name too. */
+function useSettingsEntries(): Entry[] {
+  const { pages } = useShellTexts();
+  const navigate = useNavigate();
+  return useSettingsSections().map(({ id, title }) => ({
+    key: `settings ${id}`,
+    group: pages.settings,
+    icon: "settings",
+    name: title,
+    about: pages.settings,
+    run: () => void navigate({ to: "/settings", hash: id }),
+  }));
 }
 
 /** The sessions that have the words; without words, the newest. */

@@ -1,5 +1,5 @@
-import { use } from "react";
-import { currentLanguage, type Language } from "./language.ts";
+import { use, useSyncExternalStore } from "react";
+import { currentLanguage, onLanguage, type Language } from "./language.ts";
 
 type Loader = (language: Language) => Promise<unknown>;
 /** Of the parts of the app that are loaded so far. */
@@ -32,7 +32,8 @@ export function textsOf<Texts extends object>(
   };
   loaders.add(load);
   return function useTexts() {
-    const language = currentLanguage();
+    // A component with words follows the language itself, and draws what is below it: nothing is made anew, and what is written stays.
+    const language = useSyncExternalStore(onLanguage, currentLanguage);
     // By the language alone: when React goes on with a component that has waited, it must ask for the same again.
     return language === "en" ? english : use(load(language));
   };

@@ -11,6 +11,7 @@ import { allowedRepositories } from "../../../store/people/organizations.ts";
 import {
   createRepository,
   deleteRepository,
+  getRepository,
   listRepositories,
   updateRepository,
   type RepositoryRecord,
@@ -22,7 +23,7 @@ import { readAddress, requireAllowed } from "../resolve.ts";
 
 const tags = ["Repositories"];
 
-/** Adds the operations on repositories: connect, list, change, disconnect. */
+/** Adds the operations on repositories: connect, list, show, change, disconnect. */
 export function addRepositoryOperations(
   app: App,
   options: Pick<ApiOptions, "integrationOf" | "repositoryKeyOf" | "database" | "allowLocalRepositories">,
@@ -70,6 +71,20 @@ export function addRepositoryOperations(
       const page = await listRepositories(database, organizationOf(request), request.query);
       return { codeRepositories: await Promise.all(page.items.map(show)), nextCursor: page.nextCursor };
     },
+  );
+  app.get(
+    "/repository/:id",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getRepository",
+        summary: "Show a repository",
+        params: idParameters,
+        response: answers(repositorySchema),
+      },
+    },
+    async (request) => show(await getRepository(database, organizationOf(request), idOf(request, "repository"))),
   );
   app.post(
     "/repository/:id/update",

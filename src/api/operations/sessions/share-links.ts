@@ -4,9 +4,10 @@ import {
   createdShareSchema,
   createShareSchema,
   defaultShareDays,
+  listedShareSchema,
   shareSchema,
 } from "../../../domain/sessions/share.ts";
-import { createShare, listShares, revokeShare } from "../../../store/people/share-links.ts";
+import { createShare, listShares, listSharesOfAll, revokeShare } from "../../../store/people/share-links.ts";
 import { requireSession } from "../../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
@@ -69,13 +70,13 @@ export function addShareLinkOperations(
       schema: {
         tags,
         operationId: "listSharesOfAll",
-        summary: "List the links that show any session of the organization",
+        summary: "List the links that show any session of the organization, with its title",
         querystring: pageQuerySchema,
-        response: answers(pageSchema("shares", shareSchema)),
+        response: answers(pageSchema("shares", listedShareSchema)),
       },
     },
     async (request) => {
-      const page = await listShares(database, organizationOf(request), null, request.query);
+      const page = await listSharesOfAll(database, organizationOf(request), request.query);
       return { shares: page.items, nextCursor: page.nextCursor };
     },
   );

@@ -117,7 +117,7 @@ function Forges({ trigger: { connectionId, events } }: { readonly trigger: Extra
           {list.data !== undefined && connections.length === 0 && (
             <p>
               {texts.noForge}{" "}
-              <Link to="/settings" className="text-accent underline">
+              <Link to="/settings" hash="connections" className="text-accent underline">
                 {texts.connect}
               </Link>
               .

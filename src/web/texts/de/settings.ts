@@ -2,6 +2,7 @@ import type { SettingsTexts } from "../en/settings.ts";
 
 const german: SettingsTexts = {
   title: "Einstellungen",
+  sections: "Abschnitte der Einstellungen",
   loading: "Die Einstellungen laden …",
   save: "Speichern",
   saving: "Wird gespeichert …",

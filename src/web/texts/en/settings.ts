@@ -1,6 +1,7 @@
 /** Texts of the settings’ page. */
 export const english = {
   title: "Settings",
+  sections: "Sections of the settings",
   loading: "Loading the settings …",
   save: "Save",
   saving: "Saving …",
