@@ -126,12 +126,15 @@ async function fill(
     [crypto.randomUUID(), organizationId, word],
   );
   for (const { id } of login.rows) add("login", id);
-  const user = crypto.randomUUID();
-  await pool.query(
-    "insert into user_account (id, organization_id, issuer, subject, name, role) values ($1, $2, 'https://id.example.com', $4, $3, 'member')",
-    [user, organizationId, word, user],
-  );
-  add("user", user);
+  // One whom a provider signs in, and one who was invited.
+  for (const issuer of ["https://id.example.com", "invitation"]) {
+    const user = crypto.randomUUID();
+    await pool.query(
+      "insert into user_account (id, organization_id, issuer, subject, name, role) values ($1, $2, $5, $4, $3, 'member')",
+      [user, organizationId, word, user, issuer],
+    );
+    add("user", user);
+  }
   // Whose the key is, and an account: nobody disables or erases this one, with whom the key would end.
   const owner = crypto.randomUUID();
   await pool.query(
