@@ -239,7 +239,7 @@ test("an admin invites somebody, who signs in by the link as themselves, and get
   await isFitting(page);
   const theirs = await site.stranger();
   await theirs.goto(address);
-  await theirs.getByRole("heading", { name: "Sessions" }).waitFor();
+  await theirs.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
   expect(await (await theirs.request.get("/me")).json()).toMatchObject({
     orgId: organizationId,
     scopes: ["read"],
