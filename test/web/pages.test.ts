@@ -65,7 +65,7 @@ test("the one-time link signs a browser in once, and leaves no token in the addr
   const link = offstage.first?.loginLink ?? "";
   const page = await openPage();
   await page.goto(link);
-  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  await page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
   expect(page.url()).toBe(`${offstage.url}/`);
 
   const second = await openPage();
@@ -451,7 +451,7 @@ test("an address that leads nowhere says so", async () => {
   expect((await page.goto("/nowhere/at/all"))?.status()).toBe(404);
   await page.getByRole("heading", { name: "There is no such page" }).waitFor();
   await page.getByRole("link", { name: "Go to the sessions" }).click();
-  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  await page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
   const answer = await fetch(`${offstage.url}/nowhere/at/all`);
   expect([answer.status, Object.keys((await answer.json()) as object)]).toEqual([404, ["error"]]);
 });
@@ -585,7 +585,7 @@ test("somebody signs in by the company's provider, and stays the admin that is n
     await page.getByPlaceholder(/password/iu).fill("any");
     await page.getByRole("button", { name: /sign-in/iu }).click();
     await page.getByRole("button", { name: /continue/iu }).click();
-    await page.getByRole("heading", { name: "Sessions" }).waitFor();
+    await page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
     await page.getByRole("link", { name: "People" }).click();
     const row = page.getByRole("list", { name: "People" }).getByRole("listitem").filter({ hasText: "Ada" });
     await row.waitFor();
