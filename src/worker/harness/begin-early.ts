@@ -40,13 +40,16 @@ export async function beginEarly(
 ): Promise<EarlyStart | null> {
   const { session } = attempt;
   const { metrics } = services;
-  const { isOn, problem } = pool;
+  const { isOn, problem, isTried } = pool;
   const isPlain = Object.keys(launch.variables).length === 0 && launch.registries.length === 0;
-  if (problem !== null || !isFirst(attempt, services)) {
-    metrics.harnessStarted(problem === null && isOn ? "notFirst" : "off");
+  const isFirstTurn = isFirst(attempt, services);
+  // Also before it is known whether one can be kept: the first sessions after a start would be followed by none that is ready.
+  if (isFirstTurn && isPlain && isOn) pool.want(launch);
+  if (problem !== null || !isFirstTurn) {
+    const isOff = !isOn || (problem !== null && isTried);
+    metrics.harnessStarted(isOff ? "off" : !isFirstTurn ? "notFirst" : isPlain ? "none" : "different");
     return null;
   }
-  if (isPlain && isOn) pool.want(launch);
   const warm = isPlain && isOn ? await pool.take(session, launch) : null;
   if (warm === null) metrics.harnessStarted(!isOn ? "off" : isPlain ? "none" : "different");
   // Its gateway must have registries' certificates from the start.

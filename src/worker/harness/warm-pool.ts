@@ -33,6 +33,8 @@ export type PoolServices = EarlyServices & Pick<AttemptServices, "workerId" | "d
 export interface WarmPool extends Service {
   /** Why a harness can't be started before its session's folders are there; null if it can. */
   readonly problem: string | null;
+  /** Whether that is known by now. */
+  readonly isTried: boolean;
   /** Whether some are kept ready here. */
   readonly isOn: boolean;
   /** Notes that such a launch was asked for: one of it is kept ready from then on. */
@@ -77,6 +79,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
   const wanted = new Map<string, Wanted>();
   const ready = new Set<Warm>();
   let problem: string | null = "it is not known yet whether a running sandbox can be given folders";
+  let isTried = false;
   /** Sessions whose agents are not at work yet. */
   const starting = new Set<symbol>();
   let restUntil = 0;
@@ -149,6 +152,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
   /** Whether folders can be attached takes a trial, for which the worker's start does not wait. */
   async function tryOut(): Promise<void> {
     problem = options.problem ?? (await sandbox.attachProblem());
+    isTried = true;
     if (problem !== null) logger.debug({ reason: problem }, "agents' programs are not started early");
     else if (most > 0 && !isStopped) await passes.start();
   }
@@ -175,6 +179,9 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
     ...service,
     get problem() {
       return problem;
+    },
+    get isTried() {
+      return isTried;
     },
     isOn: most > 0,
     want(launch) {
