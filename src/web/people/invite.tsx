@@ -2,12 +2,13 @@ import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import type { z } from "zod";
 import type { invitationSchema } from "../../domain/people/invitation.ts";
-import { roles, type Role } from "../../domain/people/user.ts";
+import type { Role } from "../../domain/people/user.ts";
 import { ButtonDialog } from "../elements/dialog.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { client } from "../query.ts";
 import { usePeopleTexts } from "../texts/people.ts";
+import { RoleSelect } from "./role-select.tsx";
 
 /** An invitation, with the link that is shown once. */
 export type Invitation = z.infer<typeof invitationSchema>;
@@ -60,20 +61,7 @@ function InviteForm({ onInvited }: { onInvited: (invitation: Invitation) => void
         )}
       </Field>
       <Field label={texts.role} error={wrong === "role" ? invite.error : null}>
-        {(attributes) => (
-          <select
-            {...attributes}
-            className="field"
-            value={role}
-            onChange={({ target }) => setRole(roles.find((known) => known === target.value) ?? role)}
-          >
-            {roles.map((known) => (
-              <option key={known} value={known}>
-                {texts.roles[known]}
-              </option>
-            ))}
-          </select>
-        )}
+        {(attributes) => <RoleSelect {...attributes} className="field" value={role} onChoose={setRole} />}
       </Field>
       <FormEnd
         error={wrong === null ? invite.error : null}

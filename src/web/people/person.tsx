@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useId } from "react";
-import { invitationIssuer, roles, type Role, type User } from "../../domain/people/user.ts";
+import { invitationIssuer, type Role, type User } from "../../domain/people/user.ts";
 import { announce } from "../elements/announce.tsx";
 import { Badge } from "../elements/badge.tsx";
 import { ConfirmButton } from "../elements/dialog.tsx";
@@ -10,6 +10,7 @@ import { Ago, Day } from "../elements/time.tsx";
 import { client, useMe } from "../query.ts";
 import { usePeopleTexts, type PeopleTexts } from "../texts/people.ts";
 import type { Invitation } from "./invite.tsx";
+import { RoleSelect } from "./role-select.tsx";
 
 /** What an admin does to a user. */
 type Change = { readonly role: Role } | { readonly disabled: boolean } | "remove";
@@ -141,22 +142,7 @@ function RoleOf({
       <label htmlFor={id} className="sr-only">
         {texts.roleOf(name)}
       </label>
-      <select
-        id={id}
-        className="field sm:w-auto"
-        value={role}
-        disabled={isPending}
-        onChange={({ target }) => {
-          const chosen = roles.find((known) => known === target.value);
-          if (chosen !== undefined) onChange(chosen);
-        }}
-      >
-        {roles.map((known) => (
-          <option key={known} value={known}>
-            {texts.roles[known]}
-          </option>
-        ))}
-      </select>
+      <RoleSelect id={id} className="field sm:w-auto" value={role} disabled={isPending} onChoose={onChange} />
     </>
   );
 }

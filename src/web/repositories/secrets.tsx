@@ -1,12 +1,10 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Secret } from "../../domain/environments/secret.ts";
-import { ChangeSecret } from "../elements/change-secret.tsx";
-import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
-import { ErrorText } from "../elements/notice.tsx";
+import { ButtonDialog } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SecretForm } from "../elements/secret-form.tsx";
-import { Ago } from "../elements/time.tsx";
+import { SecretRow } from "../elements/secret-row.tsx";
 import { client } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 import { useSecretTexts } from "../texts/secrets.ts";
@@ -60,35 +58,20 @@ export function RepositorySecrets({ id }: { id: string }) {
   );
 }
 
-function Row({ secret: { id, name, phases, updatedAt }, reload }: { secret: Secret; reload: () => Promise<void> }) {
+function Row({ secret, reload }: { secret: Secret; reload: () => Promise<void> }) {
   const texts = useRepositoryTexts().secrets;
-  const words = useSecretTexts();
-  const remove = useMutation({ mutationFn: () => client.secret.delete(id), onSuccess: reload });
   return (
-    <li className="flex flex-wrap items-center gap-x-3 gap-y-2 py-2 text-sm">
-      <div className="min-w-0 flex-1 basis-48">
-        <code className="font-medium break-all">{name}</code>
-        <p className="text-muted">
-          {phases.map((phase) => words.phases[phase]).join(` ${words.and} `)} · {texts.set} <Ago at={updatedAt} />
-        </p>
-      </div>
-      <span className="flex gap-2">
-        <ChangeSecret
-          secret={{ name, phases }}
-          save={(changes) => client.secret.update(id, changes)}
-          onSaved={reload}
-        />
-        <ConfirmButton
-          button={texts.remove}
-          of={name}
-          disabled={remove.isPending}
-          question={texts.removeOf(name)}
-          onConfirm={() => remove.mutate()}
-        >
-          {texts.removeAbout}
-        </ConfirmButton>
-      </span>
-      <ErrorText error={remove.error} />
-    </li>
+    <SecretRow
+      secret={secret}
+      about={<> · {texts.set}</>}
+      remove={{
+        button: texts.remove,
+        question: texts.removeOf(secret.name),
+        about: texts.removeAbout,
+        run: () => client.secret.delete(secret.id),
+      }}
+      save={(changes) => client.secret.update(secret.id, changes)}
+      reload={reload}
+    />
   );
 }

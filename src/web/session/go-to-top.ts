@@ -1,3 +1,5 @@
+import { onReaderMove } from "../elements/reader-moves.ts";
+
 /** Frames in a row in which the page must be at its beginning: after the first, whoever draws the page knows of it. */
 const framesInRow = 3;
 const mostFrames = 120;
@@ -27,9 +29,7 @@ export function goToTop(): void {
 /** Is aborted as soon as the reader moves the page. */
 function untilScrolled(): AbortController {
   const reading = new AbortController();
-  const { signal } = reading;
-  for (const type of ["wheel", "touchmove", "keydown", "pointerdown"])
-    window.addEventListener(type, () => reading.abort(), { passive: true, signal });
+  onReaderMove(() => reading.abort(), reading.signal);
   return reading;
 }
 

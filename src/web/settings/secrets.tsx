@@ -1,11 +1,9 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import type { Secret } from "../../domain/environments/secret.ts";
-import { ChangeSecret } from "../elements/change-secret.tsx";
-import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
-import { ErrorText } from "../elements/notice.tsx";
+import { ButtonDialog } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SecretForm } from "../elements/secret-form.tsx";
-import { Ago } from "../elements/time.tsx";
+import { SecretRow } from "../elements/secret-row.tsx";
 import { client } from "../query.ts";
 import { useSecretTexts } from "../texts/secrets.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
@@ -54,31 +52,18 @@ export function Secrets() {
 function Row({ secret, reload }: { secret: Secret; reload: () => Promise<void> }) {
   const words = useSettingsTexts();
   const texts = words.secrets;
-  const common = useSecretTexts();
-  const { id, name, phases, repositoryId, updatedAt } = secret;
-  const remove = useMutation({ mutationFn: () => client.secret.delete(id), onSuccess: reload });
   return (
-    <li className="flex flex-wrap items-center gap-x-3 gap-y-2 py-2 text-sm">
-      <div className="min-w-0 flex-1 basis-48">
-        <code className="font-medium break-all">{name}</code>
-        <p className="text-muted">
-          {phases.map((phase) => common.phases[phase]).join(` ${common.and} `)}
-          {repositoryId !== null && texts.oneRepository} · <Ago at={updatedAt} />
-        </p>
-      </div>
-      <span className="flex gap-2">
-        <ChangeSecret secret={secret} save={(changes) => client.secret.update(id, changes)} onSaved={reload} />
-        <ConfirmButton
-          button={words.delete}
-          of={name}
-          disabled={remove.isPending}
-          question={words.deleteQuestion(name)}
-          onConfirm={() => remove.mutate()}
-        >
-          {texts.deleteAbout}
-        </ConfirmButton>
-      </span>
-      <ErrorText error={remove.error} />
-    </li>
+    <SecretRow
+      secret={secret}
+      about={<>{secret.repositoryId !== null && texts.oneRepository} ·</>}
+      remove={{
+        button: words.delete,
+        question: words.deleteQuestion(secret.name),
+        about: texts.deleteAbout,
+        run: () => client.secret.delete(secret.id),
+      }}
+      save={(changes) => client.secret.update(secret.id, changes)}
+      reload={reload}
+    />
   );
 }

@@ -1,8 +1,6 @@
 import { useLocation } from "@tanstack/react-router";
 import { useCallback, useEffect, useRef, useState, type RefObject } from "react";
-
-/** What somebody does who goes on by themselves. */
-const ownWays = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
+import { onReaderMove } from "../elements/reader-moves.ts";
 
 /** Which of the sections is in view, and the way to another. */
 export interface SectionInView {
@@ -36,9 +34,7 @@ export function useSectionInView(ids: readonly string[]): SectionInView {
       if (opened.current !== null && isLeft(opened.current, content.current)) opened.current = null;
       setCurrent(opened.current?.id ?? sectionInView(known));
     };
-    const leave = (): void => {
-      opened.current = null;
-    };
+    const leaving = new AbortController();
     // Is called once at the beginning, too.
     const sizes = new ResizeObserver(() => {
       // What waits for the words of another language is hidden meanwhile, and loses the focus.
@@ -47,12 +43,11 @@ export function useSectionInView(ids: readonly string[]): SectionInView {
       follow();
     });
     if (content.current !== null) sizes.observe(content.current);
-    addEventListener("scroll", follow, { passive: true });
-    for (const way of ownWays) addEventListener(way, leave, { passive: true });
+    addEventListener("scroll", follow, { passive: true, signal: leaving.signal });
+    onReaderMove(() => (opened.current = null), leaving.signal);
     return () => {
       sizes.disconnect();
-      removeEventListener("scroll", follow);
-      for (const way of ownWays) removeEventListener(way, leave);
+      leaving.abort();
     };
   }, [all, hash]);
   return { current, open, content };
