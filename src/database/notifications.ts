@@ -58,8 +58,9 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         ...keepAlive,
         stream: () => (socket = createDatabaseSocket()),
       });
-      // A lost connection rejects the query that is under way, and is an error of the client as well: without a listener that would end the process.
-      fresh.on("error", () => undefined);
+      // From the beginning: an error of a client that nobody listens to ends the process. Not `once`: a connection that the server closes
+      // emits two.
+      fresh.on("error", (error) => lost(fresh, error));
       try {
         await fresh.connect();
         const { rows } = await fresh.query<{ own: number }>("select pg_backend_pid() as own");
@@ -67,8 +68,6 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
           // Listeners were already called when this connection sent the notification.
           if (processId !== rows[0]?.own) dispatch(channel, payload ?? "");
         });
-        // Not `once`: a connection that the server closes emits two errors.
-        fresh.on("error", (error) => lost(fresh, error));
         fresh.once("end", () => lost(fresh, null));
         for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
         if (closing.signal.aborted) {

@@ -45,13 +45,13 @@ export async function beginEarly(
   const isFirstTurn = isFirst(attempt, services);
   // Also before it is known whether one can be kept: the first sessions after a start would be followed by none that is ready.
   if (isFirstTurn && isPlain && isOn) pool.want(launch);
-  if (problem !== null || !isFirstTurn) {
+  const isEarly = problem === null && isFirstTurn;
+  const warm = isEarly && isPlain && isOn ? await pool.take(session, launch) : null;
+  if (warm === null) {
     const isOff = !isOn || (problem !== null && isTried);
     metrics.harnessStarted(isOff ? "off" : !isFirstTurn ? "notFirst" : isPlain ? "none" : "different");
-    return null;
   }
-  const warm = isPlain && isOn ? await pool.take(session, launch) : null;
-  if (warm === null) metrics.harnessStarted(!isOn ? "off" : isPlain ? "none" : "different");
+  if (!isEarly) return null;
   // Its gateway must have registries' certificates from the start.
   if (launch.registries.length > 0) return null;
   const started = warm === null ? startNow(attempt, services, launch) : takeWarm(session, services, warm);

@@ -26,6 +26,9 @@ const failedForMs = 5 * 60_000;
 const usualBytes = 1024 ** 3;
 const leastFreeBytes = 1024 ** 3;
 
+/** The problem until the trial has ended. */
+const untried = "it is not known yet whether a running sandbox can be given folders";
+
 /** What keeping sandboxes ready needs of the worker. */
 export type PoolServices = EarlyServices & Pick<AttemptServices, "workerId" | "database" | "logger">;
 
@@ -78,8 +81,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
   const { most, hasPlace, availableBytes = () => process.availableMemory() } = options;
   const wanted = new Map<string, Wanted>();
   const ready = new Set<Warm>();
-  let problem: string | null = "it is not known yet whether a running sandbox can be given folders";
-  let isTried = false;
+  let problem: string | null = untried;
   /** Sessions whose agents are not at work yet. */
   const starting = new Set<symbol>();
   let restUntil = 0;
@@ -152,7 +154,6 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
   /** Whether folders can be attached takes a trial, for which the worker's start does not wait. */
   async function tryOut(): Promise<void> {
     problem = options.problem ?? (await sandbox.attachProblem());
-    isTried = true;
     if (problem !== null) logger.debug({ reason: problem }, "agents' programs are not started early");
     else if (most > 0 && !isStopped) await passes.start();
   }
@@ -181,7 +182,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
       return problem;
     },
     get isTried() {
-      return isTried;
+      return problem !== untried;
     },
     isOn: most > 0,
     want(launch) {
