@@ -56,6 +56,13 @@ export async function recordedPullRequest(
 }
 
 /**
+ * SQL for whether a pull request is still as it was when its forge was asked, at the time of a parameter; null: it was not asked, but told of.
+ * @param parameter its sign, as `$3`
+ */
+const isAsOf = (parameter: string, column = "checked_at"): string =>
+  `(${parameter}::timestamptz is null or ${column} = ${parameter})`;
+
+/**
  * Records that an open pull request has another target now, which its forge lets people change. One that was closed earlier with
  * the same branches is forgotten, as it is for a new one. What its forge said before of whether it can be merged counts no more, nor what it
  * is being asked by somebody else now.
@@ -71,13 +78,13 @@ export async function moveToTarget(
       `delete from pull_request former using pull_request moved
        where moved.id = $1 and moved.state = 'open' and moved.target <> $2 and former.state <> 'open' and former.target = $2
          and former.repository_id = moved.repository_id and former.head = moved.head
-         and ($3::timestamptz is null or moved.checked_at = $3)`,
+         and ${isAsOf("$3", "moved.checked_at")}`,
       [id, target, checkedAt],
     );
     const { rowCount } = await transaction.query(
       `update pull_request moved set target = $2, mergeable = null, mergeable_asked = 0,
          checked_at = coalesce($3::timestamptz, '-infinity')
-       where id = $1 and state = 'open' and target <> $2 and ($3::timestamptz is null or checked_at = $3) and not exists (
+       where id = $1 and state = 'open' and target <> $2 and ${isAsOf("$3")} and not exists (
          select from pull_request other where other.repository_id = moved.repository_id and other.head = moved.head and other.target = $2)`,
       [id, target, checkedAt],
     );
@@ -161,7 +168,7 @@ export async function saveMergeable(
     await database.pool.query(
       `update pull_request set mergeable_asked = least(mergeable_asked + 1, $2),
          checked_at = case when mergeable_asked < $2 then '-infinity' else checked_at end
-       where id = $1 and state = 'open' and ($3::timestamptz is null or checked_at = $3)`,
+       where id = $1 and state = 'open' and ${isAsOf("$3")}`,
       [id, askedAgainLimit, checkedAt],
     );
     return;
@@ -171,7 +178,7 @@ export async function saveMergeable(
     const { rows } = await transaction.query<{ url: string }>(
       `with changed as (
          update pull_request set mergeable = $2, mergeable_asked = 0
-         where id = $1 and state = 'open' and mergeable is distinct from $2 and ($3::timestamptz is null or checked_at = $3)
+         where id = $1 and state = 'open' and mergeable is distinct from $2 and ${isAsOf("$3")}
          returning url, pull_request as changed)
        select url, case when not $2::boolean then enqueue_pull_request_webhooks(changed, 'conflicted') end from changed`,
       [id, mergeable, checkedAt],
@@ -218,7 +225,7 @@ export async function closePullRequest(
       `with closed as (
          update pull_request set state = $2, closed_at = now()
          where id = $1 and (state = 'open' or (state = 'closed' and $2 = 'merged'))
-           and ($3::timestamptz is null or checked_at = $3)
+           and ${isAsOf("$3")}
          returning url, pull_request as changed)
        select url, enqueue_pull_request_webhooks(changed, $2) from closed`,
       [id, state, checkedAt],
@@ -238,7 +245,7 @@ export async function reopenPullRequest(
 ): Promise<void> {
   const { rowCount } = await database.pool.query(
     `update pull_request set state = 'open', closed_at = null, mergeable = null, mergeable_asked = 0, checked_at = '-infinity'
-     where id = $1 and state = 'closed' and ($2::timestamptz is null or checked_at = $2)`,
+     where id = $1 and state = 'closed' and ${isAsOf("$2")}`,
     [id, checkedAt],
   );
   if (rowCount === 1) database.notify("offstage_event", sessionId);
