@@ -277,6 +277,7 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments({ replyTo: text })(exported, text);
     withArguments({ [text]: text })(exported, text);
   },
+  "path-of-address.pathOfAddress": first,
   "repository-pattern.allowsRepository": (exported, text) => {
     const patterns = ["*.example.com/*a*b", "/*[*]*", "example.com/*"];
     for (const address of [

@@ -126,8 +126,11 @@ export interface ListedComment extends Omit<Earlier, "text"> {
   readonly text: string | null | undefined;
 }
 
-/** Most comments that are told of what was said before, and most characters of each. */
-export const mostEarlier = { comments: 30, characters: 4_000 };
+/**
+ * Most comments that are told of what was said before, and most characters of each; and most pages of 100, the newest first, in which they are
+ * looked for.
+ */
+export const mostEarlier = { comments: 30, characters: 4_000, pages: 5 };
 
 const byNumber = new Intl.Collator("en", { numeric: true });
 

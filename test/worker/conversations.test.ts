@@ -1232,7 +1232,8 @@ describe("checks", () => {
   });
 });
 
-test("a conflict is merged, once for each commit", async () => {
+/** The scene's pull request, of which its forge is about to be asked. */
+async function claimDue() {
   const { database } = api;
   await database.pool.query("update pull_request set checked_at = '-infinity' where repository_id = $1", [
     scene.repositoryId,
@@ -1240,6 +1241,12 @@ test("a conflict is merged, once for each commit", async () => {
   const due = await claimOpenPullRequests(database, { minutes: 0, limit: 100 });
   const found = due.find(({ repositoryId }) => repositoryId === scene.repositoryId);
   if (found === undefined) throw new Error("the pull request was not due");
+  return found;
+}
+
+test("a conflict is merged, once for each commit", async () => {
+  const { database } = api;
+  const found = await claimDue();
   for (const mergeable of [false, true, false]) {
     await saveMergeable(database, { ...found, mergeable: !mergeable, mergeableAsked: 1 }, mergeable);
     const { rows: told } = await database.pool.query<{ id: string }>("select id from arrival where outcome is null");
@@ -1258,12 +1265,7 @@ test("a conflict is merged, once for each commit", async () => {
 
 test("a conflict of a commit after which the session has pushed starts nothing", async () => {
   const { database } = api;
-  await database.pool.query("update pull_request set checked_at = '-infinity' where repository_id = $1", [
-    scene.repositoryId,
-  ]);
-  const due = await claimOpenPullRequests(database, { minutes: 0, limit: 100 });
-  const found = due.find(({ repositoryId }) => repositoryId === scene.repositoryId);
-  if (found === undefined) throw new Error("the pull request was not due");
+  const found = await claimDue();
   await saveMergeable(database, { ...found, mergeable: true, mergeableAsked: 1 }, false);
   // Pushed, and not yet recorded on the pull request.
   await endTurn(newSha());

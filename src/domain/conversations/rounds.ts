@@ -1,3 +1,4 @@
+import { pathOfAddress } from "../repositories/path-of-address.ts";
 import { notices } from "./answers.ts";
 import { begun, left, onSubject, sharedBound, refuseOnce } from "./bounds.ts";
 import type { Conversation, ConversationLimits, FailedCheck, Run } from "./conversation.ts";
@@ -51,12 +52,10 @@ export function checked(
 function isSame(one: FailedCheck, other: FailedCheck): boolean {
   if (one.kind !== other.kind) return false;
   if (one.kind === "status") return one.id === other.id || one.name === other.name;
-  return one.id === other.id || one.id === pathOf(other.url) || other.id === pathOf(one.url);
+  return one.id === other.id || isAt(one, other.id) || isAt(other, one.id);
 }
 
-function pathOf(url: string | null): string | null {
-  return url?.replace(/^https?:\/\/[^/]*/u, "") ?? null;
-}
+const isAt = ({ url }: FailedCheck, path: string): boolean => url !== null && pathOfAddress(url) === path;
 
 const mostChecks = 20;
 /** While the session works, what is due is looked at again no sooner than after this time, in ms. */

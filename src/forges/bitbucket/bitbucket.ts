@@ -165,26 +165,31 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     return false;
   }
 
-  /**
-   * The whole hash of the head, which pull requests have shortened. Their commits are asked for after the pull request: if its branch was
-   * pushed to in between, the head is an older one of them; if the branch was rewritten, the pull request is read again.
-   */
   async function withWholeHash<Read extends ForgePullRequest>(
     address: RepositoryAddress,
     pull: Read,
     signal: AbortSignal,
   ): Promise<Read> {
-    let { headSha } = pull;
-    for (let rewrites = 0; ; rewrites += 1) {
-      if (headSha === "" || headSha.length >= 40) return { ...pull, headSha };
-      const short = headSha;
-      const answer = await call(address, "GET", `${names.path}/${pull.number}/commits?pagelen=100`, signal);
-      const { values = [] } = (answer.body ?? {}) as { readonly values?: readonly { readonly hash?: string }[] };
-      const hash = values.find((commit) => commit.hash?.startsWith(short) === true)?.hash;
-      if (hash !== undefined) return { ...pull, headSha: hash };
-      if (answer.status !== 200 || values.length === 0 || rewrites >= mostRewrites) return { ...pull, headSha };
-      ({ headSha } = await calls.readPullRequest(address, pull.number, signal));
-    }
+    return { ...pull, headSha: await wholeHash(address, pull, mostRewrites, signal) };
+  }
+
+  /**
+   * The whole hash of the head, which pull requests have shortened. Their commits are asked for after the pull request: if its branch was
+   * pushed to in between, the head is an older one of them; if the branch was rewritten, the pull request is read again, so many times.
+   */
+  async function wholeHash(
+    address: RepositoryAddress,
+    { number, headSha }: Pick<ForgePullRequest, "number" | "headSha">,
+    times: number,
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (headSha === "" || headSha.length >= 40) return headSha;
+    const answer = await call(address, "GET", `${names.path}/${number}/commits?pagelen=100`, signal);
+    const { values = [] } = (answer.body ?? {}) as { readonly values?: readonly { readonly hash?: string }[] };
+    const hash = values.find((commit) => commit.hash?.startsWith(headSha) === true)?.hash;
+    if (hash !== undefined) return hash;
+    if (answer.status !== 200 || values.length === 0 || times === 0) return headSha;
+    return wholeHash(address, await calls.readPullRequest(address, number, signal), times - 1, signal);
   }
 
   /**

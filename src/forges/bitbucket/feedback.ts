@@ -62,8 +62,6 @@ interface PullRequestCommits {
 const mostOfDiff = 1024 ** 2;
 /** Pages of 100 comments, the newest first, that are looked through. */
 const pageLimit = 10;
-/** Pages of 100 comments, the newest first, in which it is looked for what was said before one. */
-const earlierPages = 5;
 /** Most characters of a status's key, and of its name and description. */
 const [keyLimit, textLimit] = [40, 255];
 const states = { pending: "INPROGRESS", success: "SUCCESSFUL", failure: "FAILED" } as const;
@@ -141,7 +139,7 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
         return earlierIn(said.map(listedComment), commentId);
       }
       const query = new URLSearchParams({ sort: "-created_on", pagelen: "100" });
-      const asked = { address, path: pathOf(subject), query, pages: earlierPages };
+      const asked = { address, path: pathOf(subject), query, pages: mostEarlier.pages };
       for await (const page of readPages(call, asked, signal)) {
         if ("refused" in page) throw refusedBy(host, page.refused, "list of comments");
         for (const each of page.items as readonly Comment[]) all.set(String(each.id), each);

@@ -29,8 +29,6 @@ type Comment = Pick<components["schemas"]["issue-comment"], "id" | "html_url"> &
 
 /** Pages of 100 comments, made since the key was, that are looked through. */
 const pageLimit = 10;
-/** Pages of 100 comments, the newest first, in which it is looked for what was said before one. */
-const earlierPages = 5;
 
 interface GitHubApi {
   readonly host: string;
@@ -121,7 +119,7 @@ async function newest(
   // Comments that are deleted meanwhile move others to another page.
   const found = new Map<Comment["id"], Comment>();
   const all = (): Comment[] => [...found.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  for (let read = 0; read < Math.min(last, earlierPages) && !isEnough(all()); read += 1) {
+  for (let read = 0; read < Math.min(last, mostEarlier.pages) && !isEnough(all()); read += 1) {
     const page = isNewestFirst ? read + 1 : last - read;
     const { body } = page === 1 ? first : await ask(page);
     for (const comment of body as readonly Comment[]) found.set(comment.id, comment);

@@ -68,8 +68,6 @@ interface Commit {
 
 /** Pages of 100 notes, the newest first, that are looked through. */
 const pageLimit = 10;
-/** Pages of 100 notes, the newest first, in which it is looked for what was said before one. */
-const earlierPages = 5;
 /** Most characters of a status's description. */
 const descriptionLimit = 255;
 const reactions: Readonly<Record<Reaction, string>> = {
@@ -114,7 +112,7 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
       // Those on lines, and what GitLab notes of changes, are in the list, too.
       const said: Note[] = [];
       const before = () => earlierIn(said.toReversed().map(listedComment), commentId);
-      for (let page = 1, seen = 0; page <= earlierPages; page += 1) {
+      for (let page = 1, seen = 0; page <= mostEarlier.pages; page += 1) {
         const query = `order_by=created_at&sort=desc&per_page=100&page=${page}`;
         const answer = await call(address, "GET", `${pathOf(subject)}/notes?${query}`, signal);
         if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");

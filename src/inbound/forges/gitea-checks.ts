@@ -1,3 +1,4 @@
+import { pathOfAddress } from "../../domain/repositories/path-of-address.ts";
 import { checksOf, longest } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, integer, required, text, type Untrusted } from "./payload.ts";
@@ -28,20 +29,15 @@ export function status(payload: object, repositoryUrl: string | null): ForgeHapp
   const checks = {
     kind: run === undefined ? "status" : "workflow",
     // The status has a number that is no run's: by that, another run's log would be read. Of the run it has the address alone.
-    id: run === undefined ? (identifier(id) ?? "") : pathOf(run),
+    id: run === undefined ? (identifier(id) ?? "") : pathOfAddress(run),
     name: text(context, longest.name) ?? "",
     url,
     sha: commit,
     branch: null,
     pullRequests: [],
   };
-  const key = run === undefined ? ["status", identifier(id)] : ["run", pathOf(run)];
+  const key = run === undefined ? ["status", identifier(id)] : ["run", pathOfAddress(run)];
   return [checksOf(repositoryUrl, outcome, checks, key, pullRequestPath)];
-}
-
-/** Statuses may have the path alone. */
-function pathOf(url: string): string {
-  return url.replace(/^https?:\/\/[^/]*/u, "");
 }
 
 type WorkflowRunPayload = NonNullable<
@@ -84,7 +80,7 @@ export function workflowRun(payload: object, repositoryUrl: string | null): Forg
     pullRequests: number === null ? [] : [number],
   };
   const attempt = integer(given?.run_attempt) ?? 1;
-  const run = ["run", url === null ? id : pathOf(url), ...(attempt > 1 ? [attempt] : [])];
+  const run = ["run", url === null ? id : pathOfAddress(url), ...(attempt > 1 ? [attempt] : [])];
   return [checksOf(repositoryUrl, outcome, checks, run, pullRequestPath)];
 }
 
@@ -123,6 +119,6 @@ export function actionRun(payload: object, repositoryUrl: string | null): ForgeH
     pullRequests: number === undefined ? [] : [Number(number)],
   };
   // A run that is run again keeps its address.
-  const run = ["run", url === null ? id : pathOf(url), text(given?.stopped, longest.name) ?? ""];
+  const run = ["run", url === null ? id : pathOfAddress(url), text(given?.stopped, longest.name) ?? ""];
   return [checksOf(repositoryUrl, outcome, checks, run, pullRequestPath)];
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Database } from "../../database/database.ts";
 import { forgeEventSchema } from "../../domain/automations/forge-event.ts";
+import { pathOfAddress } from "../../domain/repositories/path-of-address.ts";
 import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import { noteCheck, noteMerge, noteReview } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
@@ -44,6 +45,6 @@ function keyOf(
 ): string {
   if (kind === "pipeline") return `${kind} ${id}`;
   if (kind !== "workflow" || forge !== "gitea") return `${kind} ${name}`;
-  const path = id.startsWith("/") ? id : url?.replace(/^https?:\/\/[^/]*/u, "");
-  return `${kind} ${path ?? name}`;
+  if (id.startsWith("/")) return `${kind} ${id}`;
+  return `${kind} ${url === null ? name : pathOfAddress(url)}`;
 }
