@@ -207,19 +207,19 @@ describe("list and show", () => {
     const end = new Promise<number | null>((resolve) => child.once("close", resolve));
     await waitFor(() => Promise.resolve(out.includes("\u001b[H\u001b[J")), "the screen is shown");
     const { id } = await client.session.create({ prompt: "say watched", queueRightAway: false });
-    await waitFor(() => Promise.resolve(out.includes(id.slice(0, 8))), "the session is shown");
+    await waitFor(() => Promise.resolve(out.includes(id.slice(-8))), "the session is shown");
     child.stdin.write("\u0003");
     expect(await end).toBe(130);
   });
 
-  test("tell of sessions by the first digits of their ids, as people and as programs read", async () => {
+  test("tell of sessions by the last digits of their ids, as people and as programs read", async () => {
     const id = await written("shown.txt", "shown");
     const list = await run(["list", "--status", "completed"]);
     expect(list.out).toMatch(/^ID +STATUS +AGE +TITLE +REPOSITORY +PULL REQUEST\n/u);
-    expect(list.out).toMatch(new RegExp(`^${id.slice(0, 8)}  completed .*write shown.txt.*acme/client +#\\d+$`, "mu"));
+    expect(list.out).toMatch(new RegExp(`^${id.slice(-8)}  completed .*write shown.txt.*acme/client +#\\d+$`, "mu"));
     const listed = JSON.parse((await run(["list", "--json", "--limit", "1"])).out) as { sessions: { id: string }[] };
     expect(listed.sessions.map((session) => session.id)).toEqual([id]);
-    const shown = await run(["show", id.slice(0, 8)]);
+    const shown = await run(["show", id.slice(-8)]);
     expect(shown.out).toMatch(new RegExp(`session +${id}\n`, "u"));
     expect(shown.out).toMatch(/pull request +http\S+ \(open\)\n/u);
     expect(JSON.parse((await run(["show", `${offstage.url}/sessions/${id}`, "--json"])).out)).toMatchObject({ id });
@@ -264,7 +264,7 @@ describe("taking a session's work", () => {
 
   test("apply changes this checkout's files, all or none", async () => {
     const id = await written("README.md", "# After");
-    const applied = await run(["apply", id.slice(0, 8)]);
+    const applied = await run(["apply", id.slice(-8)]);
     expect(applied).toMatchObject({ code: 0, out: expect.stringContaining("README.md") as string });
     expect(await git(clone, "status", "--porcelain")).toBe("M README.md");
     await git(clone, "checkout", "--quiet", ".");

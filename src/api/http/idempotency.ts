@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../../database/database.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
@@ -7,6 +7,7 @@ import { abandonRequest, beginRequest, finishRequest } from "../../store/request
 import type { Vault } from "../../store/secrets/vault.ts";
 import { principalOfRequest } from "./auth.ts";
 import { pathOf } from "./methods.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 
 /**
  * Runs before the handler of a POST that creates something: a request that was answered before gets the same answer.
@@ -81,7 +82,7 @@ function createdBy(status: number, body: string): string | null {
 
 /** The id for what a request creates: a repeated request gets the same id, so that it creates nothing twice. */
 export function idOfCreated(request: FastifyRequest): string {
-  return request.idempotency?.createdId ?? randomUUID();
+  return request.idempotency?.createdId ?? newId();
 }
 
 /**

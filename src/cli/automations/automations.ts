@@ -7,6 +7,7 @@ import { json } from "../terminal/json.ts";
 import { parseLimit } from "../terminal/limit.ts";
 import { age, facts, table } from "../terminal/table.ts";
 import { parseObject, readObject } from "./object.ts";
+import { shortId } from "../../domain/fields/short-id.ts";
 
 interface Options extends ConnectionFlags {
   readonly json?: true;
@@ -174,7 +175,7 @@ function runsTable(runs: readonly Job[], { color, columns }: Terminal): string {
       { heading: "RUN", of: ({ id }) => id },
       { heading: "STATUS", of: ({ runStatus, status }) => runStatus ?? status },
       { heading: "AGE", of: ({ createdAt }) => age(createdAt, now) },
-      { heading: "SESSION", of: ({ sessionId }) => sessionId?.slice(0, 8) ?? "" },
+      { heading: "SESSION", of: ({ sessionId }) => (sessionId === null ? "" : shortId(sessionId)) },
       { heading: "WHY", of: ({ error }) => error ?? "", shrinks: true },
     ],
     { width: columns, color },

@@ -7,6 +7,7 @@ import { parseId } from "../terminal/id.ts";
 import { json } from "../terminal/json.ts";
 import { parseLimit } from "../terminal/limit.ts";
 import { age, table } from "../terminal/table.ts";
+import { shortId } from "../../domain/fields/short-id.ts";
 
 interface ListOptions extends ConnectionFlags {
   readonly automation?: string;
@@ -56,7 +57,7 @@ function entriesTable(entries: readonly LedgerEntry[], { color, columns }: Termi
       { heading: "OUTCOME", of: ({ outcome }) => outcome ?? "under way" },
       { heading: "AGE", of: ({ createdAt }) => age(createdAt, now) },
       { heading: "EVENT", of: ({ name }) => name ?? "" },
-      { heading: "SESSION", of: ({ sessionId }) => sessionId?.slice(0, 8) ?? "" },
+      { heading: "SESSION", of: ({ sessionId }) => (sessionId === null ? "" : shortId(sessionId)) },
       { heading: "WHY", of: ({ reason }) => reason ?? "", shrinks: true },
     ],
     { width: columns, color },

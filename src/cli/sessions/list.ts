@@ -12,6 +12,7 @@ import { shade } from "../../event-lines.ts";
 import { json } from "../terminal/json.ts";
 import { parseLimit } from "../terminal/limit.ts";
 import { age, table, type Column } from "../terminal/table.ts";
+import { shortId } from "../../domain/fields/short-id.ts";
 
 interface ListOptions extends ConnectionFlags {
   readonly status?: SessionStatus;
@@ -102,7 +103,7 @@ export function sessionsTable(
 ): string {
   if (sessions.length === 0) return "no sessions\n";
   const shown: Column<SessionDetail>[] = [
-    { heading: "ID", of: ({ id }) => id.slice(0, 8) },
+    { heading: "ID", of: ({ id }) => shortId(id) },
     { heading: "STATUS", of: ({ status }) => status },
     { heading: "AGE", of: ({ createdAt }) => age(createdAt, now) },
     ...(sessions.some(({ labels }) => labels.length > 0)

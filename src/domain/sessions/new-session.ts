@@ -1,5 +1,6 @@
 import type { PullRequestSettings } from "../repositories/pull-request-settings.ts";
 import { defaultBranchName, firstMessage, titleOf } from "./session.ts";
+import { newId } from "../fields/new-id.ts";
 
 /** A new session with every default settled, ready for the database. */
 export interface NewSession {
@@ -43,7 +44,7 @@ export interface NewSession {
 
 /** What a request or a job says of the session that it creates; `newSession` settles the rest. */
 export interface SessionRequest {
-  /** Default: random. The branch's name contains its first eight digits. */
+  /** Default: a new one. The branch's name contains its last eight digits. */
   readonly id?: string | undefined;
   readonly prompt?: string | undefined;
   readonly description?: string | undefined;
@@ -80,7 +81,7 @@ export interface SessionRequest {
  * repository.
  */
 export function newSession(request: SessionRequest): NewSession {
-  const id = request.id ?? crypto.randomUUID();
+  const id = request.id ?? newId();
   const titled = [request.prompt, request.description].find((text) => text !== undefined && text.trim() !== "");
   const title = request.title ?? titleOf(titled ?? "");
   return {

@@ -42,11 +42,11 @@ describe("a session's title", () => {
 });
 
 describe("the default branch name", () => {
-  it("is of the title and the first eight digits of the id", () => {
-    expect(defaultBranchName("Größe prüfen: 100 %!", "0198c2f4-0000-4000-8000-000000000000")).toBe(
-      "offstage/gro-e-prufen-100-0198c2f4",
+  it("is of the title and the last eight digits of the id, which are random", () => {
+    expect(defaultBranchName("Größe prüfen: 100 %!", "0198c2f4-0000-7000-8000-00005d9e31aa")).toBe(
+      "offstage/gro-e-prufen-100-5d9e31aa",
     );
-    expect(defaultBranchName("表", "0198c2f4-0000-4000-8000-000000000000")).toBe("offstage/session-0198c2f4");
+    expect(defaultBranchName("表", "0198c2f4-0000-7000-8000-00005d9e31aa")).toBe("offstage/session-5d9e31aa");
   });
 
   it("is one that git takes, whatever the title", () => {

@@ -8,6 +8,7 @@ import { attentionSchema } from "./attention.ts";
 import { failureSchema, retrySchema } from "./event.ts";
 import { labelsSchema } from "./labels.ts";
 import { sessionStatuses } from "./status.ts";
+import { shortId } from "../fields/short-id.ts";
 
 /** Maximum characters of a prompt, a description or a message. */
 export const promptLimit = 100_000;
@@ -195,8 +196,8 @@ export function titleOf(source: string): string {
 }
 
 /**
- * Returns `offstage/<slug of the title>-<first 8 digits of the id>`.
- * @param id a random UUID (version 4): two sessions with one title must not share a branch
+ * Returns `offstage/<slug of the title>-<last 8 digits of the id>`.
+ * @param id a UUID whose last digits are random: two sessions with one title must not share a branch
  */
 export function defaultBranchName(title: string, id: string): string {
   const slug = title
@@ -208,7 +209,7 @@ export function defaultBranchName(title: string, id: string): string {
     .replace(/[^a-z0-9]+/gu, "-")
     .slice(0, 48)
     .replace(/^-+|-+$/gu, "");
-  return `offstage/${slug === "" ? "session" : slug}-${id.slice(0, 8)}`;
+  return `offstage/${slug === "" ? "session" : slug}-${shortId(id)}`;
 }
 
 /** The session's first message to the agent: the prompt, then the description as further detail. */

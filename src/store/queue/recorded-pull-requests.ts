@@ -5,6 +5,7 @@ import {
 import type { Database } from "../../database/database.ts";
 import type { ApprovalRules } from "../../domain/repositories/approval.ts";
 import { underClaim, type Claim } from "./lease.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 
 /** A pull request that a session opened or found. `head` and `target` are branch names. */
 export interface OpenedPullRequest {
@@ -95,7 +96,7 @@ export function savePullRequest(
        select id, is_new as "isNew", (select name from user_account where user_account.id = opened_by) as "openedBy",
          case when is_new then enqueue_pull_request_webhooks(changed, 'opened') end from saved`,
       [
-        crypto.randomUUID(),
+        newId(),
         claim.organizationId,
         claim.sessionId,
         opened.repositoryId,

@@ -1,5 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import { removeRows } from "../prune.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 
 /**
  * What is known of a request with an Idempotency-Key: it is new, was answered ("replay"), had another content under
@@ -33,7 +34,7 @@ export async function beginRequest(
   requestHash: Buffer,
 ): Promise<RequestState> {
   const begun = await database.pool.query<{ createdId: string }>(
-    `insert into idempotency (organization_id, key, request_hash) values ($1, $2, $3)
+    `insert into idempotency (organization_id, key, request_hash, created_id) values ($1, $2, $3, $4)
      on conflict (organization_id, key) do update
        set request_hash = excluded.request_hash, status = null, body = null, created_at = now(),
          created_id = case when idempotency.request_hash = excluded.request_hash
@@ -42,7 +43,7 @@ export async function beginRequest(
        where idempotency.created_at < now() - interval '${keptFor}'
          or (idempotency.status is null and idempotency.created_at < now() - interval '${givenUpAfter}')
      returning created_id as "createdId"`,
-    [organizationId, key, requestHash],
+    [organizationId, key, requestHash, newId()],
   );
   if (begun.rows[0] !== undefined) return { state: "new", createdId: begun.rows[0].createdId };
   const { rows } = await database.pool.query<{ request_hash: Buffer; status: number | null; body: string | null }>(

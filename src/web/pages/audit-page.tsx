@@ -8,6 +8,7 @@ import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
 import { searchOfPage } from "../elements/search-of-page.ts";
 import { useAuditTexts, type AuditTexts } from "../texts/audit.ts";
+import { shortId } from "../../domain/fields/short-id.ts";
 
 /** The audit log, for admins. */
 export function AuditPage() {
@@ -69,7 +70,7 @@ function whoOf({ actor, keyName, userId }: AuditEntry, texts: AuditTexts["actors
     case "key":
       return keyName ?? texts.key;
     case "user":
-      return texts.user(userId?.slice(0, 8) ?? "");
+      return texts.user(userId === null ? "" : shortId(userId));
     case "browser":
     case "command":
     case "nobody":

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { limitsWith } from "../../domain/conversations/conversation.ts";
@@ -27,6 +26,7 @@ import { followState } from "./follow-state.ts";
 import { unasked, type ConversationServices, type DecidedLocked, type Occasion } from "./occasion.ts";
 import { askFirst, commitUrlOf } from "./ask-first.ts";
 import { carryOut } from "./carry-out.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 
 /**
  * Decides what comes of an event in the conversation that it belongs to.
@@ -170,7 +170,7 @@ async function decideLocked(
   const facts: ConversationFacts = {
     ...known,
     now: Date.now(),
-    newId: randomUUID,
+    newId,
     subject: place.subject,
     isOwn: asked.isOwn,
     mayWrite: asked.mayWrite,

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { InboundEvent } from "../../../domain/automations/inbound-event.ts";
@@ -30,6 +29,7 @@ import {
   storablePayload,
   type AddressHandshake,
 } from "./trigger-deliveries.ts";
+import { newId } from "../../../domain/fields/new-id.ts";
 
 const tags = ["Hooks"];
 /** Answers of the operations that take deliveries. 200: what a sender asks for to know the address. */
@@ -221,7 +221,7 @@ async function receiveForConnection(
       keepsPayload: index === 0,
       steering,
     };
-    return { ...shared, ...content, id: randomUUID() };
+    return { ...shared, ...content, id: newId() };
   });
   // Of one turn of the event loop, so they are written together.
   return foremost(await Promise.all(received.map((each) => inserts.receive(each))));

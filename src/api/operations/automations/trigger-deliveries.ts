@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { EventContext } from "../../../domain/automations/automation.ts";
 import type { Received } from "../../../domain/automations/trigger.ts";
 import { storableJson } from "../../../domain/fields/text.ts";
@@ -9,6 +9,7 @@ import { noteVerdict, prepareFiring, type Arrival } from "../../../store/automat
 import { expressionOf, type FireableTrigger, type TriggerRecord } from "../../../store/automations/triggers.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { checkJsonValue, isStorableJson } from "../../http/json-value.ts";
+import { newId } from "../../../domain/fields/new-id.ts";
 
 /** A delivery to one trigger. */
 export interface TriggerDelivery {
@@ -151,7 +152,7 @@ async function fire(
     { event: payload, repository: null },
     { organizationId: fireable.organizationId, id: fireable.id },
   );
-  const event = { ...arrival, payload, id: randomUUID(), traceParent };
+  const event = { ...arrival, payload, id: newId(), traceParent };
   const fired = await inserts.fire(prepareFiring(fireable, verdict, event, version));
   if (fired === null) return null;
   await noteVerdict(database.pool, fireable, verdict);
