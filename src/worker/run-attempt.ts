@@ -106,8 +106,6 @@ async function runToEnd(
   let opened: Opened = { attempt: begun, services: shared };
   let early: EarlyStart | null = null;
   const step = namedSteps(() => opened.attempt, shared);
-  // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
-  shared.gateways.prepare();
   try {
     const workspace = await step("prepare", async () => {
       const services = await withOwnForges(shared, begun.session);

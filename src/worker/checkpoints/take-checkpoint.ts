@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -18,6 +18,7 @@ import { packLfs, type LfsPiece } from "./lfs-pieces.ts";
 import { totalSize } from "./measure.ts";
 import { archiveFiles, archiveState, packWork, type PackedWork } from "./make-pieces.ts";
 import type { RestoreServices } from "./restore.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 
 /** Bound on copying a harness's memory, in ms. */
 const stateLimitMs = 5_000;
@@ -68,13 +69,10 @@ export async function takeCheckpoint(
   const fresh = new Map<string, string>();
   const draft: Draft = { last, folder, fresh, unheld };
   try {
-    const repositories: PackedRepository[] = [];
-    for (const clone of clones) {
-      const packed = await packClone(attempt, services, clone, { ...draft, repositories });
-      if (packed !== null) repositories.push(packed);
-    }
-    const files = clones.length > 0 ? null : await archiveChangedFiles(attempt, services, draft);
-    const state = harness === null ? last.state : await archiveMemory(attempt, services, harness, draft);
+    const [{ repositories, files }, state] = await bothOf(
+      archiveWork(attempt, services, clones, draft),
+      harness === null ? Promise.resolve(last.state) : archiveMemory(attempt, services, harness, draft),
+    );
     // A join by hand that has begun or is done may have changed no file.
     if (fresh.size === 0 && isDeepStrictEqual(repositories, last.repositories)) return last;
     const { workspace, home } = await folders.visiblePaths(session.sessionId);
@@ -97,6 +95,28 @@ export async function takeCheckpoint(
   }
 }
 
+/** Waits for both, also if one fails: nothing of a checkpoint runs after it. @throws what the first threw, else the second */
+async function bothOf<First, Second>(first: Promise<First>, second: Promise<Second>): Promise<[First, Second]> {
+  await Promise.allSettled([first, second]);
+  return Promise.all([first, second]);
+}
+
+/** Packs each clone, one after the other; without any, the workspace's files. */
+async function archiveWork(
+  attempt: Attempt,
+  services: CheckpointServices,
+  clones: readonly Clone[],
+  draft: Draft,
+): Promise<Pick<Last, "repositories" | "files">> {
+  if (clones.length === 0) return { repositories: [], files: await archiveChangedFiles(attempt, services, draft) };
+  const repositories: PackedRepository[] = [];
+  for (const clone of clones) {
+    const packed = await packClone(attempt, services, clone, { ...draft, repositories });
+    if (packed !== null) repositories.push(packed);
+  }
+  return { repositories, files: null };
+}
+
 /** A digest of the files and commits that a checkpoint has: equal for those of the same. */
 export function workOf({ repositories, files }: Pick<Last, "repositories" | "files">): string {
   const trees = repositories.map(({ packed: { directory, head, tree } }) => [directory, head, tree]);
@@ -117,7 +137,7 @@ interface Draft {
 }
 
 function newPiece({ folder }: Draft): { readonly id: string; readonly file: string } {
-  const id = randomUUID();
+  const id = newId();
   return { id, file: join(folder, id) };
 }
 

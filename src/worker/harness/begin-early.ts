@@ -48,6 +48,8 @@ export async function beginEarly(
   const isEarly = problem === null && isFirstTurn;
   const warm = isEarly && isPlain && isOn ? await pool.take(session, launch) : null;
   if (warm === null) {
+    // Starting the gateway's process takes about as long as the steps before the agent. A warm sandbox has one.
+    services.gateways.prepare();
     const isOff = !isOn || (problem !== null && isTried);
     metrics.harnessStarted(isOff ? "off" : !isFirstTurn ? "notFirst" : isPlain ? "none" : "different");
   }
@@ -93,8 +95,6 @@ function startNow({ session, logger, signal }: Attempt, services: EarlyStartServ
   const { folders } = services;
   const { sessionId } = session;
   let isBegun = false;
-  // It takes about as long as the harness's own start.
-  services.gateways.prepare();
   const made = makeFolders(services, () => folders.beginWithIdle(sessionId));
   const harness = made
     .then((place) => startEarly(services, launch, place, { signal }))

@@ -20,7 +20,7 @@ import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import { missingFolders } from "../git/sparse-checkout.ts";
 import { readEnvironments, reportNotFollowed, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { followTargets, targetsOfPullRequests } from "./pull-requests/follow-targets.ts";
-import { requirePushAccess, requireWritable, warnOfWorkflows } from "./push/require-writable.ts";
+import { requirePushAccess, requireWritable, warnOfWorkflows, type KnownAccess } from "./push/require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
 import {
   readDeliveredEvent,
@@ -67,19 +67,18 @@ export async function prepareWorkspace(
   begin?: CloneRequest["begin"],
 ): Promise<Workspace> {
   await requireAllowed(attempt, services);
-  // A trial pushes nothing.
-  const access = attempt.session.setupTrial === true ? new Map() : await requireWritable(attempt, services);
   await forgetOutdated(attempt, services);
   const delivered = await readDeliveredEvent(attempt, services);
   const request = { ...(await cloneRequest(attempt, services, delivered)), begin };
   const existing = await openClones(services, request);
-  const made: Made =
-    existing === null
-      ? await makeWorkspace(attempt, services, request)
-      : { clones: await followTargets(attempt, services, existing), origin: "disk", checkpoint: null };
+  // Each takes some round trips to the forge, and neither needs the other.
+  const [access, made] = await firstAllowed(
+    attempt.signal,
+    (signal) => requireRights({ ...attempt, signal }, services, request, existing === null),
+    (signal) => findOrMake({ ...attempt, signal }, services, { ...request, signal }, existing),
+  );
   await saveBases(attempt, services, made.clones);
   if (made.origin === "remote") {
-    await requirePushAccess(attempt, services, access, made.clones);
     await reportSubmodules(attempt, made.clones);
     await reportLfs(attempt, made.clones);
     await reportSparse(attempt, made.clones);
@@ -94,6 +93,56 @@ export async function prepareWorkspace(
     missingSetups,
     eventFacts: await readEventFacts(attempt, services, delivered, made.clones),
   };
+}
+
+/**
+ * Waits for the right to the work, and for the work itself, which begins meanwhile.
+ * @returns what both gave
+ * @throws what `allow` threw, whatever became of the work: the work is ended then; otherwise what the work threw
+ */
+async function firstAllowed<Rights, Work>(
+  signal: AbortSignal,
+  allow: (signal: AbortSignal) => Promise<Rights>,
+  work: (signal: AbortSignal) => Promise<Work>,
+): Promise<[Rights, Work]> {
+  const refused = new AbortController();
+  const allowed = allow(signal).catch((error: unknown) => {
+    refused.abort(error);
+    throw error;
+  });
+  const done = work(AbortSignal.any([signal, refused.signal]));
+  // Both are over when this is: nothing of an attempt runs after its end.
+  const [rights, result] = await Promise.allSettled([allowed, done]);
+  if (rights.status === "rejected") throw rights.reason;
+  if (result.status === "rejected") throw result.reason;
+  return [rights.value, result.value];
+}
+
+/**
+ * Asks for the rights on the session's repositories, and once, for fresh clones, also by git itself.
+ * @throws SessionError repository_*, pull_request_refused
+ */
+async function requireRights(
+  attempt: Attempt,
+  services: Services,
+  { sources }: CloneRequest,
+  areFresh: boolean,
+): Promise<KnownAccess> {
+  // A trial pushes nothing.
+  if (attempt.session.setupTrial === true) return new Map();
+  const access = await requireWritable(attempt, services);
+  if (areFresh) await requirePushAccess(attempt, services, access, sources);
+  return access;
+}
+
+async function findOrMake(
+  attempt: Attempt,
+  services: Services,
+  request: CloneRequest,
+  existing: readonly Clone[] | null,
+): Promise<Made> {
+  if (existing === null) return makeWorkspace(attempt, services, request);
+  return { clones: await followTargets(attempt, services, existing), origin: "disk", checkpoint: null };
 }
 
 /** Forgets the folders here if another worker had the session since: they are outdated. A trial begins from nothing each time. */

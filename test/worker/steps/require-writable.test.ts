@@ -83,6 +83,17 @@ test("a server that can't be asked for the right to push stops nothing, and is a
   expect(await prepareWorkspace(await world.again(attempt, "one"), services)).toMatchObject({ origin: "disk" });
 });
 
+test("a refused right ends a fetch that would take longer than an attempt", async () => {
+  facts({ archived: true });
+  await world.forge.failNext({ kind: "hang", at: "fetch" });
+  const attempt = await world.begin();
+  await expect(prepareWorkspace(attempt, services)).rejects.toMatchObject({
+    code: "repository_access_denied",
+    message: expect.stringContaining("is archived") as string,
+  });
+  expect(attempt.signal.aborted).toBe(false);
+});
+
 test("rules of the work branch are said once, and stop nothing", async () => {
   facts({ push: true, rules: [{ type: "required_signatures" }] });
   const attempt = await world.begin();

@@ -54,17 +54,18 @@ const askedMs = 60_000;
 const outputBytes = 64 * 1024;
 
 /**
- * Asks the remote whether it lets this credential push, as git does before each push, and sends nothing.
- * @param asked.sha any commit of the mirror
+ * Asks the remote whether it lets this credential push, as git does before each push, and sends nothing. The mirror needs to have no
+ * commit yet: what would be pushed is that a ref which no repository has goes away.
+ * @param branch the work branch, for a message
  * @returns why it does not; null if it does, or can't be asked now
  */
 export async function pushAccessRefusal(
   mirror: Mirror,
-  { branch, sha }: { readonly branch: string; readonly sha: string },
+  branch: string,
   signal: AbortSignal,
 ): Promise<SessionError | null> {
   const limitMs = Math.min(askedMs, transferLimits(mirror).ms);
-  const parameters = ["push", "--dry-run", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`];
+  const parameters = ["push", "--dry-run", "--porcelain", "--no-verify", mirror.url, ":refs/offstage/may-push"];
   const bounds = { ...(await remoteOptions(mirror, signal)), maximumOutput: outputBytes };
   const { code, stdout, stderr } = await withinMs(
     limitMs,
@@ -72,7 +73,7 @@ export async function pushAccessRefusal(
     () => tooSlow(mirror.url, "question for the right to push to", limitMs),
     (bounded) => git(parameters, bounded),
   );
-  // What git itself holds back, such as a branch that has moved, is no word of the server.
+  // Git itself holds it back, after the server has let it ask: there is no such ref.
   if (code === 0 || stdout.includes("\n!\t")) return null;
   const error = pushError({ url: mirror.url, branch, stdout, stderr });
   return error.code === "repository_access_denied" || error.code === "repository_not_found" ? error : null;

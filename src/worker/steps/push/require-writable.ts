@@ -2,8 +2,9 @@ import { SessionError } from "../../../domain/errors/errors.ts";
 import type { Forge, RepositoryAccess } from "../../../forges/forge.ts";
 import { addressOf } from "../../attempt/session-repositories.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
-import type { Clone, SessionRepository } from "../../clones/clone.ts";
+import type { Clone, CloneSource, SessionRepository } from "../../clones/clone.ts";
 import { git } from "../../git/git.ts";
+import { ensureMirror } from "../../git/mirrors/make-mirror.ts";
 import { pushAccessRefusal } from "../../git/mirrors/push.ts";
 import { knownOf } from "../../git/remote-repository.ts";
 import type { ClonedWork } from "../commit/export-work.ts";
@@ -112,34 +113,38 @@ export async function accessOf(
 }
 
 /**
- * Asks the servers of fresh clones by git itself whether the work could be pushed: a plain server and one by ssh have no API that says so,
+ * Asks the servers of repositories by git itself whether the work could be pushed: a plain server and one by ssh have no API that says so,
  * and what some forges say of their tokens is true of the token's user. A server that can't be asked now stops nothing,
  * and one for which there is no credential gets a notice alone: the session may be a question.
  * @throws SessionError repository_access_denied
  */
 export async function requirePushAccess(
   { signal, logger, emit }: Pick<Looking, "signal" | "logger" | "emit">,
-  services: Pick<Services, "forks">,
+  services: Pick<Services, "forks"> & Pick<AttemptServices, "mirrors">,
   known: KnownAccess,
-  clones: readonly Clone[],
+  sources: readonly Pick<CloneSource, "repository" | "remote">[],
 ): Promise<void> {
-  const refusals = await Promise.all(
-    clones.map(async ({ repository, mirror, remote, baseSha }) => {
+  const { mirrors } = services;
+  const asked = await Promise.all(
+    sources.map(async ({ repository, remote }) => {
+      const mirror = mirrors.of(remote);
       const isPushed = repository.headSha !== null;
-      if (isPushed || mirror.local || worksFromFork(services, known.get(repository.id) ?? null)) return null;
+      if (isPushed || mirror.local || worksFromFork(services, known.get(repository.id) ?? null)) return [];
       try {
-        return await pushAccessRefusal(mirror, { branch: remote.branch, sha: baseSha }, signal);
+        const refusal = await mirrors.use.whileUsed(mirror.path, async () => {
+          await ensureMirror(mirror, signal);
+          return pushAccessRefusal(mirror, remote.branch, signal);
+        });
+        return refusal === null ? [] : [{ repository, mirror, refusal }];
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof SessionError)) throw error;
         logger.info({ err: error, repository: repository.name }, "could not ask for the right to push");
-        return null;
+        return [];
       }
     }),
   );
-  for (const [index, { repository, mirror }] of clones.entries()) {
-    const refusal = refusals[index] ?? null;
-    if (refusal === null) continue;
+  for (const { repository, mirror, refusal } of asked.flat()) {
     if (/^https?:/u.test(mirror.url) && (await mirror.credentials()) === null) {
       const text = `There is no credential for ${repository.name}, and its server lets nobody push without one: what the agent changes stays in the session's diff.`;
       await emit({ type: "notice", data: { level: "warning", text } });
