@@ -151,7 +151,6 @@ async function once(world: World, way: Way, name: string): Promise<Took> {
 }
 
 const world = await createWorld(script, { embedded: true });
-const warm = await deploy(world, "warm", { OFFSTAGE_WARM: "1" });
 const cold = await deploy(world, "cold", { OFFSTAGE_WARM: "0" });
 try {
   const demo = join(import.meta.dirname, "../test/forge/demo-repository");
@@ -160,6 +159,8 @@ try {
   const lines: string[][] = [];
   for (const agent of options.agents.split(",")) {
     const named = `${agent}:scripted`;
+    // One for each agent, so that what is ready is its own.
+    const warm = await deploy(world, `warm-${agent}`, { OFFSTAGE_WARM: "1" });
     const ways: Record<string, Way> = {
       ...(agent === "opencode" && { "by hand": hand }),
       warm: session(warm, url, named),
@@ -175,6 +176,7 @@ try {
         if (way === "warm") key = await untilReady(warm, key);
       }
     }
+    await warm.stop();
     const bare = medianOf(took["by hand"] ?? [], "firstRequest");
     const bareWhole = medianOf(took["by hand"] ?? [], "pullRequest");
     for (const [way, all] of Object.entries(took)) {
@@ -202,7 +204,6 @@ try {
   ];
   process.stdout.write(`${machine()}, ${rounds} rounds\n\n${table(head, lines)}`);
 } finally {
-  await warm.stop();
   await cold.stop();
   await world.close();
 }

@@ -4,17 +4,20 @@ import { chmod, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import pg from "pg";
 import type { Client } from "../src/client.ts";
 import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { createLogger } from "../src/observability.ts";
 import { startFleet } from "../test/fleet.ts";
 import { obey } from "../test/end-to-end/script.ts";
+import { waitFor } from "../test/wait-for.ts";
 import { createWorld, untilOver } from "../test/world.ts";
 import { machine, quantile, table } from "./measure.ts";
 
 /**
  * Sessions of the basic agent on a large repository whose mirror is warm: with workspaces as overlays, and with each clone checked out
- * as before, beside `git clone` of a repository on the same disk. The ways take turns; API and worker are processes apart. Needs root.
+ * as before, each with a sandbox that is ready, beside `git clone` of a repository on the same disk. The ways take turns; API and worker
+ * are processes apart. Needs root.
  *
  *   npm run bench:workspace -- --files 30000 --rounds 7
  */
@@ -103,7 +106,12 @@ async function startSide(way: string): Promise<Side> {
     },
     { embedded: true },
   );
-  const variables = { DATABASE_URL: database.url, OFFSTAGE_WORKSPACES: way, OFFSTAGE_CHECKPOINT_MB: "128" };
+  const variables = {
+    DATABASE_URL: database.url,
+    OFFSTAGE_WORKSPACES: way,
+    OFFSTAGE_CHECKPOINT_MB: "128",
+    OFFSTAGE_WARM: "1",
+  };
   const fleet = await startFleet({ ...world, variables: { ...world.variables, ...variables } }, { apis: 1 });
   const port = String(20_000 + (process.pid % 10_000) + (way === "overlay" ? 0 : 1));
   await fleet.startWorker("worker", { OFFSTAGE_METRICS_PORT: port });
@@ -111,6 +119,10 @@ async function startSide(way: string): Promise<Side> {
   const remote = world.forge.pathOf("bench", "large");
   await seed(remote);
   const client: Client = fleet.api(0);
+  const store = new pg.Client({ connectionString: database.url });
+  await store.connect();
+  const isReady = async (): Promise<boolean> =>
+    (await store.query("select from warm_sandbox where session_id is null")).rowCount === 1;
   let before = { count: 0, seconds: 0 };
   return {
     remote,
@@ -120,6 +132,8 @@ async function startSide(way: string): Promise<Side> {
       const { id } = await client.session.create({ prompt: commands, agent: "basic:scripted", repositories: [url] });
       const toModel = ((await asked) - startedAt) / 1_000;
       const session = await untilOver(client, id);
+      // So that none is made while the next one is measured.
+      await waitFor(isReady, "a sandbox is ready for the next session");
       if (session.status !== "completed") throw new Error(`a session ended as ${session.status}`);
       const place = join(world.data, "worker/sessions", id);
       const [first = 0, second = 0, third = 0] = (await readFile(join(place, "home/statuses"), "utf8"))
@@ -144,6 +158,7 @@ async function startSide(way: string): Promise<Side> {
       return since;
     },
     async close() {
+      await store.end();
       await fleet.close();
       await database.stop();
       await world.close();

@@ -46,7 +46,7 @@ const cancelPatienceMs = 3_000;
 export async function runAttempt(
   services: AttemptServices,
   session: ClaimedSession,
-  { signal: stopped, draining }: AttemptSignals,
+  { signal: stopped, draining, atWork }: AttemptSignals,
   pool: WarmPool,
 ): Promise<void> {
   const { metrics, traces } = services;
@@ -67,7 +67,7 @@ export async function runAttempt(
       logger.info("an attempt begins");
       try {
         const attempt = beginAttempt({ session, signal, logger }, services);
-        const { outcome, code } = await runToEnd(attempt, services, { safePoints, draining, pool });
+        const { outcome, code } = await runToEnd(attempt, services, { safePoints, draining, atWork, pool });
         metrics.attemptEnded(outcome, code);
         logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
         span?.set({ "offstage.outcome": outcome });
@@ -77,6 +77,8 @@ export async function runAttempt(
         throw error;
       } finally {
         safePoints.close();
+        // For the next one, which waits for nothing as long as for its start.
+        services.gateways.prepare();
       }
     },
   );
@@ -93,14 +95,16 @@ interface Opened {
   readonly services: AttemptServices;
 }
 
+/** What an attempt has of the worker that runs it. */
+interface Surroundings extends Pick<AttemptSignals, "draining" | "atWork"> {
+  readonly safePoints: SafePoints;
+  readonly pool: WarmPool;
+}
+
 async function runToEnd(
   begun: Attempt,
   shared: AttemptServices,
-  {
-    safePoints,
-    draining,
-    pool,
-  }: { readonly safePoints: SafePoints; readonly draining: AbortSignal; readonly pool: WarmPool },
+  { safePoints, draining, atWork, pool }: Surroundings,
 ): Promise<Outcome> {
   const claimedAt = performance.now();
   let opened: Opened = { attempt: begun, services: shared };
@@ -116,7 +120,7 @@ async function runToEnd(
       return prepareWorkspace(attempt, services, early?.begin);
     });
     const { attempt, services } = opened;
-    const summary = await runSteps(attempt, services, step, { workspace, safePoints, early });
+    const summary = await runSteps(attempt, services, step, { workspace, safePoints, early, atWork });
     await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
     await untilStored(attempt, () => finishSession(services.database, attempt.session, completed));
@@ -127,16 +131,18 @@ async function runToEnd(
   }
 }
 
+/** An attempt whose workspace is ready. */
+interface Prepared extends Pick<Surroundings, "safePoints" | "atWork"> {
+  readonly workspace: Workspace;
+  readonly early: EarlyStart | null;
+}
+
 /** The steps of an attempt from its workspace on. @returns the session's summary */
 async function runSteps(
   attempt: Attempt,
   services: AttemptServices,
   step: RunStep,
-  {
-    workspace,
-    safePoints,
-    early,
-  }: { readonly workspace: Workspace; readonly safePoints: SafePoints; readonly early: EarlyStart | null },
+  { workspace, safePoints, early, atWork }: Prepared,
 ): Promise<string> {
   const checkpointer = createCheckpointer(attempt, services);
   const { clones, missingSetups, checkpoint } = workspace;
@@ -151,7 +157,7 @@ async function runSteps(
     if (gated === null) return attempt.session.summary ?? "The automation's gate filtered this run: no agent began.";
     // Not earlier: until here the folders may hold less than the last checkpoint.
     checkpointer.start(clones);
-    const turns = { ...workspace, origin, checkpointer, safePoints, early };
+    const turns = { ...workspace, origin, checkpointer, safePoints, early, atWork };
     const taken = await step("agent", () => takeTurns(gated, services, turns));
     const { finalMessage } = taken;
     const { works, pushed, refused } = await publish(attempt, services, step, turns, taken);

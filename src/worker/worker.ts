@@ -12,12 +12,14 @@ import { wakeRetries } from "../store/queue/retry.ts";
 import { attemptLogger } from "./attempt/attempt.ts";
 import { ClaimLost, SessionCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
 
-/** The two ways in which a worker ends an attempt. */
+/** What a worker and an attempt tell each other: the two ways in which the worker ends it, and that its agent is at work. */
 export interface AttemptSignals {
   /** Ends the attempt at once; the reason, a class of `stop-reasons.ts`, decides what is recorded afterwards. */
   readonly signal: AbortSignal;
   /** Aborts when the worker shuts down: the attempt ends at its next safe point, before `signal` ends it anywhere. */
   readonly draining: AbortSignal;
+  /** To be called when the agent is at work. What starts it wants the processor more than its work does. */
+  readonly atWork: () => void;
 }
 
 /** What a worker needs: its limits, and the functions that run what it claims. */
@@ -44,6 +46,8 @@ export interface WorkerOptions {
    * @param young how many of them began a moment ago, and do not hold yet what they will
    */
   readonly hasMemory?: (young: number) => boolean;
+  /** Most sessions whose agents are starting at once; any number if omitted. Others stay in the queue, for another worker to take. */
+  readonly startsAtOnce?: number;
   /** Must have ended every process that it started before it settles, and must not reject because a session failed. */
   readonly runSession: (session: ClaimedSession, signals: AttemptSignals) => Promise<void>;
   /** Awaited: one job at a time. */
@@ -58,6 +62,9 @@ const retryPollMs = 1_000;
 /** How long, in ms, a session counts as one that will take more memory than it has. */
 const youngMs = 30_000;
 
+/** How long, in ms, an attempt whose agent is not at work yet is starting: a longer one waits for a fetch, a setup or a forge. */
+const startingMs = 10_000;
+
 interface Running {
   readonly session: ClaimedSession;
   readonly controller: AbortController;
@@ -66,6 +73,7 @@ interface Running {
   readonly startedAt: number;
   /** Time, as `performance.now()`, at which the lease has expired if no renewal succeeds. */
   heldUntil: number;
+  isAtWork: boolean;
 }
 
 /** A worker, and what other parts may ask of it. */
@@ -141,6 +149,8 @@ export function createWorker(options: WorkerOptions): WorkerService {
       const young = [...running].filter(({ startedAt }) => askedAt - startedAt < youngMs).length;
       // One always runs: what it takes, its own limit says.
       if (running.size > 0 && options.hasMemory?.(young) === false) return;
+      const starting = [...running].filter((held) => !held.isAtWork && askedAt - held.startedAt < startingMs).length;
+      if (starting >= (options.startsAtOnce ?? Infinity)) return;
       const session = await claimSession(database, {
         worker: options.id,
         leaseMs,
@@ -160,7 +170,7 @@ export function createWorker(options: WorkerOptions): WorkerService {
     // folder. The last of them waits for those before it.
     const before = [...running].findLast((held) => held.session.sessionId === session.sessionId)?.settled;
     const settled = Promise.resolve(before)
-      .then(() => options.runSession(session, { signal: controller.signal, draining: draining.signal }))
+      .then(() => options.runSession(session, { signal: controller.signal, draining: draining.signal, atWork }))
       .catch((error: unknown) => {
         const attempt = attemptLogger(logger, session);
         if (error instanceof LeaseLostError)
@@ -171,8 +181,20 @@ export function createWorker(options: WorkerOptions): WorkerService {
         running.delete(held);
         sessions.now();
       });
-    const held: Running = { session, controller, settled, startedAt: askedAt, heldUntil: askedAt + leaseMs };
+    const held: Running = {
+      session,
+      controller,
+      settled,
+      startedAt: askedAt,
+      heldUntil: askedAt + leaseMs,
+      isAtWork: false,
+    };
     running.add(held);
+    function atWork(): void {
+      if (held.isAtWork) return;
+      held.isAtWork = true;
+      sessions.now();
+    }
   }
 
   async function renew(held: Running): Promise<void> {

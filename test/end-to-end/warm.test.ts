@@ -201,10 +201,23 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
     expect(session.status).toBe("completed");
     expect(outputOf(events)).toContain("the repository's");
     expect(await startsOf(current)).toEqual({ none: 2, different: 1 });
-    // Nobody took it; by now one of the other model may have come in its place.
+    // Nobody took it.
     const { rows } = await store.query("select session_id from warm_sandbox where session_id is not null");
     expect(rows).toEqual([]);
     expect(first).toBeDefined();
+  });
+
+  test("is of another agent once that alone was asked for some times in a row, and not before", async () => {
+    const current = await start();
+    const first = await untilReady(current);
+    const other = { agent: "basic:another" };
+    for (const _ of [1, 2]) await run(current, "say hi", other);
+    expect(await waiting()).toEqual([first]);
+    await run(current, "say hi", other);
+    await waitFor(async () => (await waiting()).some((id) => id !== first), "another is ready", 2 * hangTimeoutMs);
+    expect(await startsOf(current)).toEqual({ none: 4 });
+    await run(current, "say hi", other);
+    expect(await startsOf(current)).toEqual({ none: 4, warm: 1 });
   });
 
   test("starts another harness if what a file of the repository says of it was not known, with what it says", async () => {

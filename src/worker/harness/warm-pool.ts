@@ -12,6 +12,8 @@ import { startWarm, type EarlyHarness, type EarlyServices } from "./early-harnes
 import { launchKey, type Launch } from "./launch.ts";
 
 const roundMs = 2_000;
+/** How many sessions in a row, for each place of the pool, have to ask for others before a launch makes way for theirs. */
+const asksForAPlace = 3;
 /** A launch that nobody has asked for since is not kept ready. */
 const keptForMs = 60 * 60_000;
 /** An older one is replaced: its certificates and what its harness has read from the disk may have changed. */
@@ -81,6 +83,8 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
   const { most, hasPlace, availableBytes = () => process.availableMemory() } = options;
   const wanted = new Map<string, Wanted>();
   const ready = new Set<Warm>();
+  /** Keys of the launches that were asked for last. */
+  let lastAsked: string[] = [];
   let problem: string | null = untried;
   /** Sessions whose agents are not at work yet. */
   const starting = new Set<symbol>();
@@ -98,18 +102,29 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
   /** Which of those that are ready are to go: nobody takes them any more meanwhile. */
   function useless({ early, readyAt }: Warm, now: number): boolean {
     const asked = wanted.get(early.key)?.askedAt ?? Number.NEGATIVE_INFINITY;
-    return early.hasEnded() || now - readyAt > renewedAfterMs || now - asked > keptForMs;
+    return early.hasEnded() || now - readyAt > renewedAfterMs || now - asked > keptForMs || makesWay(early.key, now);
+  }
+
+  /** Whether the pool is full, and only others were asked for lately, of which one can be made. A team may have another agent by now. */
+  function makesWay(key: string, now: number): boolean {
+    if (ready.size < most || lastAsked.length < most * asksForAPlace || lastAsked.includes(key)) return false;
+    return mostWanted(now).some((other) => readyOf(other.key) === 0);
+  }
+
+  const readyOf = (key: string): number => [...ready].filter(({ early }) => early.key === key).length;
+
+  /** The launches that were asked for last, as many as there are places. */
+  function mostWanted(now: number): Wanted[] {
+    return [...wanted.values()]
+      .filter(({ failedAt }) => failedAt === null || now - failedAt > failedForMs)
+      .toSorted((a, b) => b.askedAt - a.askedAt)
+      .slice(0, most);
   }
 
   /** The launch of which the next one is made: the one asked for last of which there are fewest. */
   function nextWanted(now: number): Wanted | null {
     if (ready.size >= most) return null;
-    const count = (key: string): number => [...ready].filter(({ early }) => early.key === key).length;
-    const candidates = [...wanted.values()]
-      .filter(({ failedAt }) => failedAt === null || now - failedAt > failedForMs)
-      .toSorted((a, b) => b.askedAt - a.askedAt)
-      .slice(0, most);
-    const [first] = candidates.toSorted((a, b) => count(a.key) - count(b.key));
+    const [first] = mostWanted(now).toSorted((a, b) => readyOf(a.key) - readyOf(b.key));
     return first ?? null;
   }
 
@@ -190,6 +205,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
       const known = wanted.get(key);
       if (known === undefined) wanted.set(key, { launch, key, askedAt: performance.now(), failedAt: null });
       else known.askedAt = performance.now();
+      lastAsked = [...lastAsked, key].slice(-most * asksForAPlace);
     },
     pause() {
       const start = Symbol("start");

@@ -51,6 +51,8 @@ export interface Turns {
   readonly early?: EarlyStart | null;
   readonly checkpointer: Pick<Checkpointer, "start" | "follow" | "observe" | "take" | "work">;
   readonly safePoints: SafePoints;
+  /** Called whenever an agent begins a turn; nobody asks if omitted. */
+  readonly atWork?: () => void;
 }
 
 /** What taking turns needs of the worker. */
@@ -238,7 +240,7 @@ interface Message {
 async function takeTurn(
   attempt: Attempt,
   services: AgentServices,
-  { clones, environments, eventFacts, early, checkpointer, safePoints }: Turns,
+  { clones, environments, eventFacts, early, checkpointer, safePoints, atWork }: Turns,
   message: Message,
 ): Promise<{ readonly result: TurnResult; readonly harness: Harness }> {
   const { database } = services;
@@ -257,7 +259,10 @@ async function takeTurn(
   checkpointer.follow(provider);
   const emit = async (event: NewEvent): Promise<void> => {
     await attempt.emit(event);
-    if (event.type === "agent.started") early?.isThrough();
+    if (event.type === "agent.started") {
+      early?.isThrough();
+      atWork?.();
+    }
     checkpointer.observe(event);
     safePoints.observe(event);
   };
