@@ -467,6 +467,7 @@ const calls: Readonly<Record<string, Call>> = {
     for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
   },
   "uuid.isUuid": first,
+  "short-id.shortId": first,
   "written-numbers.bytesWrittenOut": (exported, text) => withArguments([text, { [text]: 1e300 }])(exported, text),
 };
 
@@ -516,6 +517,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "backoff.shortened": "numbers and chance",
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.oneOrMore": "schemas",
+  "new-id.newId": "a time",
   "problems.systemProblems": "figures of ours, and the ids of at most 500 workers, of which it names three",
   "notice.scopeOf": "names of ours",
   "notice.isNotified": "names of ours, and ids",
