@@ -66,7 +66,7 @@ const talkFacts = {
   mayWrite: true,
   isOwnCommit: false,
   pullRequest: "open",
-  session: { status: "completed", pushedSha: "a", isOver: false },
+  session: { status: "completed", pushedSha: "a", begunShas: [], isOver: false },
   spentUsd: 0,
   isMacro: () => false,
   logs: new Map(),

@@ -196,7 +196,13 @@ export class MemoryOffstage {
     const of =
       session === undefined
         ? null
-        : { status: session.status, pushedSha: session.pushedSha, pushingSha: null, isOver: this.isOver(session) };
+        : {
+            status: session.status,
+            pushedSha: session.pushedSha,
+            pushingSha: null,
+            begunShas: [],
+            isOver: this.isOver(session),
+          };
     const happening = this.mutation.happening?.(told) ?? told;
     const key = happeningKey(happening, of);
     const truth: ConversationFacts = {

@@ -32,7 +32,7 @@ export function factsOf(changes: Partial<ConversationFacts> = {}): ConversationF
     mayWrite: true,
     isOwnCommit: false,
     pullRequest: "open",
-    session: { status: "completed", pushedSha: sha, pushingSha: sha, isOver: false },
+    session: { status: "completed", pushedSha: sha, pushingSha: sha, begunShas: [], isOver: false },
     spentUsd: 0,
     isMacro: () => false,
     logs: new Map(),

@@ -1230,6 +1230,29 @@ describe("checks", () => {
     expect(await followUps()).toEqual([]);
     expect(await answers("comment")).toEqual([expect.stringContaining("Somebody else pushed")]);
   });
+
+  test("they go on if a worker died before it recorded its push, and the next one pushed more", async () => {
+    const { pool } = api.database;
+    const [first, lost, last] = [scene.sha, newSha(), newSha()];
+    const begin = (sha: string) => noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha });
+    const push = { branch: "work", created: false, deleted: false, commits: [] };
+    const tell = async (before: string, after: string) =>
+      (await deliver("push", { push: { ...push, before, after }, actor: account("ann") })).reason;
+    for (const sha of [first, lost, last]) await begin(sha);
+    // What the dead worker pushed is told of before the next one has recorded its own, and after.
+    expect(await tell(first, lost)).toContain("the session pushed it itself");
+    await endTurn(last);
+    for (const [before, after] of [
+      [lost, last],
+      [first, lost],
+    ] as const)
+      expect(await tell(before, after)).toContain("the session pushed it itself");
+    expect((await fail(last)).outcome).toBe("fired");
+    await sweep();
+    expect(await followUps()).toHaveLength(1);
+    // The branch never goes back by itself.
+    expect(await tell(last, lost)).toContain("somebody else pushed");
+  });
 });
 
 /** The scene's pull request, of which its forge is about to be asked. */

@@ -39,6 +39,8 @@ export interface ConversationFacts {
     readonly pushedSha: string | null;
     /** The commit that it is pushing, or pushed last: known before the push, which is recorded after it. */
     readonly pushingSha: string | null;
+    /** Commits that it began to push after `pushedSha`: a worker may have died before it recorded one of them as pushed. */
+    readonly begunShas: readonly string[];
     /** Whether all its pull requests were merged or closed, and there was one. */
     readonly isOver: boolean;
   } | null;

@@ -69,7 +69,7 @@ type Pushed = Extract<Happening, { type: "pushed" }>;
  */
 function isMovedAway({ sha, before }: Pushed, session: ConversationFacts["session"]): boolean {
   if (session === null || session.pushedSha === null || before !== session.pushedSha) return false;
-  return sha !== before && sha !== session.pushingSha;
+  return sha !== before && ![session.pushingSha, ...session.begunShas].includes(sha);
 }
 
 /** See `happeningKey`. The branch may be moved to one commit several times. */

@@ -488,6 +488,7 @@ export const tablesOfSessions: readonly ExportedTable[] = [
       session_created_at: "in session",
       patch: "a file of its own, named by diff",
       asked_sha: ofWorkers,
+      begun_pushes: ofWorkers,
       asked_at: ofWorkers,
       asked_by: ofWorkers,
     },
