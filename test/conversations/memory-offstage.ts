@@ -213,6 +213,8 @@ export class MemoryOffstage {
       isOwn: told.type === "said" && [...this.ownComments].some((mark) => told.body.endsWith(`comment=${mark} -->`)),
       mayWrite: told.type === "said" && told.by !== null ? this.mayWrite(told.by.login) : null,
       isOwnCommit: told.type === "pushed" && session?.commits.has(told.sha ?? "") === true,
+      isDismissed: false,
+      endedLater: [],
       pullRequest: pull?.state ?? null,
       session: of,
       spentUsd: kept.started * this.usdPerRun,

@@ -31,6 +31,8 @@ export function factsOf(changes: Partial<ConversationFacts> = {}): ConversationF
     isOwn: false,
     mayWrite: true,
     isOwnCommit: false,
+    isDismissed: false,
+    endedLater: [],
     pullRequest: "open",
     session: { status: "completed", pushedSha: sha, pushingSha: sha, begunShas: [], isOver: false },
     spentUsd: 0,

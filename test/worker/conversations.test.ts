@@ -1113,6 +1113,51 @@ describe("checks", () => {
     expect(await followUps()).toHaveLength(1);
   });
 
+  test("one that was put off is not heard after its rerun, which passed or failed meanwhile, and hides no other's", async () => {
+    const before = forges;
+    forges = createForges([{ kind: "azure", webUrl: forge.url, apiUrl: forge.url, token: forge.token }]);
+    const { pool } = api.database;
+    const url = asAzure(scene.repository.url);
+    await pool.query("update repository set url = $2 where id = $1", [scene.repositoryId, url]);
+    await forge.commit("acme", scene.name, "work", { "b.txt": "b" });
+    const bare = forge.pathOf("acme", scene.name);
+    const [main = "", work = ""] = ["main", "work"].map((branch) => tipOf(bare, branch) ?? "");
+    await pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [scene.sessionId, work]);
+    await pool.query("update pull_request set head_sha = $2 where session_id = $1", [scene.sessionId, work]);
+    // Whose merge it is has to be asked.
+    const sha = mergedForChecks(bare, work, main);
+    const told = (outcome: "failed" | "passed", id: string, of = sha) => {
+      const check = { kind: "build", id, name: `CI ${id}`, url: null, branch: null, sha: of, pullRequests: [7] };
+      return deliver(`checks.${outcome}`, { checks: check });
+    };
+    const putOff = async (outcome: "failed" | "passed", id: string) => {
+      isAway = true;
+      const { id: entryId } = await told(outcome, id);
+      isAway = false;
+      laterMs += 3_600_000;
+      return entryId;
+    };
+    const failed = await putOff("failed", "30");
+    await told("passed", "30");
+    await passPause(failed);
+    await decideAll();
+    expect((await entry(failed)).reason).toContain("has ended again since");
+    await sweep();
+    expect(await followUps()).toEqual([]);
+    // The other way round: what failed again stays so.
+    const passed = await putOff("passed", "30");
+    const other = await putOff("failed", "32");
+    await told("failed", "30");
+    await told("passed", "33");
+    for (const id of [passed, other]) await passPause(id);
+    await decideAll();
+    expect((await entry(passed)).reason).toContain("has ended again since");
+    expect((await entry(other)).outcome).toBe("fired");
+    await sweep();
+    expect(await followUps()).toEqual([expect.stringMatching(/2 checks[^]*CI 30[^]*CI 32/u)]);
+    forges = before;
+  });
+
   test("those that end before the pull request is recorded wait for it, if a session is about to open it", async () => {
     const { pool } = api.database;
     const sha = newSha();
@@ -1329,6 +1374,58 @@ test("a review that asks for changes is one follow-up with all its comments, and
   expect(await answers("comment")).toHaveLength(1);
 });
 
+test("a review that is dismissed before its turn begins starts none, in whatever order the forge tells of both", async () => {
+  const about = (id: string, state: "changesRequested" | "dismissed") => ({
+    pullRequest: pullRequest(),
+    review: { id, state, body: "Better, please.", url: null, author: account("ann") },
+  });
+  const submitted = (id: string) => deliver("pullRequest.reviewSubmitted", about(id, "changesRequested"));
+  const dismissed = (id: string) => deliver("pullRequest.reviewDismissed", about(id, "dismissed"));
+  expect((await submitted("9")).outcome).toBe("fired");
+  expect((await dismissed("9")).reason).toContain("dismissed before its turn began");
+  await dismissed("10");
+  expect((await submitted("10")).reason).toContain("taken up before");
+  await sweep();
+  expect(await followUps()).toEqual([]);
+  // Its turn has begun.
+  await submitted("11");
+  await sweep();
+  await dismissed("11");
+  expect(await followUps()).toHaveLength(1);
+});
+
+test("a vote that is put off is not heard once it is taken back, and one that is given again on the same commit is", async () => {
+  const vote = (state: "changesRequested" | "dismissed", minute: number) => {
+    const at = `2026-11-26T10:0${minute}:00Z`;
+    const name = state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
+    const review = { id: null, state, at, body: "", url: null, author: account("ann") };
+    return deliver(name, { forge: "gitlab", pullRequest: pullRequest(), review });
+  };
+  const inThread = (body: string) =>
+    deliver("pullRequest.commented", {
+      forge: "gitlab",
+      pullRequest: pullRequest(),
+      comment: comment(body, "ann", { threadId: body }),
+    });
+  await inThread("Rename it.");
+  isAway = true;
+  const putOff = await vote("changesRequested", 1);
+  isAway = false;
+  await vote("dismissed", 2);
+  await passPause(putOff.id);
+  await decideAll();
+  expect((await entry(putOff.id)).reason).toContain("dismissed since");
+  await sweep();
+  expect(await followUps()).toEqual([]);
+  for (const minute of [3, 4]) {
+    expect((await vote("changesRequested", minute)).outcome).toBe("fired");
+    await sweep();
+    await endTurn();
+    await inThread(`And that, ${minute}.`);
+  }
+  expect(await followUps()).toEqual([expect.stringContaining("Rename it."), expect.stringContaining("And that, 3.")]);
+});
+
 test("what anybody writes on lines is kept within bounds, leaves no rows, and is taken once by its review", async () => {
   const on = (more: object = {}) => ({
     path: "a.txt",
@@ -1340,7 +1437,7 @@ test("what anybody writes on lines is kept within bounds, leaves no rows, and is
   });
   const said = comment("Not so.", "ann", on());
   await deliver("pullRequest.commented", { pullRequest: pullRequest(), comment: said });
-  for (let time = 0; time < 60; time += 1) await say(`${time}`, "nobody", on({ hunk: "short" }));
+  for (let time = 0; time < 120; time += 1) await say(`${time}`, "nobody", on({ hunk: "short" }));
   for (let time = 0; time < 20; time += 1) await say("y".repeat(9_000), "bob", on());
   for (let time = 0; time < 2; time += 1) {
     // Told again, by another connection.
@@ -1357,8 +1454,8 @@ test("what anybody writes on lines is kept within bounds, leaves no rows, and is
      from conversation where repository_id = $1`,
     [scene.repositoryId],
   );
-  expect(rows).toMatchObject([{ items: 0, people: { ann: 1, nobody: 50, bob: 5 } }]);
-  expect(rows[0]?.characters).toBeLessThan(100_000);
+  expect(rows).toMatchObject([{ items: 0, people: { ann: 1, nobody: 100, bob: 10 } }]);
+  expect(rows[0]?.characters).toBeLessThan(180_000);
   const review = { id: "9", state: "changesRequested", body: "Better.", url: null, author: account("ann") } as const;
   await deliver("pullRequest.reviewSubmitted", { pullRequest: pullRequest(), review });
   await sweep();

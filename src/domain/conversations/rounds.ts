@@ -14,6 +14,8 @@ export function checked(
   limits: ConversationLimits,
 ): Decided {
   const { checks } = conversation;
+  if (facts.endedLater.some((each) => isSame(each, check)))
+    return left(conversation, "the check has ended again since");
   if (outcome === "passed") {
     if (checks?.sha !== sha) return left(conversation, "nothing is done about checks that pass");
     // It was run again before anything was started.

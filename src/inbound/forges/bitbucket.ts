@@ -3,7 +3,7 @@ import type { DeliveryReader } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
 import { account, closedStates, commentOf, issue, pullRequest, repository } from "./bitbucket-form.ts";
 import type { Payload, PullRequest, PushChange } from "./bitbucket-form.ts";
-import { checksOf, commitOf, inboundEvents, longest, most, pushedCommit, pushOf } from "./event.ts";
+import { checksOf, commitOf, inboundEvents, longest, most, pushedCommit, pushOf, reviewEventName } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
@@ -37,6 +37,8 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
   "pullrequest:updated": pullRequestUpdated,
   "pullrequest:approved": (payload) => review(payload, "approved"),
   "pullrequest:changes_request_created": (payload) => review(payload, "changesRequested"),
+  "pullrequest:unapproved": (payload) => review(payload, "dismissed"),
+  "pullrequest:changes_request_removed": (payload) => review(payload, "dismissed"),
   "pullrequest:comment_created": pullRequestComment,
   "pullrequest:fulfilled": (payload) => pullRequestEnded(payload, "pullRequest.merged"),
   "pullrequest:rejected": (payload) => pullRequestEnded(payload, "pullRequest.closed"),
@@ -81,13 +83,15 @@ function reviewersAsked(
   }));
 }
 
-function review(payload: Payload, state: "approved" | "changesRequested"): ForgeHappening[] {
+/** A vote, or that one was taken back, which has the date of the vote. */
+function review(payload: Payload, state: "approved" | "changesRequested" | "dismissed"): ForgeHappening[] {
   const about = pullRequest(payload.pullrequest);
-  const given = state === "approved" ? payload.approval : payload.changes_request;
+  const given = payload.approval ?? payload.changes_request;
   const author = account(given?.user) ?? account(payload.actor);
-  const key = [about.number, state, author?.id ?? null, text(given?.date, longest.name)];
-  const fields = { pullRequest: about, review: { id: null, state, body: "", url: null, author } };
-  return [{ name: "pullRequest.reviewSubmitted", key, subject: about.url, fields }];
+  const at = text(given?.date, longest.name);
+  const key = [about.number, state, author?.id ?? null, at];
+  const fields = { pullRequest: about, review: { id: null, state, at, body: "", url: null, author } };
+  return [{ name: reviewEventName(state), key, subject: about.url, fields }];
 }
 
 function pullRequestComment({ pullrequest: given, comment: said }: Payload): ForgeHappening[] {

@@ -95,6 +95,13 @@ export function pushOf(repositoryUrl: string | null, push: NonNullable<ForgeEven
   return { name: "push", key: [branch, key], subject: branchSubject(repositoryUrl, branch), fields: { push } };
 }
 
+/** The name of the event of a review in this state. */
+export function reviewEventName(
+  state: NonNullable<ForgeEvent["review"]>["state"],
+): "pullRequest.reviewSubmitted" | "pullRequest.reviewDismissed" {
+  return state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
+}
+
 /** What of a push is said in git's own words. @returns nothing if it is not of a branch */
 export function gitPush(
   repositoryUrl: string | null,

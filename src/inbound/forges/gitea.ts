@@ -238,8 +238,9 @@ function review(payload: object, state: "approved" | "changesRequested" | "comme
   const author = account(sender, isBot);
   const body = text(said?.content, longest.body) ?? "";
   // A review has no id here.
-  const key = [identifier(given?.id), state, author?.id ?? null, body, text(given?.updated_at, longest.name)];
-  const fields = { pullRequest: about, review: { id: null, state, body, url: null, author } };
+  const at = text(given?.updated_at, longest.name);
+  const key = [identifier(given?.id), state, author?.id ?? null, body, at];
+  const fields = { pullRequest: about, review: { id: null, state, at, body, url: null, author } };
   return [{ name: "pullRequest.reviewSubmitted", key, subject: about.url, fields }];
 }
 

@@ -1,5 +1,6 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
+import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import type { Decision } from "../../domain/automations/ledger.ts";
 import type { Received } from "../../domain/automations/trigger.ts";
 import type { SteeringHint } from "../../domain/conversations/happening.ts";
@@ -200,6 +201,68 @@ export async function postponeEvent(
     [id, attempt, pauseMs, storable(`it could not be decided for ${longestPostponed}: ${why}`)],
   );
   return rows[0]?.isDead === true;
+}
+
+/**
+ * The checks of a commit of whose end the forge has told since an event told of one: the event may be decided after those, as one that was
+ * put off.
+ * @param sha as the event names it
+ */
+export async function checksToldSince(
+  queryable: Queryable,
+  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+  sha: string,
+): Promise<NonNullable<ForgeEvent["checks"]>[]> {
+  const { rows } = await queryable.query<{ checks: NonNullable<ForgeEvent["checks"]> }>({
+    name: "checks_told_since",
+    text: `select later.payload -> 'checks' as checks from arrival told join arrival later
+             on later.organization_id = told.organization_id and later.created_at > told.created_at
+             and later.connection_id = told.connection_id
+           where told.id = $1 and later.organization_id = $2 and later.name in ('checks.failed', 'checks.passed')
+             and later.payload #>> '{checks,sha}' = $3 and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'`,
+    values: [id, organizationId, sha],
+  });
+  return rows.map(({ checks }) => checks);
+}
+
+/** Whether the forge has told since an event told of what a review says that one of the same pull request says something else, likewise. */
+export async function isReviewedSince(
+  queryable: Queryable,
+  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+): Promise<boolean> {
+  const { rowCount } = await queryable.query({
+    name: "is_reviewed_since",
+    text: `select from arrival told join arrival later
+             on later.organization_id = told.organization_id and later.created_at > told.created_at
+             and later.connection_id = told.connection_id
+           where told.id = $1 and later.organization_id = $2
+             and later.name in ('pullRequest.reviewSubmitted', 'pullRequest.reviewDismissed')
+             and later.payload #>> '{review,state}' <> 'commented'
+             and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'
+             and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}' limit 1`,
+    values: [id, organizationId],
+  });
+  return rowCount === 1;
+}
+
+/** Whether the forge has told since an event told of a review that this was dismissed, or taken back, likewise. */
+export async function isDismissedSince(
+  queryable: Queryable,
+  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+): Promise<boolean> {
+  const { rowCount } = await queryable.query({
+    name: "is_dismissed_since",
+    text: `select from arrival told join arrival later
+             on later.organization_id = told.organization_id and later.created_at > told.created_at
+             and later.connection_id = told.connection_id
+           where told.id = $1 and later.organization_id = $2 and later.name = 'pullRequest.reviewDismissed'
+             and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'
+             and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}'
+             and later.payload #> '{review,id}' = told.payload #> '{review,id}'
+             and later.payload #> '{review,author,id}' = told.payload #> '{review,author,id}' limit 1`,
+    values: [id, organizationId],
+  });
+  return rowCount === 1;
 }
 
 /** A session whose work on a forge a delivery tells of. */
