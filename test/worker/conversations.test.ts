@@ -6,7 +6,7 @@ import type { Calling } from "../../src/domain/repositories/calling.ts";
 import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
 import { steeringHintOf, type Where } from "../../src/domain/conversations/happening.ts";
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
-import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges, type Forges } from "../../src/forges/forges.ts";
 import { withReferenceMarks } from "../../src/forges/reference-marks.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -1613,6 +1613,37 @@ async function openOnForge(): Promise<number> {
 }
 
 const stateOf = async (): Promise<string> => (await api.get(`/session/${scene.sessionId}`)).body.pullRequests[0].state;
+
+test("what GitLab merged without a merge commit is known by what it was squashed or rebased to, of which no delivery tells", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "gitlab", webUrl: forge.url, apiUrl: `${forge.url}/api/v4`, token: forge.token }]);
+  const { pool } = api.database;
+  const signal = new AbortController().signal;
+  const address = parseRepositoryUrl(scene.repository.url) as RepositoryAddress;
+  const squash = newSha();
+  for (const squashed of [null, squash]) {
+    const head = `merged-${squashed === null ? "rebased" : "squashed"}`;
+    await forge.commit("acme", scene.name, head, { [head]: "b" });
+    const { number } = await forges
+      .forgeOf(address)
+      .openPullRequest(address, { head, target: "main", title: "Work", body: "" }, signal);
+    await pool.query("update pull_request set number = $2, state = 'open', merge_sha = null where session_id = $1", [
+      scene.sessionId,
+      number,
+    ]);
+    // By a person or by GitLab, after the session had pushed.
+    await forge.commit("acme", scene.name, head, { [head]: "c" });
+    const last = tipOf(forge.pathOf("acme", scene.name), head);
+    forge.merge("acme", scene.name, number);
+    if (squashed !== null) forge.describe("acme", scene.name, { people, squashes: { [number]: squashed } });
+    await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", number) });
+    const { rows } = await pool.query("select state, merge_sha from pull_request where session_id = $1", [
+      scene.sessionId,
+    ]);
+    expect(rows).toEqual([{ state: "merged", merge_sha: squashed ?? last }]);
+  }
+  forges = before;
+});
 
 test("closed and quickly opened again, in whatever order it is told, is what the forge says it is", async () => {
   const number = await openOnForge();

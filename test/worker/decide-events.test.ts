@@ -647,6 +647,15 @@ describe("what a session itself did on the forge", () => {
     name: "checks.failed",
     payload: { checks: { sha: mergeSha, branch: "main", pullRequests: [] } },
   }));
+  /** The forge rebases its branch, as GitLab does before it merges by a fast-forward. */
+  const rebased = ({ number }: Made) => {
+    const { name, payload } = pushOf(randomCommit(), [randomCommit()]);
+    return { name, payload: { push: { ...payload.push, branch: `work-${number}` } } };
+  };
+  const checkedRebased = ({ number }: Made) => ({
+    name: "checks.failed",
+    payload: { checks: { sha: randomCommit(), branch: `work-${number}`, pullRequests: [] } },
+  });
   const commented = ({ number }: Made) => ({
     name: "pullRequest.commented",
     payload: {
@@ -674,6 +683,8 @@ describe("what a session itself did on the forge", () => {
     ["pushes of a merge of it", "push", mergedPlainly, false],
     ["pushes of what it was squashed to", "push", pushedSquash, false],
     ["checks of what it was squashed to", "checks.failed", checkedSquash, false],
+    ["pushes by which its branch is rebased", "push", rebased, false],
+    ["checks of what it was rebased to", "checks.failed", checkedRebased, false],
   ])("and the %s start runs until the chain is five long", async (_, name, tell, pushesOn) => {
     const automation = await addAutomation({ events: [name] }, { pullRequest: { labels: ["x"] } });
     expect(await play(automation, tell, pushesOn)).toBe(5);

@@ -119,7 +119,11 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
       if (pullRequest === undefined) return null;
       return {
         where: of("pullRequest", pullRequest.number),
-        happening: { type: "ended", state: event.name === "pullRequest.merged" ? "merged" : "closed" },
+        happening: {
+          type: "ended",
+          state: event.name === "pullRequest.merged" ? "merged" : "closed",
+          mergeSha: pullRequest.mergeSha,
+        },
       };
     case "push":
       if (push === undefined || push.deleted) return null;

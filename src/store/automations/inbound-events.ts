@@ -267,8 +267,11 @@ export async function isDismissedSince(
 
 /** A session whose work on a forge a delivery tells of. */
 export interface OwnWork {
-  /** Whether it made the commit, opened the pull request, pushed there last, or made what was merged as, or along with, the commit. */
-  readonly did: "commit" | "open" | "push" | "merged";
+  /**
+   * Whether it made the commit, opened the pull request, pushed there last, made what was merged as, or along with, the commit, or opened a
+   * pull request of the branch, to which others pushed.
+   */
+  readonly did: "commit" | "open" | "push" | "merged" | "branch";
   readonly automationId: string | null;
   /** Of the event that started the session's run, or of the first event that led to that. */
   readonly rootId: string | null;
@@ -287,6 +290,7 @@ const mostOwnWork = 20;
  * @param of.pullRequests null: it is about none, or about those of a repository that is not connected
  * @param of.along other commits of the same push, whole
  * @param of.repositoryId where the commit may be what a pull request was merged as; null: it is not connected
+ * @param of.branch there, which may be that of a pull request; null: none is known
  */
 export async function findOwnWork(
   database: Database,
@@ -296,6 +300,7 @@ export async function findOwnWork(
     readonly pullRequests: { readonly repositoryId: string; readonly numbers: readonly number[] } | null;
     readonly along: readonly string[];
     readonly repositoryId: string | null;
+    readonly branch: string | null;
   },
 ): Promise<readonly OwnWork[]> {
   const { rows } = await database.pool.query<Omit<OwnWork, "settings"> & { readonly settings: unknown }>({
@@ -311,7 +316,11 @@ export async function findOwnWork(
         union select 'merged', session_id from session_repository where pushed_sha = any($5::text[])
         union select 'merged', session_id from session_commit where sha = any($5::text[])
         union select 'merged', session_id from pull_request
-          where organization_id = $1 and repository_id = $6 and left(merge_sha, 12) = left($2, 12))
+          where organization_id = $1 and repository_id = $6 and left(merge_sha, 12) = left($2, 12)
+        union select 'branch', session_id from pull_request
+          where organization_id = $1 and repository_id = $6 and head = $7
+            -- GitLab rebases a branch as it merges it.
+            and (state = 'open' or closed_at > now() - interval '1 minute'))
       select did, session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
         max(coalesce(arrival.depth, 0)) over () as depth, session.pull_request as settings
       from own join session on session.id = own.session_id and session.organization_id = $1
@@ -324,6 +333,7 @@ export async function findOwnWork(
       of.pullRequests?.numbers ?? [],
       of.along,
       of.repositoryId,
+      of.branch,
     ],
   });
   return rows.map((row) => ({
