@@ -160,7 +160,8 @@ function pullRequestUpdated(resource: Resource, told: Envelope): ForgeHappening[
   const at = text(told.createdDate, longest.name);
   const base = { subject: about.url, fields: { pullRequest: about } };
   if (change.includes("updated the source branch")) {
-    return [{ ...base, name: "pullRequest.updated", key: [about.number, about.head?.sha ?? null] }];
+    // Nothing says at which commit it was before, and it may go back to one.
+    return [{ ...base, name: "pullRequest.updated", key: [about.number, about.head?.sha ?? null, at ?? ""] }];
   }
   if (/changed the reviewer list|as a(?: required| optional)? reviewer/u.test(change)) return reviewersAsked(resource);
   if (change.endsWith("tagged the")) return labelled(resource);

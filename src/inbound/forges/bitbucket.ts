@@ -47,7 +47,7 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
 function pullRequestCreated({ pullrequest: given }: Payload): ForgeHappening[] {
   const about = pullRequest(given);
   const fields = { pullRequest: about, transition: "opened" } as const;
-  const opened: ForgeHappening = { name: "pullRequest.opened", ...contentOf(about), subject: about.url, fields };
+  const opened: ForgeHappening = { name: "pullRequest.opened", ...contentOf(given, about), subject: about.url, fields };
   return [opened, ...reviewersAsked(given, about)];
 }
 
@@ -55,19 +55,27 @@ function pullRequestCreated({ pullrequest: given }: Payload): ForgeHappening[] {
 function pullRequestUpdated({ pullrequest: given }: Payload): ForgeHappening[] {
   const about = pullRequest(given);
   const fields = { pullRequest: about };
-  const updated: ForgeHappening = { name: "pullRequest.updated", ...contentOf(about), subject: about.url, fields };
+  const updated: ForgeHappening = {
+    name: "pullRequest.updated",
+    ...contentOf(given, about),
+    subject: about.url,
+    fields,
+  };
   return [updated, ...reviewersAsked(given, about)];
 }
 
 /**
  * No delivery says what changed, so what is new about a pull request is its commit, and whether it is a draft. A delivery for a
- * change of the text has the key of the one that reported the commit, be that the first one, and is a repetition of it.
+ * change of the text has the key of the one that reported the commit, be that the first one, and is a repetition of it, unless the branch
+ * had another commit in between.
  */
-function contentOf(about: ReturnType<typeof pullRequest>): Pick<ForgeHappening, "key" | "keyName"> {
-  return {
-    keyName: "pullRequest.updated",
-    key: [about.number, about.head?.sha ?? null, about.draft ? "draft" : "ready"],
-  };
+function contentOf(
+  given: Untrusted<PullRequest>,
+  { number, head, draft }: ReturnType<typeof pullRequest>,
+): Pick<ForgeHappening, "key" | "keyName" | "state"> {
+  const key = [number, head?.sha ?? null, draft ? "draft" : "ready"];
+  const at = text(given?.updated_on, longest.name);
+  return { keyName: "pullRequest.updated", key, state: { about: `pull request ${number}`, value: key.join(" "), at } };
 }
 
 /** All reviewers: nothing says who is new, so each one counts once for a pull request. */

@@ -210,7 +210,8 @@ function pullRequests(payload: object): ForgeHappening[] {
         ? opened("readyForReview")
         : [];
     case "updated":
-      return [{ ...base, name: "pullRequest.updated", key: [id, about.head?.sha ?? null] }];
+      // Nothing says at which commit it was before, and it may go back to one.
+      return [{ ...base, name: "pullRequest.updated", key: [id, about.head?.sha ?? null, changedAt ?? ""] }];
     case "closed":
       return about.state === "merged"
         ? [{ ...base, name: "pullRequest.merged", key: [id] }]

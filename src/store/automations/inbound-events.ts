@@ -3,6 +3,7 @@ import type { EventContext } from "../../domain/automations/automation.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import type { Decision } from "../../domain/automations/ledger.ts";
 import type { Received } from "../../domain/automations/trigger.ts";
+import type { InboundEvent } from "../../domain/automations/inbound-event.ts";
 import type { SteeringHint } from "../../domain/conversations/happening.ts";
 import { storable, storableJson } from "../../domain/fields/text.ts";
 import {
@@ -29,6 +30,8 @@ export interface ReceivedEvent {
    * another happening each time, as of a replay.
    */
   readonly contentKey?: string | null;
+  /** How something stands, if the event is told by that, and not by what changed: see `InboundEvent`. Omitted: it is not. */
+  readonly state?: InboundEvent["state"];
   /** Whether `keys` count even if nothing listens to its name, since events of another name have them; omitted: false. */
   readonly sharesKey?: boolean;
   readonly subject: string | null;
@@ -53,13 +56,15 @@ export async function receiveEvent(database: Database, received: ReceivedEvent):
 export interface Receiving {
   /** What `receive_event` takes, as JSON. */
   readonly json: string;
-  /** The first of its keys, with their scope. */
+  /** The first of what is noted of it, with the scope. */
   readonly turn: string;
 }
 
 /** Prepares an event. */
 export function prepareReceived(received: ReceivedEvent): Receiving {
-  const first = received.keys.reduce((least, key) => (key < least ? key : least), received.keys[0] ?? "");
+  const least = received.keys.reduce((one, key) => (key < one ? key : one), received.keys[0] ?? "");
+  // What is noted of it first.
+  const first = received.state?.about ?? least;
   return { json: storableJson(received), turn: `${received.scope} ${first}` };
 }
 

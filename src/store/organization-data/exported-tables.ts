@@ -617,6 +617,7 @@ export const tablesLeftOut: Readonly<Record<string, string>> = {
   insight_kept_day: "whether figures of a day are still counted; the figures are there",
   insight_mark: "days that are to be counted again",
   received_key: "tells second deliveries apart; the ledger has both",
+  told_state: "tells what is new by a delivery apart, likewise",
   browser_session: "sign-ins of browsers are credentials",
   login_link: "sign-in links are credentials",
   forge_account: "people's own, with their credentials",

@@ -206,15 +206,16 @@ async function receiveForConnection(
   await askForPushedFiles(options, organizationId, events);
   const traceParent = request.span?.traceParent ?? null;
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
-  const nothing = { name: null, contentKey: null, sharesKey: false, subject: null };
+  const nothing = { name: null, contentKey: null, sharesKey: false, state: undefined, subject: null };
   const told = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
-  const received = told.map(({ name, contentKey, sharesKey = false, subject, event }, index) => {
+  const received = told.map(({ name, contentKey, sharesKey = false, state, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
     const content = {
       keys,
       contentKey,
       sharesKey,
+      state,
       name,
       subject,
       payload: storablePayload(event),
