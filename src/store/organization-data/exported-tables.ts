@@ -101,6 +101,8 @@ export const organizationTables: readonly ExportedTable[] = [
       "api_url",
       "credential",
       "account",
+      "account_id",
+      "account_name",
       "install_url",
       "mention",
       "allowed_bots",
