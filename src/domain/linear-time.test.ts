@@ -65,8 +65,10 @@ const talkFacts = {
   isOwn: false,
   mayWrite: true,
   isOwnCommit: false,
+  isDismissed: false,
+  endedLater: [],
   pullRequest: "open",
-  session: { status: "completed", pushedSha: "a", isOver: false },
+  session: { status: "completed", pushedSha: "a", begunShas: [], isOver: false },
   spentUsd: 0,
   isMacro: () => false,
   logs: new Map(),
@@ -329,6 +331,16 @@ const calls: Readonly<Record<string, Call>> = {
     const asked = [{ group: "review:1", by: writer, body: "", isAnswered: false, dueAt: 0 }];
     const facts = { ...talkFacts, threads: new Map([["k", [{ author: text, text }]]]) };
     withArguments({ ...newConversation, asked, notes: [noteOf(text)] }, facts, talkLimits)(exported, text);
+  },
+  "sayings.dismissed": (exported, text) => {
+    const asked = [{ group: "review:1", by: writer, body: text, isAnswered: false, dueAt: 0 }];
+    const happening = { type: "dismissed", key: "review:1", group: "review:1", by: writer };
+    withArguments(
+      { ...newConversation, asked, notes: [noteOf(text)] },
+      happening,
+      talkFacts,
+      talkLimits,
+    )(exported, text);
   },
   "schedule.isCron": (exported, text) => {
     for (const cron of [text, `${text} * * * *`, `0 0 * * ${text}`]) first(exported, cron);

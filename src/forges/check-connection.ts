@@ -77,18 +77,20 @@ export async function checkConnection(
 
 /** What the forge said of itself, such that it can be stored and shown: bounded, and with no link to another server. */
 function storable(check: ConnectionCheck, webUrl: string): ConnectionCheck {
-  const { account, installUrl = null } = check;
+  const { account, accountName, installUrl = null } = check;
   const isLink =
     installUrl !== null && installUrl.length <= longestUrl && URL.parse(installUrl)?.origin === new URL(webUrl).origin;
   return {
     ...check,
-    account:
-      account
-        ?.replaceAll(/\p{Cc}/gu, "")
-        .slice(0, longestAccount)
-        .toWellFormed() ?? null,
+    account: boundedName(account),
+    ...(accountName !== undefined && { accountName: boundedName(accountName) }),
     ...(check.installUrl !== undefined && { installUrl: isLink ? installUrl : null }),
   };
+}
+
+function boundedName(name: string | null): string | null {
+  const plain = name?.replaceAll(/\p{Cc}/gu, "") ?? null;
+  return plain?.slice(0, longestAccount).toWellFormed() ?? null;
 }
 
 function checkConfigured(

@@ -1,5 +1,5 @@
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import type { Feedback } from "./feedback.ts";
+import type { EndedCheck, Feedback } from "./feedback.ts";
 
 /** Of a check the logs of so many jobs are read, each to so many bytes of its end. */
 const most = { jobs: 5, bytes: 8_192 } as const;
@@ -13,7 +13,7 @@ const most = { jobs: 5, bytes: 8_192 } as const;
 export async function readFailedLogs(
   feedback: Pick<Feedback, "failedJobs" | "readLogEnd"> | null,
   address: RepositoryAddress,
-  check: { readonly kind: string; readonly id: string },
+  check: EndedCheck,
   signal: AbortSignal,
 ): Promise<string | null> {
   const jobs = (await feedback?.failedJobs?.(address, check, signal)) ?? [];

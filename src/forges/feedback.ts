@@ -85,11 +85,7 @@ export interface Feedback {
    * The CI jobs that failed of a check, the first ones if there are many. Omitted: this forge has none that can be listed.
    * @param check as events name it: `kind` says what `id` is of; of some kinds there are no jobs
    */
-  failedJobs?(
-    address: RepositoryAddress,
-    check: { readonly kind: string; readonly id: string },
-    signal: AbortSignal,
-  ): Promise<readonly CiJob[]>;
+  failedJobs?(address: RepositoryAddress, check: EndedCheck, signal: AbortSignal): Promise<readonly CiJob[]>;
   /**
    * What a comment on a pull request is on. Omitted: deliveries of this forge say it whole.
    * @returns null if it is on no lines, or they are gone
@@ -154,6 +150,14 @@ export interface DeliveredComment {
   readonly threadId: string | null;
   readonly path: string | null;
   readonly line: number | null;
+}
+
+/** A check, as events name it. */
+export interface EndedCheck {
+  readonly kind: string;
+  readonly id: string;
+  /** The commit that was checked. */
+  readonly sha: string;
 }
 
 /** A job of a CI run. */

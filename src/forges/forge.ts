@@ -67,6 +67,8 @@ export interface ForgePullRequest {
   readonly headSha: string;
   /** Offstage's own mark in the body; null if there is none. */
   readonly mark: PullRequestMark | null;
+  /** The commit on the target branch that it became. Omitted: it is not merged, or deliveries say it. */
+  readonly mergeSha?: string;
   /** Omitted: the forge does not say. */
   readonly draft?: boolean;
   /** Whether its branch is in the repository itself and not in a fork. Omitted: who reads it from this forge needs no word on that. */

@@ -19,6 +19,15 @@ interface Permission {
   readonly user?: { readonly id?: number } | null;
 }
 
+/** Fields used of a list of a run's jobs. */
+interface JobList {
+  readonly jobs?: readonly RunJob[] | null;
+  readonly total_count?: number;
+}
+
+/** Most pages of a run's jobs that are read for one that failed: a matrix has up to 256. */
+const mostPages = 6;
+
 /** Rights with which a person may push. Only Gitea has `owner`. */
 const writing = new Set(["owner", "admin", "write"]);
 
@@ -27,6 +36,8 @@ const writing = new Set(["owner", "admin", "write"]);
  * (https://docs.github.com/rest, https://docs.gitea.com/api).
  * @param api.pathOf of what gets a reaction
  * @param api.longestDescription most characters of a status's description
+ * @param api.pages how its list of a run's jobs is asked for a hundred of them, or for as many as it gives at once
+ * @param api.runAt the id of a run of a workflow that events name by the path of its address; omitted: they name all by their ids
  */
 export function feedbackInGitHubForm(api: {
   readonly host: string;
@@ -34,8 +45,14 @@ export function feedbackInGitHubForm(api: {
   readonly readLog: LogReader;
   readonly pathOf: (target: ReactionTarget) => string;
   readonly longestDescription: number;
+  readonly pages: string;
+  readonly runAt?: (
+    address: RepositoryAddress,
+    run: { readonly path: string; readonly sha: string },
+    signal: AbortSignal,
+  ) => Promise<string | null>;
 }): Pick<Feedback, "react" | "setStatus" | "readLogEnd" | "failedJobs" | "mayWrite"> {
-  const { host, call, readLog, pathOf, longestDescription } = api;
+  const { host, call, readLog, pathOf, longestDescription, pages, runAt } = api;
   return {
     async react(address, target, content, signal) {
       const answer = await call(address, "POST", `${pathOf(target)}/reactions`, signal, { body: { content } });
@@ -50,12 +67,21 @@ export function feedbackInGitHubForm(api: {
     },
     readLogEnd: (address, job, bytes, signal) =>
       readLog(address, `/actions/jobs/${encodeURIComponent(job)}/logs`, bytes, signal),
-    async failedJobs(address, { kind, id }, signal) {
+    async failedJobs(address, { kind, id, sha }, signal) {
+      if (kind !== "workflow") return [];
       // A run that Gitea told of by a job's status is known by its address, which has another number than the API.
-      if (kind !== "workflow" || !/^\d+$/u.test(id)) return [];
-      const path = `/actions/runs/${encodeURIComponent(id)}/jobs?per_page=100`;
-      const answer = await call(address, "GET", path, signal);
-      return answer.status === 200 ? failedIn((answer.body as { readonly jobs?: readonly RunJob[] } | null)?.jobs) : [];
+      const run = /^\d+$/u.test(id) ? id : ((await runAt?.(address, { path: id, sha }, signal)) ?? null);
+      if (run === null) return [];
+      const path = `/actions/runs/${encodeURIComponent(run)}/jobs?${pages}`;
+      let seen = 0;
+      for (let page = 1; page <= mostPages; page += 1) {
+        const answer = await call(address, "GET", `${path}&page=${page}`, signal);
+        const { jobs, total_count: total = 0 } = ((answer.status === 200 ? answer.body : null) ?? {}) as JobList;
+        const failed = failedIn(jobs);
+        seen += jobs?.length ?? 0;
+        if (failed.length > 0 || jobs == null || jobs.length === 0 || total <= seen) return failed;
+      }
+      return [];
     },
     async mayWrite(address, { id, login }, signal) {
       const path = `/collaborators/${encodeURIComponent(login)}/permission`;

@@ -81,6 +81,7 @@ export function removeRows(
     | "session_read"
     | "pull_request"
     | "received_key"
+    | "told_state"
     | "forge_account"
     | "forge_connection"
     | "registry"
@@ -239,10 +240,14 @@ export async function pruneConversations(database: Database, days: number, signa
 const receivedKeyDays = 30;
 
 /**
- * Forgets which deliveries came long ago.
+ * Forgets which deliveries came long ago, and how what they were about stood.
  * @returns how many of their keys
  */
-export function pruneReceivedKeys(database: Database, signal: AbortSignal): Promise<number> {
-  const condition = "created_at < now() - $1 * interval '1 day'";
-  return removeRows(database, "received_key", { condition, values: [receivedKeyDays] }, signal);
+export async function pruneReceivedKeys(database: Database, signal: AbortSignal): Promise<number> {
+  const before = (column: string) => ({
+    condition: `${column} < now() - $1 * interval '1 day'`,
+    values: [receivedKeyDays],
+  });
+  await removeRows(database, "told_state", before("updated_at"), signal);
+  return removeRows(database, "received_key", before("created_at"), signal);
 }

@@ -10,8 +10,10 @@ import { createLogger } from "../../src/observability.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
-import { delivered } from "../inbound/deliveries.ts";
+import { delivered, secret as hookSecretOfSamples, type Sample } from "../inbound/deliveries.ts";
+import { azureSamples } from "../inbound/samples/azure.ts";
 import { bitbucketSamples } from "../inbound/samples/bitbucket.ts";
+import { giteaSamples } from "../inbound/samples/gitea.ts";
 import { signDelivery } from "../inbound/sign-delivery.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 import { decideAllEvents } from "../worker/decide-all.ts";
@@ -206,6 +208,79 @@ test("another title of a pull request on Bitbucket Cloud starts nothing, also if
   expect((await tell("pullrequest:created", { id: 1_234 }))[0]).toBe("accepted");
   expect((await api.get(`/automation/${opened.automationId}/runs`)).body.runs).toHaveLength(1);
 });
+
+/** What a forge delivers of a push to a pull request's branch, or of a change of its text. */
+const pushed = {
+  gitea: (sha: string, at: string) =>
+    ofSample(giteaSamples, "pull request: new commits", (payload) => {
+      Object.assign(payload["pull_request"] as object, { updated_at: at, head: { ref: "fix-login", sha } });
+    }),
+  azure: (sha: string, at: string) =>
+    ofSample(azureSamples, /updated the source branch of pull request 1/u, (payload) => {
+      Object.assign(payload, { createdDate: at, id: randomUUID() });
+      Object.assign(payload["resource"] as object, { lastMergeSourceCommit: { commitId: sha } });
+    }),
+  bitbucket: (sha: string, at: string) =>
+    ofSample(bitbucketSamples, "pullrequest:updated", (payload) => {
+      const source = { branch: { name: "fix-login" }, commit: { hash: sha } };
+      Object.assign(payload["pullrequest"] as object, { updated_on: at, source });
+    }),
+} as const;
+
+/** A sample that is changed, as it is delivered. */
+function ofSample(
+  samples: readonly Sample[],
+  title: string | RegExp,
+  change: (payload: Record<string, unknown>) => void,
+): InboundDelivery {
+  const found = samples.find((each) => (typeof title === "string" ? each.title === title : title.test(each.title)));
+  if (found === undefined) throw new Error(`there is no sample ${title}`);
+  const payload = structuredClone(found.payload) as Record<string, unknown>;
+  change(payload);
+  const headers = { "content-type": "application/json", ...found.headers };
+  return delivered({ ...found, headers, payload }, undefined, randomUUID());
+}
+
+test.each([
+  ["gitea", "https://gitea.example", giteaSamples, "pull request: opened"],
+  ["azure", "https://dev.azure.com/fabrikam", azureSamples, "git.pullrequest.created"],
+  ["bitbucket", "https://bitbucket.org/team", bitbucketSamples, "pullrequest:created"],
+] as const)(
+  "a branch that goes back to a commit is told by %s each time, once",
+  async (kind, webUrl, samples, opened) => {
+    const id = randomUUID();
+    await createConnection(api.database, vault, api.organizationId, {
+      id,
+      kind,
+      name: kind,
+      webUrl,
+      apiUrl: webUrl,
+      credential: { type: "configured" },
+      check: { account: null, problems: [] },
+      hookSecret: hookSecretOfSamples,
+    });
+    await addAutomation({ type: "forge", connectionId: id, events: ["pullRequest.updated"] });
+    const deliver = async (delivery: InboundDelivery) => {
+      const { body } = await send(`/hook/forge/${id}`, delivery);
+      return body.outcome as string;
+    };
+    const time = (minutes: number): string => `2026-11-21T10:${String(minutes).padStart(2, "0")}:00Z`;
+    const [a, b] = ["a".repeat(12), "b".repeat(12)];
+    await deliver(ofSample(samples, opened, () => undefined));
+    const all = [a, b, a, b, a].map((sha, index) => pushed[kind](sha, time(10 * index)));
+    const outcomes: string[] = [];
+    for (const delivery of all) outcomes.push(await deliver(delivery));
+    expect(outcomes).toEqual(["accepted", "accepted", "accepted", "accepted", "accepted"]);
+    // Sent again, and by another webhook.
+    for (const delivery of all) expect(await deliver(delivery)).toBe("duplicate");
+    expect(await deliver(pushed[kind](b, time(30)))).toBe("duplicate");
+    // Bitbucket tells of other changes by the same event, and of some late.
+    if (kind !== "bitbucket") return;
+    expect(await deliver(pushed[kind](a, time(45)))).toBe("duplicate");
+    expect(await deliver(pushed[kind](b, time(32)))).toBe("duplicate");
+    expect(await deliver(pushed[kind](b, time(50)))).toBe("accepted");
+  },
+);
 
 describe("a connection of GitHub", () => {
   let path: string;

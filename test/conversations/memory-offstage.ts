@@ -196,7 +196,13 @@ export class MemoryOffstage {
     const of =
       session === undefined
         ? null
-        : { status: session.status, pushedSha: session.pushedSha, pushingSha: null, isOver: this.isOver(session) };
+        : {
+            status: session.status,
+            pushedSha: session.pushedSha,
+            pushingSha: null,
+            begunShas: [],
+            isOver: this.isOver(session),
+          };
     const happening = this.mutation.happening?.(told) ?? told;
     const key = happeningKey(happening, of);
     const truth: ConversationFacts = {
@@ -207,6 +213,8 @@ export class MemoryOffstage {
       isOwn: told.type === "said" && [...this.ownComments].some((mark) => told.body.endsWith(`comment=${mark} -->`)),
       mayWrite: told.type === "said" && told.by !== null ? this.mayWrite(told.by.login) : null,
       isOwnCommit: told.type === "pushed" && session?.commits.has(told.sha ?? "") === true,
+      isDismissed: false,
+      endedLater: [],
       pullRequest: pull?.state ?? null,
       session: of,
       spentUsd: kept.started * this.usdPerRun,

@@ -6,8 +6,10 @@ import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { pollPullRequests } from "../../src/worker/background/pull-request-polling.ts";
+import { guidOf } from "../forge/azure-places.ts";
 import { asAzure } from "../forge/azure-url.ts";
 import { connectForge, type ConnectedForge } from "../forge/connect.ts";
+import { tokenUser } from "../forge/state.ts";
 import type { Script } from "../model/server.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -180,6 +182,21 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) =
     expect((await client.session.get(id)).status).toBe("completed");
     const after = await offstage.database.pool.query("select 1 from message where session_id = $1", [id]);
     expect(after.rows).toHaveLength(2);
+  });
+
+  // Its deliveries name whom somebody picks in the editor by an id alone.
+  test.runIf(kind === "azure")("whoever picks the connection's account in the editor is heard", async () => {
+    const { id, name, branch, place, number } = await begin();
+    const [connection] = (await client.connection.list({})).connections;
+    const called = (mention: string | null) => client.connection.update(connection?.id ?? "", { mention });
+    await called(tokenUser);
+    forge.say(place, number, { by: "ann", body: `@<${guidOf("person somebody")}>\nwrite a.txt: other` });
+    forge.say(place, number, { by: "ann", body: `@<${guidOf(`person ${tokenUser}`)}>\nwrite a.txt: picked` });
+    await waitFor(async () => (await content(name, branch)) === "picked", "the turn did as asked");
+    await untilAllDecided(id);
+    expect(await turnsOf(id)).toEqual([agent, agent]);
+    expect(world.model.requests.at(-1)?.conversation.message).toContain(`@${tokenUser}`);
+    await called(null);
   });
 
   test("a review that asks for changes is one turn with all that it says, and each thread has one answer", async () => {

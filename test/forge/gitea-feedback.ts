@@ -32,6 +32,22 @@ function commentShape({ webUrl, owner, name }: Place, comment: KeptComment) {
   };
 }
 
+/** Runs of workflows for a commit. */
+function runsShape(state: ForgeState, { place, query }: ApiRequest) {
+  const { runs = {} } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+  const found = Object.entries(runs)
+    .filter(([, { sha }]) => sha === (query.get("head_sha") ?? sha))
+    .map(([id, { sha, number }]) => ({
+      id: Number(id),
+      run_number: number,
+      head_sha: sha,
+      html_url: `${place.webUrl}/${place.owner}/${place.name}/actions/runs/${number}`,
+      status: "completed",
+      conclusion: "failure",
+    }));
+  return { total_count: found.length, workflow_runs: found };
+}
+
 /** The part of Gitea's API for answers; null if a request is for none of it. */
 export function answerFeedbackAsGitea(
   state: ForgeState,
@@ -84,6 +100,7 @@ export function answerFeedbackAsGitea(
       },
     };
   }
+  if (path === "/actions/runs") return { status: 200, body: runsShape(state, request) };
   const [, ciRun] = /^\/actions\/runs\/(\d+)\/jobs$/u.exec(path) ?? [];
   if (ciRun !== undefined) return answerJobs(state, request, ciRun) ?? notFound;
   const [, job] = /^\/actions\/jobs\/(\d+)\/logs$/u.exec(path) ?? [];

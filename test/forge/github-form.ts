@@ -11,10 +11,22 @@ export function answerReactions(state: ForgeState, request: ApiRequest, to: stri
   return { status: wasThere ? 200 : 201, body: { ...shape, content } };
 }
 
-/** The jobs of a run of a workflow, all of which failed; null if there is no such run. */
-export function answerJobs(state: ForgeState, { place }: ApiRequest, run: string): Answer | null {
+/** A page of the jobs of a run of a workflow: those that passed, if it has some, and those that failed; null if there is no such run. */
+export function answerJobs(state: ForgeState, { place, query }: ApiRequest, run: string): Answer | null {
   const jobs = jobsOf(state, place, run);
   if (jobs === null) return null;
-  const shown = jobs.map((each) => ({ ...each, run_id: Number(run), status: "completed", conclusion: "failure" }));
-  return { status: 200, body: { total_count: shown.length, jobs: shown } };
+  const of = { run_id: Number(run), status: "completed" };
+  const { passedJobs = 0 } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+  const all = [
+    ...Array.from({ length: passedJobs }, (_, index) => ({
+      id: 10_000 + index,
+      name: `passed ${index}`,
+      ...of,
+      conclusion: "success",
+    })),
+    ...jobs.map((each) => ({ ...each, ...of, conclusion: "failure" })),
+  ];
+  const size = Math.min(Number(query.get("per_page") ?? query.get("limit") ?? 30), 100);
+  const page = Number(query.get("page") ?? 1);
+  return { status: 200, body: { total_count: all.length, jobs: all.slice((page - 1) * size, page * size) } };
 }

@@ -129,6 +129,7 @@ function looked(state: ForgeState, place: Place, pull: KeptPullRequest, mergeabl
     mergeable,
     sourceId: idOf(state, source),
     targetId: idOf(state, place),
+    squashSha: factsOf(state, place).squashes?.[pull.number] ?? null,
   };
 }
 

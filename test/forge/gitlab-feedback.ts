@@ -136,7 +136,7 @@ export function answerFeedbackAsGitLab(
     const jobs = jobsOf(state, place, pipeline);
     return jobs === null
       ? { status: 404, body: { message: "404 Not found" } }
-      : { status: 200, body: jobs.map((each) => ({ ...each, status: "failed" })) };
+      : { status: 200, body: jobs.map((each) => failedJobShape(each, facts.allowedJobs)) };
   }
   const [, job] = /^\/jobs\/(\d+)\/trace$/u.exec(path) ?? [];
   if (job !== undefined) {
@@ -152,6 +152,10 @@ export function answerFeedbackAsGitLab(
   const user = gitLabUserShape(place.webUrl, person.login, person.id);
   const member = { access_level: roles[person.permission], created_at: began, expires_at: null };
   return { status: 200, body: { ...user, ...member, membership_state: "active" } };
+}
+
+function failedJobShape(job: { readonly id: number; readonly name: string }, allowed: readonly string[] = []) {
+  return { ...job, status: "failed", allow_failure: allowed.includes(String(job.id)) };
 }
 
 /** Only who is a reviewer has a say. */

@@ -153,6 +153,7 @@ export interface Looked {
   readonly mergeable: boolean | null;
   readonly sourceId: number;
   readonly targetId: number;
+  readonly squashSha: string | null;
 }
 
 function mergeStatus({ mergeable }: Looked) {
@@ -204,7 +205,7 @@ export function mergeRequestBasicShape(place: Place, pull: KeptPullRequest, look
     merge_after: null,
     sha: looked.sha,
     merge_commit_sha: null,
-    squash_commit_sha: null,
+    squash_commit_sha: looked.squashSha,
     discussion_locked: null,
     should_remove_source_branch: null,
     force_remove_source_branch: false,

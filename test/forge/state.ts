@@ -114,6 +114,14 @@ export interface RepositoryFacts {
   readonly logs?: Readonly<Record<string, string>>;
   /** Ids of the jobs of CI runs that failed, by the run's id. */
   readonly jobs?: Readonly<Record<string, readonly string[]>>;
+  /** On GitLab: ids of jobs whose failure lets no pipeline fail. */
+  readonly allowedJobs?: readonly string[];
+  /** How many jobs of each run of its CI passed. */
+  readonly passedJobs?: number;
+  /** On Gitea: of runs of its CI, by their ids, the commit and the number that their addresses have. */
+  readonly runs?: Readonly<Record<string, { readonly sha: string; readonly number: number }>>;
+  /** On GitLab: the commits to which merge requests were squashed, by their numbers. */
+  readonly squashes?: Readonly<Record<string, string>>;
   /** Numbers of its issues. */
   readonly issues?: readonly number[];
   /** Ids of threads in reviews. */

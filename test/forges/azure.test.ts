@@ -267,7 +267,7 @@ describe("odd answers of Azure DevOps", () => {
           : { status: 200, body: `log ${/logs\/(\d+)/u.exec(path)?.[1] ?? ""}\n` };
       const feedback = azure().feedback as Feedback;
       // As the end of a build is told of.
-      const [job] = (await feedback.failedJobs?.(address(), { kind: "build", id: "12" }, signal())) ?? [];
+      const [job] = (await feedback.failedJobs?.(address(), { kind: "build", id: "12", sha: "a" }, signal())) ?? [];
       return feedback.readLogEnd(address(), job?.id ?? "", 100, signal());
     };
     const steps = [log(3, "failed", "Task", 1), log(4, "failed", "Task", 2), log(5, "succeeded", "Task", 3)];

@@ -565,7 +565,11 @@ describe("the guard of a connection", () => {
         readApprovalRules: ["main"],
         readLogEnd: ["1", 100],
         failedJobs: [
-          { kind: { gitlab: "pipeline", azure: "build", bitbucket: "status" }[kind as string] ?? "workflow", id: "1" },
+          {
+            kind: { gitlab: "pipeline", azure: "build", bitbucket: "status" }[kind as string] ?? "workflow",
+            id: "1",
+            sha: "a".repeat(40),
+          },
         ],
         mayWrite: [{ id: "1", login: "somebody" }],
         call: ["GET", ""],

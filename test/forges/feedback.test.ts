@@ -526,7 +526,7 @@ it("what an agent answers makes GitLab do nothing", async () => {
 
 it("the steps of a pipeline of Bitbucket that failed are told, each with its log", async () => {
   const { address, signal, feedback } = await setting(bitbucket, { logs: { "31": "it does not hold\n" } });
-  const failedOf = (kind: string, id: string) => feedback.failedJobs?.(address, { kind, id }, signal);
+  const failedOf = (kind: string, id: string) => feedback.failedJobs?.(address, { kind, id, sha: "a" }, signal);
   const failed = await failedOf("status", "31");
   expect(failed).toEqual([{ id: expect.stringMatching(/^31\/\{[0-9a-f-]{36}\}$/u) as string, name: "step 2" }]);
   expect(await feedback.readLogEnd(address, failed?.[0]?.id ?? "", 100, signal)).toBe("it does not hold\n");
@@ -534,13 +534,38 @@ it("the steps of a pipeline of Bitbucket that failed are told, each with its log
   expect([await failedOf("status", "32"), await failedOf("status", "jenkins-7")]).toEqual([[], []]);
 });
 
-it("of a run that Gitea tells of by a job's status no other run's jobs are read", async () => {
-  const { address, signal, feedback } = await setting(gitea, { logs: { "31": "it broke\n" }, jobs: { "30": ["31"] } });
-  const failedOf = (id: string) => feedback.failedJobs?.(address, { kind: "workflow", id }, signal);
+it("of a pipeline of GitLab no job is told that may fail", async () => {
+  const facts = { jobs: { "30": ["31", "32"] }, allowedJobs: ["31"] };
+  const { address, signal, feedback } = await setting(gitlab, facts);
+  const failed = await feedback.failedJobs?.(address, { kind: "pipeline", id: "30", sha: "a" }, signal);
+  expect(failed).toEqual([expect.objectContaining({ id: "32" })]);
+});
+
+it.each([
+  ["GitHub", github],
+  ["Gitea", gitea],
+] as const)("of a run of many jobs the one that failed is found, on %s", async (_, create) => {
+  const facts = { logs: { "31": "it broke\n" }, jobs: { "30": ["31"] }, passedJobs: 230 };
+  const { address, signal, feedback } = await setting(create, facts);
+  const failed = await feedback.failedJobs?.(address, { kind: "workflow", id: "30", sha: "a" }, signal);
+  expect(failed).toEqual([expect.objectContaining({ id: "31" })]);
+});
+
+it("of a run that Gitea tells of by a job's status its own jobs are read, and no other run's", async () => {
+  const [sha, other] = ["a".repeat(40), "b".repeat(40)];
+  const { address, signal, feedback } = await setting(gitea, {
+    logs: { "31": "it broke\n" },
+    jobs: { "30": ["31"], "7": ["8"] },
+    runs: { "30": { sha, number: 7 }, "7": { sha: other, number: 30 } },
+  });
+  const failedOf = (id: string, of = sha) => feedback.failedJobs?.(address, { kind: "workflow", id, sha: of }, signal);
   expect(await failedOf("30")).toEqual([expect.objectContaining({ id: "31" })]);
-  const before = server.asked().length;
-  expect(await failedOf("/acme/shop/actions/runs/30")).toEqual([]);
-  expect(server.asked()).toHaveLength(before);
+  const path = new URL(address.cloneUrl).pathname.replace(/\.git$/u, "");
+  // The number of an address is that of another run for the API.
+  expect(await failedOf(`${path}/actions/runs/7`)).toEqual([expect.objectContaining({ id: "31" })]);
+  expect(await failedOf(`${path}/actions/runs/7`, other)).toEqual([]);
+  expect(await failedOf(`${path}/actions/runs/30`)).toEqual([]);
+  expect(await failedOf(`${path}/actions/runs/3`)).toEqual([]);
 });
 
 it("Bitbucket Data Center has no jobs with logs, and no issues", async () => {

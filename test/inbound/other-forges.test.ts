@@ -108,6 +108,14 @@ describe("GitLab", () => {
     const later = { object_attributes: { updated_at: "2026-11-20 11:00:00 UTC" } };
     expect(keys(tell("issue: labelled", later))).not.toEqual(keys(tell("issue: labelled")));
   });
+  test("a pipeline without a name is called by the jobs that failed, and not by those that may", () => {
+    const failed = (name: string, isAllowed: boolean) => ({ name, status: "failed", allow_failure: isAllowed });
+    const [told] = tell("pipeline: failed", {
+      object_attributes: { name: null },
+      builds: [failed("lint", true), failed("test", false)],
+    });
+    expect(told?.event.checks?.name).toBe("test");
+  });
   test("a pipeline whose jobs were run again ends again", () => {
     const again = { object_attributes: { finished_at: "2026-11-20 11:00:00 UTC" } };
     expect(keys(tell("pipeline: failed", again))).not.toEqual(keys(tell("pipeline: failed")));

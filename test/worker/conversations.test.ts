@@ -6,7 +6,7 @@ import type { Calling } from "../../src/domain/repositories/calling.ts";
 import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
 import { steeringHintOf, type Where } from "../../src/domain/conversations/happening.ts";
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
-import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges, type Forges } from "../../src/forges/forges.ts";
 import { withReferenceMarks } from "../../src/forges/reference-marks.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -1113,6 +1113,51 @@ describe("checks", () => {
     expect(await followUps()).toHaveLength(1);
   });
 
+  test("one that was put off is not heard after its rerun, which passed or failed meanwhile, and hides no other's", async () => {
+    const before = forges;
+    forges = createForges([{ kind: "azure", webUrl: forge.url, apiUrl: forge.url, token: forge.token }]);
+    const { pool } = api.database;
+    const url = asAzure(scene.repository.url);
+    await pool.query("update repository set url = $2 where id = $1", [scene.repositoryId, url]);
+    await forge.commit("acme", scene.name, "work", { "b.txt": "b" });
+    const bare = forge.pathOf("acme", scene.name);
+    const [main = "", work = ""] = ["main", "work"].map((branch) => tipOf(bare, branch) ?? "");
+    await pool.query("update session_repository set pushed_sha = $2 where session_id = $1", [scene.sessionId, work]);
+    await pool.query("update pull_request set head_sha = $2 where session_id = $1", [scene.sessionId, work]);
+    // Whose merge it is has to be asked.
+    const sha = mergedForChecks(bare, work, main);
+    const told = (outcome: "failed" | "passed", id: string, of = sha) => {
+      const check = { kind: "build", id, name: `CI ${id}`, url: null, branch: null, sha: of, pullRequests: [7] };
+      return deliver(`checks.${outcome}`, { checks: check });
+    };
+    const putOff = async (outcome: "failed" | "passed", id: string) => {
+      isAway = true;
+      const { id: entryId } = await told(outcome, id);
+      isAway = false;
+      laterMs += 3_600_000;
+      return entryId;
+    };
+    const failed = await putOff("failed", "30");
+    await told("passed", "30");
+    await passPause(failed);
+    await decideAll();
+    expect((await entry(failed)).reason).toContain("has ended again since");
+    await sweep();
+    expect(await followUps()).toEqual([]);
+    // The other way round: what failed again stays so.
+    const passed = await putOff("passed", "30");
+    const other = await putOff("failed", "32");
+    await told("failed", "30");
+    await told("passed", "33");
+    for (const id of [passed, other]) await passPause(id);
+    await decideAll();
+    expect((await entry(passed)).reason).toContain("has ended again since");
+    expect((await entry(other)).outcome).toBe("fired");
+    await sweep();
+    expect(await followUps()).toEqual([expect.stringMatching(/2 checks[^]*CI 30[^]*CI 32/u)]);
+    forges = before;
+  });
+
   test("those that end before the pull request is recorded wait for it, if a session is about to open it", async () => {
     const { pool } = api.database;
     const sha = newSha();
@@ -1230,6 +1275,29 @@ describe("checks", () => {
     expect(await followUps()).toEqual([]);
     expect(await answers("comment")).toEqual([expect.stringContaining("Somebody else pushed")]);
   });
+
+  test("they go on if a worker died before it recorded its push, and the next one pushed more", async () => {
+    const { pool } = api.database;
+    const [first, lost, last] = [scene.sha, newSha(), newSha()];
+    const begin = (sha: string) => noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha });
+    const push = { branch: "work", created: false, deleted: false, commits: [] };
+    const tell = async (before: string, after: string) =>
+      (await deliver("push", { push: { ...push, before, after }, actor: account("ann") })).reason;
+    for (const sha of [first, lost, last]) await begin(sha);
+    // What the dead worker pushed is told of before the next one has recorded its own, and after.
+    expect(await tell(first, lost)).toContain("the session pushed it itself");
+    await endTurn(last);
+    for (const [before, after] of [
+      [lost, last],
+      [first, lost],
+    ] as const)
+      expect(await tell(before, after)).toContain("the session pushed it itself");
+    expect((await fail(last)).outcome).toBe("fired");
+    await sweep();
+    expect(await followUps()).toHaveLength(1);
+    // The branch never goes back by itself.
+    expect(await tell(last, lost)).toContain("somebody else pushed");
+  });
 });
 
 /** The scene's pull request, of which its forge is about to be asked. */
@@ -1306,6 +1374,58 @@ test("a review that asks for changes is one follow-up with all its comments, and
   expect(await answers("comment")).toHaveLength(1);
 });
 
+test("a review that is dismissed before its turn begins starts none, in whatever order the forge tells of both", async () => {
+  const about = (id: string, state: "changesRequested" | "dismissed") => ({
+    pullRequest: pullRequest(),
+    review: { id, state, body: "Better, please.", url: null, author: account("ann") },
+  });
+  const submitted = (id: string) => deliver("pullRequest.reviewSubmitted", about(id, "changesRequested"));
+  const dismissed = (id: string) => deliver("pullRequest.reviewDismissed", about(id, "dismissed"));
+  expect((await submitted("9")).outcome).toBe("fired");
+  expect((await dismissed("9")).reason).toContain("dismissed before its turn began");
+  await dismissed("10");
+  expect((await submitted("10")).reason).toContain("taken up before");
+  await sweep();
+  expect(await followUps()).toEqual([]);
+  // Its turn has begun.
+  await submitted("11");
+  await sweep();
+  await dismissed("11");
+  expect(await followUps()).toHaveLength(1);
+});
+
+test("a vote that is put off is not heard once it is taken back, and one that is given again on the same commit is", async () => {
+  const vote = (state: "changesRequested" | "dismissed", minute: number) => {
+    const at = `2026-11-26T10:0${minute}:00Z`;
+    const name = state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
+    const review = { id: null, state, at, body: "", url: null, author: account("ann") };
+    return deliver(name, { forge: "gitlab", pullRequest: pullRequest(), review });
+  };
+  const inThread = (body: string) =>
+    deliver("pullRequest.commented", {
+      forge: "gitlab",
+      pullRequest: pullRequest(),
+      comment: comment(body, "ann", { threadId: body }),
+    });
+  await inThread("Rename it.");
+  isAway = true;
+  const putOff = await vote("changesRequested", 1);
+  isAway = false;
+  await vote("dismissed", 2);
+  await passPause(putOff.id);
+  await decideAll();
+  expect((await entry(putOff.id)).reason).toContain("dismissed since");
+  await sweep();
+  expect(await followUps()).toEqual([]);
+  for (const minute of [3, 4]) {
+    expect((await vote("changesRequested", minute)).outcome).toBe("fired");
+    await sweep();
+    await endTurn();
+    await inThread(`And that, ${minute}.`);
+  }
+  expect(await followUps()).toEqual([expect.stringContaining("Rename it."), expect.stringContaining("And that, 3.")]);
+});
+
 test("what anybody writes on lines is kept within bounds, leaves no rows, and is taken once by its review", async () => {
   const on = (more: object = {}) => ({
     path: "a.txt",
@@ -1317,7 +1437,7 @@ test("what anybody writes on lines is kept within bounds, leaves no rows, and is
   });
   const said = comment("Not so.", "ann", on());
   await deliver("pullRequest.commented", { pullRequest: pullRequest(), comment: said });
-  for (let time = 0; time < 60; time += 1) await say(`${time}`, "nobody", on({ hunk: "short" }));
+  for (let time = 0; time < 120; time += 1) await say(`${time}`, "nobody", on({ hunk: "short" }));
   for (let time = 0; time < 20; time += 1) await say("y".repeat(9_000), "bob", on());
   for (let time = 0; time < 2; time += 1) {
     // Told again, by another connection.
@@ -1334,8 +1454,8 @@ test("what anybody writes on lines is kept within bounds, leaves no rows, and is
      from conversation where repository_id = $1`,
     [scene.repositoryId],
   );
-  expect(rows).toMatchObject([{ items: 0, people: { ann: 1, nobody: 50, bob: 5 } }]);
-  expect(rows[0]?.characters).toBeLessThan(100_000);
+  expect(rows).toMatchObject([{ items: 0, people: { ann: 1, nobody: 100, bob: 10 } }]);
+  expect(rows[0]?.characters).toBeLessThan(180_000);
   const review = { id: "9", state: "changesRequested", body: "Better.", url: null, author: account("ann") } as const;
   await deliver("pullRequest.reviewSubmitted", { pullRequest: pullRequest(), review });
   await sweep();
@@ -1493,6 +1613,37 @@ async function openOnForge(): Promise<number> {
 }
 
 const stateOf = async (): Promise<string> => (await api.get(`/session/${scene.sessionId}`)).body.pullRequests[0].state;
+
+test("what GitLab merged without a merge commit is known by what it was squashed or rebased to, of which no delivery tells", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "gitlab", webUrl: forge.url, apiUrl: `${forge.url}/api/v4`, token: forge.token }]);
+  const { pool } = api.database;
+  const signal = new AbortController().signal;
+  const address = parseRepositoryUrl(scene.repository.url) as RepositoryAddress;
+  const squash = newSha();
+  for (const squashed of [null, squash]) {
+    const head = `merged-${squashed === null ? "rebased" : "squashed"}`;
+    await forge.commit("acme", scene.name, head, { [head]: "b" });
+    const { number } = await forges
+      .forgeOf(address)
+      .openPullRequest(address, { head, target: "main", title: "Work", body: "" }, signal);
+    await pool.query("update pull_request set number = $2, state = 'open', merge_sha = null where session_id = $1", [
+      scene.sessionId,
+      number,
+    ]);
+    // By a person or by GitLab, after the session had pushed.
+    await forge.commit("acme", scene.name, head, { [head]: "c" });
+    const last = tipOf(forge.pathOf("acme", scene.name), head);
+    forge.merge("acme", scene.name, number);
+    if (squashed !== null) forge.describe("acme", scene.name, { people, squashes: { [number]: squashed } });
+    await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", number) });
+    const { rows } = await pool.query("select state, merge_sha from pull_request where session_id = $1", [
+      scene.sessionId,
+    ]);
+    expect(rows).toEqual([{ state: "merged", merge_sha: squashed ?? last }]);
+  }
+  forges = before;
+});
 
 test("closed and quickly opened again, in whatever order it is told, is what the forge says it is", async () => {
   const number = await openOnForge();

@@ -208,7 +208,7 @@ test("an event whose worker died while it decided fires each trigger once", asyn
 
 test("what is told of checks and reviews of a session's pull request is on the session, and of an earlier commit no more", async () => {
   await addAutomation({
-    events: ["checks.failed", "checks.passed", "pullRequest.reviewSubmitted"],
+    events: ["checks.failed", "checks.passed", "pullRequest.reviewSubmitted", "pullRequest.reviewDismissed"],
     condition: "event.name == 'none'",
   });
   const { body } = await api.post("/repository/create", { url: repository.url });
@@ -234,7 +234,7 @@ test("what is told of checks and reviews of a session's pull request is on the s
   };
   const review = async (state: string) => {
     const said = { id: null, state, body: "", url: null, author: null };
-    const name = "pullRequest.reviewSubmitted";
+    const name = state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
     await receive({ name, review: said, pullRequest: { number: 41 } }, { name });
     await decideAll();
   };
@@ -248,10 +248,28 @@ test("what is told of checks and reviews of a session's pull request is on the s
   expect(await stands()).toEqual(["passed", null]);
   await check("failed", "build", "d".repeat(40));
   expect(await stands()).toEqual(["passed", null]);
+  // One that was put off is decided after its rerun.
+  const putOff = { kind: "suite", id: "1", name: "lint", url: null, sha, branch: null, pullRequests: [] };
+  const late = await receive({ name: "checks.failed", forge: "github", checks: putOff }, { name: "checks.failed" });
+  const isDue = (id: string, after: string) =>
+    api.database.pool.query("update arrival set lease_until = now() + $2::interval where id = $1", [id, after]);
+  await isDue(late.ledgerId, "1 hour");
+  await check("passed", "lint");
+  await isDue(late.ledgerId, "-1 second");
+  await decideAll();
+  expect(await stands()).toEqual(["passed", null]);
   await review("changesRequested");
   await review("commented");
   expect(await stands()).toEqual(["passed", "changesRequested"]);
+  const refusal = { id: null, state: "changesRequested", body: "", url: null, author: null };
+  const refused = await receive(
+    { name: "pullRequest.reviewSubmitted", review: refusal, pullRequest: { number: 41 } },
+    { name: "pullRequest.reviewSubmitted" },
+  );
+  await isDue(refused.ledgerId, "1 hour");
   await review("approved");
+  await isDue(refused.ledgerId, "-1 second");
+  await decideAll();
   expect(await stands()).toEqual(["passed", "approved"]);
   // What is being pushed is recorded a moment later, after what is quick has ended.
   const next = "7".repeat(40);
@@ -629,6 +647,15 @@ describe("what a session itself did on the forge", () => {
     name: "checks.failed",
     payload: { checks: { sha: mergeSha, branch: "main", pullRequests: [] } },
   }));
+  /** The forge rebases its branch, as GitLab does before it merges by a fast-forward. */
+  const rebased = ({ number }: Made) => {
+    const { name, payload } = pushOf(randomCommit(), [randomCommit()]);
+    return { name, payload: { push: { ...payload.push, branch: `work-${number}` } } };
+  };
+  const checkedRebased = ({ number }: Made) => ({
+    name: "checks.failed",
+    payload: { checks: { sha: randomCommit(), branch: `work-${number}`, pullRequests: [] } },
+  });
   const commented = ({ number }: Made) => ({
     name: "pullRequest.commented",
     payload: {
@@ -656,6 +683,8 @@ describe("what a session itself did on the forge", () => {
     ["pushes of a merge of it", "push", mergedPlainly, false],
     ["pushes of what it was squashed to", "push", pushedSquash, false],
     ["checks of what it was squashed to", "checks.failed", checkedSquash, false],
+    ["pushes by which its branch is rebased", "push", rebased, false],
+    ["checks of what it was rebased to", "checks.failed", checkedRebased, false],
   ])("and the %s start runs until the chain is five long", async (_, name, tell, pushesOn) => {
     const automation = await addAutomation({ events: [name] }, { pullRequest: { labels: ["x"] } });
     expect(await play(automation, tell, pushesOn)).toBe(5);

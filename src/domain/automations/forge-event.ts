@@ -12,6 +12,7 @@ export const forgeEventNames = [
   "pullRequest.labeled",
   "pullRequest.reviewRequested",
   "pullRequest.reviewSubmitted",
+  "pullRequest.reviewDismissed",
   "pullRequest.commented",
   "pullRequest.merged",
   "pullRequest.closed",
@@ -102,6 +103,8 @@ export const forgeEventSchema = z.object({
       /** null if the forge does not say it. */
       id: text.nullable(),
       state: z.enum(["approved", "changesRequested", "commented", "dismissed"]),
+      /** When it came to be so, in the forge's own words. Absent or null: the forge does not say it. */
+      at: text.nullable().optional(),
       body: text,
       url: text.nullable(),
       author: account.nullable(),

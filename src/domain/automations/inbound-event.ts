@@ -16,6 +16,11 @@ export interface InboundEvent {
    * Whether another name has its `contentKey`, too: what listens to that name alone is to know this one as told. Omitted: no other has.
    */
   readonly sharesKey?: boolean;
+  /**
+   * How something stands since when, if deliveries say that, and not what changed. The same `contentKey` is another happening if it stood
+   * otherwise in between. Omitted: the key alone tells.
+   */
+  readonly state?: { readonly about: string; readonly value: string; readonly at: string } | undefined;
   /** What it is about, for as long as that exists, such as an issue's address; null if there is no such thing. */
   readonly subject: string | null;
   /** What conditions and templates see as `event`. */

@@ -4,7 +4,7 @@ import type { Conversation, ConversationLimits } from "./conversation.ts";
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Happening } from "./happening.ts";
 import { checked, conflicted, pushed, pushedKey, startRound } from "./rounds.ts";
-import { said, startReviews } from "./sayings.ts";
+import { dismissed, said, startReviews } from "./sayings.ts";
 
 /**
  * Decides what comes of a happening: the whole of the feedback loop's rules. Each call starts at most what the conversation's bounds
@@ -23,6 +23,8 @@ export function decide(
       return checked(conversation, happening, facts, limits);
     case "pushed":
       return pushed(conversation, happening, facts);
+    case "dismissed":
+      return dismissed(conversation, happening, facts, limits);
     case "conflicted":
       return conflicted(conversation, happening, facts, limits);
     case "ended":
@@ -41,6 +43,7 @@ export function decide(
 export function happeningKey(happening: Happening, session: ConversationFacts["session"]): string | null {
   switch (happening.type) {
     case "said":
+    case "dismissed":
       return happening.key;
     case "checks":
       return `checks:${happening.sha}`;

@@ -1,5 +1,5 @@
 import type { RunEnd } from "./answers.ts";
-import type { Conversation, ConversationSubject } from "./conversation.ts";
+import type { Conversation, ConversationSubject, FailedCheck } from "./conversation.ts";
 
 /** What a comment on a change is on. */
 export interface CommentPlace {
@@ -31,6 +31,10 @@ export interface ConversationFacts {
   readonly mayWrite: boolean | null;
   /** Of a push: whether the session made the commit. */
   readonly isOwnCommit: boolean;
+  /** Of a review: whether its forge has told since that it was dismissed, or taken back. */
+  readonly isDismissed: boolean;
+  /** Of a check: those of the commit of whose end the forge has told since, since deliveries are decided in any order. */
+  readonly endedLater: readonly FailedCheck[];
   /** State of the session's pull request; null: it is not a session's, or the conversation is an issue's. */
   readonly pullRequest: "open" | "merged" | "closed" | null;
   /** The session that works on it; null: there is none, or it is gone. */
@@ -39,6 +43,8 @@ export interface ConversationFacts {
     readonly pushedSha: string | null;
     /** The commit that it is pushing, or pushed last: known before the push, which is recorded after it. */
     readonly pushingSha: string | null;
+    /** Commits that it began to push after `pushedSha`: a worker may have died before it recorded one of them as pushed. */
+    readonly begunShas: readonly string[];
     /** Whether all its pull requests were merged or closed, and there was one. */
     readonly isOver: boolean;
   } | null;

@@ -54,9 +54,21 @@ export type Happening =
       readonly before?: string | null;
       readonly by: Speaker | null;
     }
+  /**
+   * A review was dismissed, or a vote taken back. @property key the review's, as it was said; null: it is a vote
+   * @property group see `Said`
+   */
+  | {
+      readonly type: "dismissed";
+      readonly key: string | null;
+      readonly group: string;
+      /** Whose review it was. */
+      readonly by: Speaker | null;
+    }
   /** It was found that the pull request can't be merged. @property sha of the push that it was found of; null: it is not known */
   | { readonly type: "conflicted"; readonly sha: string | null }
-  | { readonly type: "ended"; readonly state: "merged" | "closed" }
+  /** @property mergeSha the commit on the target branch that it became, if the forge says it */
+  | { readonly type: "ended"; readonly state: "merged" | "closed"; readonly mergeSha?: string | undefined }
   | { readonly type: "reopened" }
   /** Time passed, or a run ended. */
   | { readonly type: "tick" };
@@ -87,6 +99,12 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
     case "pullRequest.commented":
     case "pullRequest.reviewSubmitted":
       return pullRequest === undefined ? null : aboutPullRequest(event, pullRequest);
+    case "pullRequest.reviewDismissed": {
+      if (pullRequest === undefined || event.review === undefined) return null;
+      const { id, author: by } = event.review;
+      const { key, group } = id === null ? { key: null, group: ofPerson(by) } : reviewOf(id);
+      return { where: of("pullRequest", pullRequest.number), happening: { type: "dismissed", key, group, by } };
+    }
     case "pullRequest.opened":
       if (pullRequest === undefined || event.transition !== "reopened") return null;
       return { where: of("pullRequest", pullRequest.number), happening: { type: "reopened" } };
@@ -101,7 +119,11 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
       if (pullRequest === undefined) return null;
       return {
         where: of("pullRequest", pullRequest.number),
-        happening: { type: "ended", state: event.name === "pullRequest.merged" ? "merged" : "closed" },
+        happening: {
+          type: "ended",
+          state: event.name === "pullRequest.merged" ? "merged" : "closed",
+          mergeSha: pullRequest.mergeSha,
+        },
       };
     case "push":
       if (push === undefined || push.deleted) return null;
@@ -215,19 +237,25 @@ function aboutPullRequest(
     const { id, body, author: by, path, line, hunk, threadId, reviewId = null } = comment;
     const isOnLines = path !== null;
     const mayBeOfReview = isOnLines || forgesOfVotes.has(forge);
-    const group = !mayBeOfReview ? null : reviewId === null ? ofPerson(by) : `review:${reviewId}`;
+    const group = !mayBeOfReview ? null : reviewId === null ? ofPerson(by) : reviewOf(reviewId).group;
     const key = `${isOnLines ? "lines" : "comment"}:${id}`;
     const said = { ...shared, key, by, body, commentId: id, isOnLines, threadId, path, line, hunk, group };
     return { where, happening: { ...said, isMarked: commentMarkKey(body) !== null } };
   }
   if (review === undefined) return null;
-  const { id, body, author: by } = review;
-  // Without an id, the same person's same words on the same commit are the same review.
-  const key = id === null ? `review:${by?.id} ${pullRequest.head?.sha} ${review.state} ${body}` : `review:${id}`;
-  const asksForChanges = review.state === "changesRequested";
-  const group = id === null ? ofPerson(by) : `review:${id}`;
+  const { id, body, author: by, state: says, at = null } = review;
+  // Without an id, the same person's same words on the same commit at the same time are the same review.
+  const which = [by?.id, pullRequest.head?.sha, says, body, ...(at === null ? [] : [at])].join(" ");
+  const vote = { key: `review:${which}`, group: ofPerson(by) };
+  const { key, group } = id === null ? vote : reviewOf(id);
+  const asksForChanges = says === "changesRequested";
   const said = { ...shared, key, by, body, group, asksForChanges, isMarked: commentMarkKey(body) !== null };
   return { where, happening: said };
+}
+
+/** The key and the group of a review that the forge names by an id. */
+function reviewOf(id: string): { readonly key: string; readonly group: string } {
+  return { key: `review:${id}`, group: `review:${id}` };
 }
 
 /** The group of notes on a forge whose comments don't say of which review they are. */

@@ -5,7 +5,7 @@ import type { Said } from "./happening.ts";
  * Most comments that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may write them,
  * and nobody is asked whether they may.
  */
-const mostNotes = { each: { count: 50, characters: 64_000 }, all: { count: 100, characters: 256_000 } };
+const mostNotes = { each: { count: 100, characters: 128_000 }, all: { count: 200, characters: 256_000 } };
 const longest = { note: 8_000, hunk: 4_000 };
 /** What is kept of a comment in addition to its words: paths and names may be long too. */
 const longestName = 1_000;

@@ -14,6 +14,8 @@ export function checked(
   limits: ConversationLimits,
 ): Decided {
   const { checks } = conversation;
+  if (facts.endedLater.some((each) => isSame(each, check)))
+    return left(conversation, "the check has ended again since");
   if (outcome === "passed") {
     if (checks?.sha !== sha) return left(conversation, "nothing is done about checks that pass");
     // It was run again before anything was started.
@@ -69,7 +71,7 @@ type Pushed = Extract<Happening, { type: "pushed" }>;
  */
 function isMovedAway({ sha, before }: Pushed, session: ConversationFacts["session"]): boolean {
   if (session === null || session.pushedSha === null || before !== session.pushedSha) return false;
-  return sha !== before && sha !== session.pushingSha;
+  return sha !== before && ![session.pushingSha, ...session.begunShas].includes(sha);
 }
 
 /** See `happeningKey`. The branch may be moved to one commit several times. */

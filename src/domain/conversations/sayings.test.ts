@@ -64,6 +64,11 @@ function talk(forge: ForgeEvent["forge"]) {
         },
         now,
       ),
+    dismiss: (id: string | null = null, by = ann) =>
+      deliver(
+        { name: "pullRequest.reviewDismissed", review: { id, state: "dismissed", body: "", url: null, author: by } },
+        0,
+      ),
     /** What is due starts. @returns what the agent is told, and what is said without it */
     tick(now = 0, ends: ConversationFacts["ends"] = new Map(), places: ConversationFacts["places"] = new Map()) {
       const before = effects.length;
@@ -226,5 +231,37 @@ describe("a review that names its comments, or has words", () => {
     expect(others).toEqual([]);
     expect(text).toContain("Rename the total.");
     expect(text).not.toContain("I like it.");
+  });
+});
+
+describe("a review that is dismissed before its turn begins", () => {
+  it.each([
+    ["github", "9"],
+    ["gitlab", null],
+  ] as const)("starts nothing on %s, unless it calls Offstage by name", (forge, id) => {
+    const on = { path: "a.txt", line: 1, ...(id !== null && { reviewId: id }) };
+    const plain = talk(forge);
+    plain.lines("Rename it.", on);
+    plain.vote("", 0, id);
+    plain.dismiss(id);
+    expect(plain.tick()).toEqual([]);
+    const called = talk(forge);
+    called.lines("Rename it.", on);
+    called.vote("@offstage please do", 0, id);
+    called.dismiss(id);
+    expect(called.tick()).toEqual([expect.stringContaining("Rename it.")]);
+  });
+
+  it("leaves another person's alone, and what a person says in their next one", () => {
+    const { lines, vote, dismiss, tick } = talk("gitlab");
+    lines("Rename it.", { path: "a.txt", line: 1 });
+    vote();
+    dismiss(null, { ...ann, id: "7" });
+    expect(tick()).toHaveLength(1);
+    lines("Rename that.", { path: "a.txt", line: 2 });
+    vote();
+    dismiss();
+    vote();
+    expect(tick()).toEqual([expect.stringContaining("Rename that.")]);
   });
 });

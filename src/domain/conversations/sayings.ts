@@ -9,7 +9,7 @@ import {
   type Speaker,
 } from "./conversation.ts";
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
-import type { Said } from "./happening.ts";
+import type { Happening, Said } from "./happening.ts";
 import { findMention, instructionOf } from "./mention.ts";
 import { isRecentNote, withNote } from "./notes.ts";
 import { reviewPrompt, sayingPrompt } from "./prompts.ts";
@@ -48,6 +48,7 @@ export function said(
   if (by === null) return left(conversation, "nobody knows who said it");
   if (by.isBot && !isAllowedBot(by, limits))
     return left(conversation, `${by.login} is a bot that is not allowed to steer`);
+  if (facts.isDismissed && mention === null) return left(conversation, "the review was dismissed since");
   if (mention === null && !asks) return noted(conversation, saying, by, facts, limits);
   if (facts.mayWrite === null) return left(conversation, `the forge does not tell whether ${by.login} may write`);
   if (!facts.mayWrite) return left(conversation, `${by.login} has no write access`);
@@ -215,6 +216,32 @@ function asked(
   const ofIt = notes.filter((note) => note.group === group && note.by.id === by.id && isRecentNote(note, facts.now));
   const effects = isComment ? [seen(saying)] : seenReview(saying, asksForChanges ? ofIt : []);
   return { conversation: { ...conversation, notes, asked: [...others, next] }, effects, takes, reason: null };
+}
+
+/**
+ * A review was dismissed before its turn began: what it asks for is not done, unless its author called Offstage by name in it. If the forge
+ * tells of it before the review itself, that is taken up no more.
+ */
+export function dismissed(
+  conversation: Conversation,
+  { key, group, by }: Extract<Happening, { type: "dismissed" }>,
+  facts: Pick<ConversationFacts, "isTaken" | "pullRequest">,
+  { mention }: Pick<ConversationLimits, "mention">,
+): Decided {
+  const isOfIt = (each: { readonly group: string; readonly by: Speaker }): boolean =>
+    each.group === group && each.by.id === by?.id;
+  const waiting = conversation.asked.find(isOfIt);
+  if (waiting === undefined) {
+    const takes = facts.isTaken || facts.pullRequest !== "open" ? null : key;
+    return { ...left(conversation, "no turn of the review is about to begin"), takes };
+  }
+  const notes = conversation.notes.filter(isOfIt);
+  if ([waiting, ...notes].some(({ body }) => findMention(body, mention) !== null))
+    return left(conversation, `the review mentions ${mention}, so its turn begins all the same`);
+  // Those that no review holds together may be of the next one.
+  const kept = key === null ? conversation.notes : conversation.notes.filter((note) => !isOfIt(note));
+  const others = conversation.asked.filter((each) => each !== waiting);
+  return left({ ...conversation, asked: others, notes: kept }, "the review was dismissed before its turn began");
 }
 
 const keptReason = "it is kept until its review asks for changes";

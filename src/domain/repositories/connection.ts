@@ -173,6 +173,8 @@ export interface ConnectionCheck {
   readonly account: string | null;
   /** By which id the forge's deliveries name it; null or omitted: the forge does not say. */
   readonly accountId?: string | null;
+  /** The name by which people see it, if that is not `account`; null or omitted: the forge does not say. */
+  readonly accountName?: string | null;
   readonly problems: readonly ConnectionProblem[];
   /** Where an App is installed on further accounts; null unless it is one. */
   readonly installUrl?: string | null;

@@ -3,6 +3,8 @@ interface ConnectionData {
   readonly authenticatedUser?: {
     readonly id?: unknown;
     readonly providerDisplayName?: unknown;
+    /** What the user chose to be called in place of it. */
+    readonly customDisplayName?: unknown;
     readonly properties?: { readonly Account?: { readonly $value?: unknown } };
   };
 }
@@ -20,5 +22,12 @@ export function accountOf(body: unknown): string | null {
   const { authenticatedUser: user } = (body ?? {}) as ConnectionData;
   if (typeof user?.id !== "string" || user.id === nobody) return null;
   const names = [user.properties?.Account?.$value, user.providerDisplayName, user.id];
+  return names.find((name): name is string => typeof name === "string" && name !== "") ?? null;
+}
+
+/** By which name people see the user in an answer of `_apis/connectionData`; null if it has none. */
+export function shownNameOf(body: unknown): string | null {
+  const { authenticatedUser: user } = (body ?? {}) as ConnectionData;
+  const names = [user?.customDisplayName, user?.providerDisplayName];
   return names.find((name): name is string => typeof name === "string" && name !== "") ?? null;
 }

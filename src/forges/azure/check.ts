@@ -2,7 +2,7 @@ import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositori
 import { accountIdOf } from "../account-id.ts";
 import type { ForgeAnswer, ForgeRequest } from "../http.ts";
 import { wordsOf } from "../refusal.ts";
-import { accountOf, userIdOf } from "./account.ts";
+import { accountOf, shownNameOf, userIdOf } from "./account.ts";
 import { createAzureApi, identitiesUrl, type AzureApi, type AzureSettings } from "./api.ts";
 
 /** No repository, project, person or work item has it. */
@@ -75,7 +75,7 @@ export async function checkAzure(settings: AzureSettings, signal: AbortSignal): 
     );
     if (answer.status === 401 || answer.status === 403) problems.push(problem);
   }
-  return { account, accountId: accountIdOf(userIdOf(user.body)), problems };
+  return { account, accountId: accountIdOf(userIdOf(user.body)), accountName: shownNameOf(user.body), problems };
 }
 
 /** The organization, or collection of a server, in the address; null: it ends before one. */

@@ -1,3 +1,5 @@
+import { pathOfAddress } from "../../domain/repositories/path-of-address.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { RepositoryCall } from "../forge.ts";
 import type { ReactionTarget } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
@@ -63,8 +65,30 @@ export function createGiteaFeedback({
       return earlierIn(listed, commentId);
     },
     add: (address, number, addition, signal) => addOnGitea({ host, call }, address, number, addition, signal),
-    ...feedbackInGitHubForm({ host, call, readLog, pathOf, longestDescription: Infinity }),
+    ...feedbackInGitHubForm({ host, call, readLog, pathOf, longestDescription: Infinity, pages: page, runAt }),
   };
+
+  /** Gitea has the call since 1.25. A run's address has the run's number in its repository. */
+  async function runAt(
+    address: RepositoryAddress,
+    { path, sha }: { readonly path: string; readonly sha: string },
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    const answer = await call(address, "GET", `/actions/runs?head_sha=${encodeURIComponent(sha)}&${page}`, signal);
+    if (answer.status !== 200) return null;
+    const { workflow_runs: runs } = (answer.body ?? {}) as { readonly workflow_runs?: readonly Run[] | null };
+    const found = runs?.find(({ html_url: url }) => url !== undefined && pathOfAddress(url) === path);
+    return found === undefined ? null : String(found.id);
+  }
+}
+
+/** As many at once as servers give by default. */
+const page = "limit=50";
+
+/** Fields used of a run of a workflow. */
+interface Run {
+  readonly id: number;
+  readonly html_url?: string;
 }
 
 /** Whether a call answered, and not the server that has no such call: that writes no JSON. */

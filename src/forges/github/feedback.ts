@@ -47,7 +47,7 @@ interface GitHubApi {
 
 /** Answers on GitHub (https://docs.github.com/rest/issues/comments, https://docs.github.com/rest/pulls/comments). */
 export function createGitHubFeedback(api: GitHubApi): Feedback {
-  const inForm = feedbackInGitHubForm({ ...api, pathOf, longestDescription: 140 });
+  const inForm = feedbackInGitHubForm({ ...api, pathOf, longestDescription: 140, pages: "per_page=100" });
   return {
     comment(address, { number }, comment, signal) {
       // A pull request is an issue here.

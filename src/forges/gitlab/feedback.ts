@@ -55,6 +55,12 @@ interface Discussion {
   readonly notes?: readonly Note[];
 }
 
+/** Fields used of a job of a pipeline (https://docs.gitlab.com/api/jobs/). */
+interface GitLabJob extends RunJob {
+  /** Whether the pipeline goes on, and may pass, if it fails. */
+  readonly allow_failure?: boolean;
+}
+
 /** Fields used of a member (https://docs.gitlab.com/api/project_members/). */
 interface Member {
   readonly access_level?: number;
@@ -148,7 +154,9 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
       if (kind !== "pipeline") return [];
       const path = `/pipelines/${encodeURIComponent(id)}/jobs?per_page=100&scope[]=failed`;
       const answer = await call(address, "GET", path, signal);
-      return answer.status === 200 ? failedIn(answer.body as readonly RunJob[] | null) : [];
+      const jobs = answer.status === 200 ? (answer.body as readonly GitLabJob[] | null) : null;
+      // The others are no reason why it failed.
+      return failedIn(jobs?.filter((each) => each.allow_failure !== true));
     },
     async parentsOf(address, sha, signal) {
       const answer = await call(address, "GET", `/repository/commits/${encodeURIComponent(sha)}`, signal);

@@ -38,6 +38,9 @@ interface MergeRequest {
   readonly target_project_id: number;
   /** The last commit of the merge request; null until GitLab has looked at the branch. */
   readonly sha: string | null;
+  /** Null if it was merged by a fast-forward: the target is at the squashed commit then, or at the last one, perhaps rebased. */
+  readonly merge_commit_sha?: string | null;
+  readonly squash_commit_sha?: string | null;
   readonly description: string | null;
   /** Deprecated, and the only field that is about conflicts alone: `detailed_merge_status` names what is wrong first. */
   readonly merge_status?: string;
@@ -221,8 +224,18 @@ function toPullRequest(mergeRequest: MergeRequest): ForgePullRequest {
     mergeable: mergeableOf(mergeRequest),
     headSha: sha ?? "",
     mark: readMark(description ?? ""),
+    ...(state === "merged" && mergedAs(mergeRequest)),
     ...(draft !== undefined && { draft }),
   };
+}
+
+function mergedAs({
+  merge_commit_sha: merge,
+  squash_commit_sha: squash,
+  sha,
+}: MergeRequest): Pick<ForgePullRequest, "mergeSha"> {
+  const mergeSha = merge ?? squash ?? sha;
+  return mergeSha === null ? {} : { mergeSha };
 }
 
 /**

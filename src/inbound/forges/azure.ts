@@ -4,7 +4,17 @@ import { hasToken } from "../signatures.ts";
 import { account, labels, pullRequest, repository, reviewers } from "./azure-form.ts";
 import type { Identity, PullRequest, Repository } from "./azure-form.ts";
 import { repositoryOfWorkItem, workItemChanged, workItemCommented, workItemCreated } from "./azure-work-items.ts";
-import { branchOf, checksOf, commitOf, inboundEvents, longest, most, pushedCommit, pushOf } from "./event.ts";
+import {
+  branchOf,
+  checksOf,
+  commitOf,
+  inboundEvents,
+  longest,
+  most,
+  pushedCommit,
+  pushOf,
+  reviewEventName,
+} from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
@@ -150,7 +160,8 @@ function pullRequestUpdated(resource: Resource, told: Envelope): ForgeHappening[
   const at = text(told.createdDate, longest.name);
   const base = { subject: about.url, fields: { pullRequest: about } };
   if (change.includes("updated the source branch")) {
-    return [{ ...base, name: "pullRequest.updated", key: [about.number, about.head?.sha ?? null] }];
+    // Nothing says at which commit it was before, and it may go back to one.
+    return [{ ...base, name: "pullRequest.updated", key: [about.number, about.head?.sha ?? null, at ?? ""] }];
   }
   if (/changed the reviewer list|as a(?: required| optional)? reviewer/u.test(change)) return reviewersAsked(resource);
   if (change.endsWith("tagged the")) return labelled(resource);
@@ -197,7 +208,7 @@ function labelled(resource: Resource): ForgeHappening[] {
 }
 
 /**
- * A vote of the reviewer with whose name the message begins
+ * A vote of the reviewer with whose name the message begins, or that it was taken back
  * (https://learn.microsoft.com/rest/api/azure/devops/git/pull-request-reviewers: 10 and 5 approve, -5 and -10 ask for changes).
  */
 function voted(resource: Resource, change: string, at: string | null): ForgeHappening[] {
@@ -205,12 +216,13 @@ function voted(resource: Resource, change: string, at: string | null): ForgeHapp
     ({ displayName }) => displayName !== "" && change.startsWith(`${displayName} `),
   );
   const words = voter === undefined ? "" : change.slice(voter.displayName.length);
-  if (voter === undefined || voter.vote === 0 || !/approved|waiting for the author|rejected/u.test(words)) return [];
+  const isVote = voter?.vote === 0 ? /\breset\b.*\bvote\b/u : /approved|waiting for the author|rejected/u;
+  if (voter === undefined || !isVote.test(words)) return [];
   const about = pullRequest(resource);
-  const state = voter.vote > 0 ? "approved" : "changesRequested";
-  const review = { id: null, state, body: "", url: null, author: voter.account } as const;
+  const state = voter.vote === 0 ? "dismissed" : voter.vote > 0 ? "approved" : "changesRequested";
+  const review = { id: null, state, at, body: "", url: null, author: voter.account } as const;
   const key = [about.number, voter.account.id, voter.vote, at];
-  return [{ name: "pullRequest.reviewSubmitted", key, subject: about.url, fields: { pullRequest: about, review } }];
+  return [{ name: reviewEventName(state), key, subject: about.url, fields: { pullRequest: about, review } }];
 }
 
 /** A comment of a person or program, not one of those by which Azure DevOps notes changes, nor an edited or deleted one. */

@@ -11,6 +11,7 @@ import {
   most,
   pushedCommit,
   pushOf,
+  reviewEventName,
 } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, integer, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
@@ -122,6 +123,7 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
   "pr:reviewer:needs_work": (payload) => review(payload, "changesRequested"),
   // What the same is called since 8.
   "pr:reviewer:changes_requested": (payload) => review(payload, "changesRequested"),
+  "pr:reviewer:unapproved": (payload) => review(payload, "dismissed"),
   "pr:comment:added": commented,
   "pr:merged": (payload) => [happening(payload, "pullRequest.merged", [])],
   "pr:declined": (payload) => [happening(payload, "pullRequest.closed", [endOf(payload)])],
@@ -213,11 +215,12 @@ function reviewersAsked(payload: Payload, reviewers: Untrusted<User[]>, at: stri
   );
 }
 
-function review(payload: Payload, state: "approved" | "changesRequested"): ForgeHappening[] {
+function review(payload: Payload, state: "approved" | "changesRequested" | "dismissed"): ForgeHappening[] {
   const author = account(payload.participant?.user) ?? account(payload.actor);
-  const key = [state, author?.login ?? null, text(payload.date, longest.name)];
-  const fields = { review: { id: null, state, body: "", url: null, author } };
-  return [happening(payload, "pullRequest.reviewSubmitted", key, fields)];
+  const at = text(payload.date, longest.name);
+  const key = [state, author?.login ?? null, at];
+  const fields = { review: { id: null, state, at, body: "", url: null, author } };
+  return [happening(payload, reviewEventName(state), key, fields)];
 }
 
 function commented(payload: Payload): ForgeHappening[] {

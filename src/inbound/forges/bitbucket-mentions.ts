@@ -1,7 +1,5 @@
 import { Parser } from "htmlparser2";
-
-/** A person's name as it may stand in a text in place of their id: nothing in it is Markdown, another mention or a command. */
-const harmless = /^@[\p{L}\p{N}](?:[\p{L}\p{N} _-]{0,98}[\p{L}\p{N}])?$/u;
+import { mentionOf } from "./mentioned-name.ts";
 
 /**
  * A text that was written in Bitbucket Cloud's editor, with the names of those whom it mentions: the editor writes `@{account id}`, and
@@ -27,8 +25,9 @@ function namesIn(html: string): ReadonlyMap<string, string> {
       if (mention !== null && mention.name.length < 200) mention.name += text;
     },
     onclosetag() {
-      const name = mention?.name.trim() ?? "";
-      if (mention !== null && harmless.test(name)) names.set(mention.id, name);
+      const shown = mention?.name.trim() ?? "";
+      const name = shown.startsWith("@") ? mentionOf(shown.slice(1)) : null;
+      if (mention !== null && name !== null) names.set(mention.id, name);
       mention = null;
     },
   });

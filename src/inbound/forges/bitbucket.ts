@@ -3,7 +3,7 @@ import type { DeliveryReader } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
 import { account, closedStates, commentOf, issue, pullRequest, repository } from "./bitbucket-form.ts";
 import type { Payload, PullRequest, PushChange } from "./bitbucket-form.ts";
-import { checksOf, commitOf, inboundEvents, longest, most, pushedCommit, pushOf } from "./event.ts";
+import { checksOf, commitOf, inboundEvents, longest, most, pushedCommit, pushOf, reviewEventName } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
 
@@ -37,6 +37,8 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
   "pullrequest:updated": pullRequestUpdated,
   "pullrequest:approved": (payload) => review(payload, "approved"),
   "pullrequest:changes_request_created": (payload) => review(payload, "changesRequested"),
+  "pullrequest:unapproved": (payload) => review(payload, "dismissed"),
+  "pullrequest:changes_request_removed": (payload) => review(payload, "dismissed"),
   "pullrequest:comment_created": pullRequestComment,
   "pullrequest:fulfilled": (payload) => pullRequestEnded(payload, "pullRequest.merged"),
   "pullrequest:rejected": (payload) => pullRequestEnded(payload, "pullRequest.closed"),
@@ -45,7 +47,7 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
 function pullRequestCreated({ pullrequest: given }: Payload): ForgeHappening[] {
   const about = pullRequest(given);
   const fields = { pullRequest: about, transition: "opened" } as const;
-  const opened: ForgeHappening = { name: "pullRequest.opened", ...contentOf(about), subject: about.url, fields };
+  const opened: ForgeHappening = { name: "pullRequest.opened", ...contentOf(given, about), subject: about.url, fields };
   return [opened, ...reviewersAsked(given, about)];
 }
 
@@ -53,19 +55,27 @@ function pullRequestCreated({ pullrequest: given }: Payload): ForgeHappening[] {
 function pullRequestUpdated({ pullrequest: given }: Payload): ForgeHappening[] {
   const about = pullRequest(given);
   const fields = { pullRequest: about };
-  const updated: ForgeHappening = { name: "pullRequest.updated", ...contentOf(about), subject: about.url, fields };
+  const updated: ForgeHappening = {
+    name: "pullRequest.updated",
+    ...contentOf(given, about),
+    subject: about.url,
+    fields,
+  };
   return [updated, ...reviewersAsked(given, about)];
 }
 
 /**
  * No delivery says what changed, so what is new about a pull request is its commit, and whether it is a draft. A delivery for a
- * change of the text has the key of the one that reported the commit, be that the first one, and is a repetition of it.
+ * change of the text has the key of the one that reported the commit, be that the first one, and is a repetition of it, unless the branch
+ * had another commit in between.
  */
-function contentOf(about: ReturnType<typeof pullRequest>): Pick<ForgeHappening, "key" | "keyName"> {
-  return {
-    keyName: "pullRequest.updated",
-    key: [about.number, about.head?.sha ?? null, about.draft ? "draft" : "ready"],
-  };
+function contentOf(
+  given: Untrusted<PullRequest>,
+  { number, head, draft }: ReturnType<typeof pullRequest>,
+): Pick<ForgeHappening, "key" | "keyName" | "state"> {
+  const key = [number, head?.sha ?? null, draft ? "draft" : "ready"];
+  const at = text(given?.updated_on, longest.name);
+  return { keyName: "pullRequest.updated", key, state: { about: `pull request ${number}`, value: key.join(" "), at } };
 }
 
 /** All reviewers: nothing says who is new, so each one counts once for a pull request. */
@@ -81,13 +91,15 @@ function reviewersAsked(
   }));
 }
 
-function review(payload: Payload, state: "approved" | "changesRequested"): ForgeHappening[] {
+/** A vote, or that one was taken back, which has the date of the vote. */
+function review(payload: Payload, state: "approved" | "changesRequested" | "dismissed"): ForgeHappening[] {
   const about = pullRequest(payload.pullrequest);
-  const given = state === "approved" ? payload.approval : payload.changes_request;
+  const given = payload.approval ?? payload.changes_request;
   const author = account(given?.user) ?? account(payload.actor);
-  const key = [about.number, state, author?.id ?? null, text(given?.date, longest.name)];
-  const fields = { pullRequest: about, review: { id: null, state, body: "", url: null, author } };
-  return [{ name: "pullRequest.reviewSubmitted", key, subject: about.url, fields }];
+  const at = text(given?.date, longest.name);
+  const key = [about.number, state, author?.id ?? null, at];
+  const fields = { pullRequest: about, review: { id: null, state, at, body: "", url: null, author } };
+  return [{ name: reviewEventName(state), key, subject: about.url, fields }];
 }
 
 function pullRequestComment({ pullrequest: given, comment: said }: Payload): ForgeHappening[] {

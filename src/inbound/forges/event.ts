@@ -29,6 +29,11 @@ export interface ForgeHappening {
   readonly key: readonly (string | number | null)[];
   /** The name under which the key counts, if happenings of several names are the same one; its own if omitted. */
   readonly keyName?: ForgeEventName;
+  /**
+   * How what it is about stands since when (RFC 3339), if the delivery says no more than that: the same key counts again once it stood
+   * otherwise. Omitted: the key alone tells.
+   */
+  readonly state?: { readonly about: string; readonly value: string; readonly at: string | null };
   /** What it is about: a web address, of a pull request if there is one. */
   readonly subject: string | null;
   /** With `actor` if it is not the delivery's. */
@@ -40,22 +45,36 @@ export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "
 
 /** The events of a delivery in the form that is the same for all senders. */
 export function inboundEvents(surroundings: Surroundings, happenings: readonly ForgeHappening[]): InboundEvent[] {
-  return happenings.map(({ name, key, keyName = name, subject, fields }) => {
+  return happenings.map(({ name, key, keyName = name, state, subject, fields }) => {
     const event: ForgeEvent = { name, confidential: false, ...surroundings, ...fields };
     const sharesKey = keyName !== name && { sharesKey: true };
-    return { name, contentKey: contentKey(surroundings, keyName, key), ...sharesKey, subject, event };
+    const stands = stateOf(surroundings, state);
+    return { name, contentKey: contentKey(surroundings, keyName, key), ...sharesKey, ...stands, subject, event };
   });
 }
 
-/** A hash, so that it is short whatever the payload holds. */
+/** A time as forges write it, which PostgreSQL reads, too. */
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/u;
+
+function stateOf(surroundings: Surroundings, state: ForgeHappening["state"]): Pick<InboundEvent, "state"> {
+  const { at = null } = state ?? {};
+  if (state === undefined || at === null || !time.test(at) || Number.isNaN(Date.parse(at))) return {};
+  return { state: { about: hashOf([...placeOf(surroundings), state.about]), value: hashOf([state.value]), at } };
+}
+
 function contentKey(
-  { forge, repository }: Surroundings,
+  surroundings: Surroundings,
   name: ForgeEventName,
   key: readonly (string | number | null)[],
 ): string | null {
-  if (key.includes(null)) return null;
-  const parts = JSON.stringify([forge, repository?.url ?? null, name, ...key]);
-  return `${name} ${createHash("sha256").update(parts).digest("hex")}`;
+  return key.includes(null) ? null : `${name} ${hashOf([...placeOf(surroundings), name, ...key])}`;
+}
+
+const placeOf = ({ forge, repository }: Surroundings) => [forge, repository?.url ?? null];
+
+/** A hash, so that it is short whatever the payload holds. */
+function hashOf(parts: readonly (string | number | null)[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
 /** An account of a payload; null if it has no name. @param id null if the payload does not say it */
@@ -93,6 +112,13 @@ export function pushOf(repositoryUrl: string | null, push: NonNullable<ForgeEven
   // A deletion that does not say what the branch was at can't be distinguished from the next one.
   const key = before === null && after === null ? null : `${before ?? ""}..${after ?? ""}`;
   return { name: "push", key: [branch, key], subject: branchSubject(repositoryUrl, branch), fields: { push } };
+}
+
+/** The name of the event of a review in this state. */
+export function reviewEventName(
+  state: NonNullable<ForgeEvent["review"]>["state"],
+): "pullRequest.reviewSubmitted" | "pullRequest.reviewDismissed" {
+  return state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
 }
 
 /** What of a push is said in git's own words. @returns nothing if it is not of a branch */

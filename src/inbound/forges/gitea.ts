@@ -210,7 +210,8 @@ function pullRequests(payload: object): ForgeHappening[] {
         ? opened("readyForReview")
         : [];
     case "updated":
-      return [{ ...base, name: "pullRequest.updated", key: [id, about.head?.sha ?? null] }];
+      // Nothing says at which commit it was before, and it may go back to one.
+      return [{ ...base, name: "pullRequest.updated", key: [id, about.head?.sha ?? null, changedAt ?? ""] }];
     case "closed":
       return about.state === "merged"
         ? [{ ...base, name: "pullRequest.merged", key: [id] }]
@@ -238,8 +239,9 @@ function review(payload: object, state: "approved" | "changesRequested" | "comme
   const author = account(sender, isBot);
   const body = text(said?.content, longest.body) ?? "";
   // A review has no id here.
-  const key = [identifier(given?.id), state, author?.id ?? null, body, text(given?.updated_at, longest.name)];
-  const fields = { pullRequest: about, review: { id: null, state, body, url: null, author } };
+  const at = text(given?.updated_at, longest.name);
+  const key = [identifier(given?.id), state, author?.id ?? null, body, at];
+  const fields = { pullRequest: about, review: { id: null, state, at, body, url: null, author } };
   return [{ name: "pullRequest.reviewSubmitted", key, subject: about.url, fields }];
 }
 

@@ -210,8 +210,9 @@ const reviewStates = {
  */
 function review(payload: object): ForgeHappening[] {
   const { action, review: given, pull_request: on } = payload as Payload<"webhook-pull-request-review-submitted">;
-  if (action !== "submitted") return [];
+  if (action !== "submitted" && action !== "dismissed") return [];
   const about = pullRequest(on, isBot);
+  if (action === "dismissed") return [reviewDismissed(given, about)];
   const state = choice(text(given?.state, longest.name)?.toLowerCase(), reviewStates) ?? "commented";
   const body = text(given?.body, longest.body) ?? "";
   if (state === "commented" && body === "") return [];
@@ -219,6 +220,18 @@ function review(payload: object): ForgeHappening[] {
   const author = account(given?.user, isBot);
   const fields = { pullRequest: about, review: { id, state, body, url: text(given?.html_url, longest.url), author } };
   return [{ name: "pullRequest.reviewSubmitted", key: [id], subject: about.url, fields }];
+}
+
+/** Somebody who may has dismissed a review. */
+function reviewDismissed(
+  given: Payload<"webhook-pull-request-review-dismissed">["review"],
+  about: ReturnType<typeof pullRequest>,
+): ForgeHappening {
+  const id = identifier(given?.id);
+  const said = { body: text(given?.body, longest.body) ?? "", url: text(given?.html_url, longest.url) };
+  const gone = { id, state: "dismissed", ...said, author: account(given?.user, isBot) } as const;
+  const fields = { pullRequest: about, review: gone };
+  return { name: "pullRequest.reviewDismissed", key: [id], subject: about.url, fields };
 }
 
 function reviewComment(payload: object): ForgeHappening[] {

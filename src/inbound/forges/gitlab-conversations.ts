@@ -1,5 +1,5 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
-import { commitOf, longest, mergedAs } from "./event.ts";
+import { commitOf, longest, mergedAs, reviewEventName } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { accounts, issue, labels, mergeRequest } from "./gitlab-form.ts";
 import type { Around, Issue, Label, MergeRequest, User } from "./gitlab-form.ts";
@@ -110,12 +110,16 @@ export function mergeRequests(payload: object, { projectUrl, actor }: Around): F
     key: [id, accountKey(assignee), changedAt],
     fields: { pullRequest: about, assignee },
   }));
-  const refused = whoAsksForChanges(changes?.reviewers).map((author): ForgeHappening => ({
-    ...base,
-    name: "pullRequest.reviewSubmitted",
-    key: [id, "changesRequested", accountKey(author), changedAt],
-    fields: { pullRequest: about, review: { id: null, state: "changesRequested", body: "", url: null, author } },
-  }));
+  const { begin, end } = whoAsksForChanges(changes?.reviewers);
+  const voted =
+    (state: "changesRequested" | "dismissed") =>
+    (author: ForgeAccount): ForgeHappening => ({
+      ...base,
+      name: reviewEventName(state),
+      key: [id, state, accountKey(author), changedAt],
+      fields: { pullRequest: about, review: { id: null, state, at: changedAt, body: "", url: null, author } },
+    });
+  const refused = [...begin.map(voted("changesRequested")), ...end.map(voted("dismissed"))];
   const change = mergeRequestChange(action, told, about, actor);
   return [
     ...change.map((each) => ({ ...base, ...each, key: [id, ...each.key] })),
@@ -134,6 +138,8 @@ const mergeRequestActions = {
   close: "closed",
   approval: "approved",
   approved: "approved",
+  unapproval: "unapproved",
+  unapproved: "unapproved",
 } as const;
 
 function mergeRequestChange(
@@ -175,8 +181,13 @@ function mergeRequestChange(
       return [{ name: "pullRequest.merged", key: [] }];
     case "closed":
       return [{ name: "pullRequest.closed", key: [changedAt] }];
+    case "unapproved": {
+      const review = { id: null, state: "dismissed", at: changedAt, body: "", url: null, author: actor } as const;
+      const key = ["unapproved", actor === null ? null : accountKey(actor), changedAt];
+      return [{ name: "pullRequest.reviewDismissed", key, fields: { pullRequest: about, review } }];
+    }
     case "approved": {
-      const review = { id: null, state: "approved", body: "", url: null, author: actor } as const;
+      const review = { id: null, state: "approved", at: changedAt, body: "", url: null, author: actor } as const;
       // One approval is delivered twice if it is the last that was asked for: the same person at the same commit.
       return [
         {
@@ -207,14 +218,21 @@ function addedAccounts(change: Untrusted<{ previous?: User[]; current: Reviewer[
 }
 
 /**
- * Reviewers who now ask for changes (delivered by newer versions of GitLab). What they write comes as comments, so one who only comments
- * is not reported.
+ * Reviewers who now ask for changes, and who do so no more (delivered by newer versions of GitLab). What they write comes as comments, so
+ * one who only comments is not reported.
  */
-function whoAsksForChanges(change: Untrusted<Change<Reviewer[]>>): ForgeAccount[] {
+function whoAsksForChanges(change: Untrusted<Change<Reviewer[]>>): {
+  readonly begin: readonly ForgeAccount[];
+  readonly end: readonly ForgeAccount[];
+} {
   const asking = (all: Untrusted<Reviewer[]>): ForgeAccount[] =>
     accounts(list(all).filter((each) => each?.state === "requested_changes"));
-  const before = new Set(asking(change?.previous).map(accountKey));
-  return asking(change?.current).filter((each) => !before.has(accountKey(each)));
+  const [before, after] = [asking(change?.previous), asking(change?.current)];
+  const without = (all: readonly ForgeAccount[], others: readonly ForgeAccount[]): ForgeAccount[] => {
+    const known = new Set(others.map(accountKey));
+    return all.filter((each) => !known.has(accountKey(each)));
+  };
+  return { begin: without(after, before), end: without(before, after) };
 }
 
 function accountKey({ id, login }: ForgeAccount): string {

@@ -113,7 +113,7 @@ export type PipelinePayload = NonNullable<
       source_project_id?: unknown;
       target_project_id?: unknown;
     };
-    builds?: { name: unknown; status: unknown }[];
+    builds?: { name: unknown; status: unknown; allow_failure?: unknown }[];
   }>
 >;
 
@@ -146,7 +146,7 @@ const mostJobs = 5;
 
 /** The names of the jobs that failed: few pipelines have a name, and none that is made of other programs' statuses. */
 function failedJobs(builds: PipelinePayload["builds"]): string {
-  const failed = list(builds, Infinity).filter((build) => build?.status === "failed");
+  const failed = list(builds, Infinity).filter((build) => build?.status === "failed" && build.allow_failure !== true);
   const names = present(failed.slice(0, mostJobs).map((build) => text(build?.name, longest.name)));
   return text(names.join(", "), longest.name) ?? "";
 }

@@ -1,7 +1,9 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
+import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import type { Decision } from "../../domain/automations/ledger.ts";
 import type { Received } from "../../domain/automations/trigger.ts";
+import type { InboundEvent } from "../../domain/automations/inbound-event.ts";
 import type { SteeringHint } from "../../domain/conversations/happening.ts";
 import { storable, storableJson } from "../../domain/fields/text.ts";
 import {
@@ -28,6 +30,8 @@ export interface ReceivedEvent {
    * another happening each time, as of a replay.
    */
   readonly contentKey?: string | null;
+  /** How something stands, if the event is told by that, and not by what changed: see `InboundEvent`. Omitted: it is not. */
+  readonly state?: InboundEvent["state"];
   /** Whether `keys` count even if nothing listens to its name, since events of another name have them; omitted: false. */
   readonly sharesKey?: boolean;
   readonly subject: string | null;
@@ -52,13 +56,15 @@ export async function receiveEvent(database: Database, received: ReceivedEvent):
 export interface Receiving {
   /** What `receive_event` takes, as JSON. */
   readonly json: string;
-  /** The first of its keys, with their scope. */
+  /** The first of what is noted of it, with the scope. */
   readonly turn: string;
 }
 
 /** Prepares an event. */
 export function prepareReceived(received: ReceivedEvent): Receiving {
-  const first = received.keys.reduce((least, key) => (key < least ? key : least), received.keys[0] ?? "");
+  const least = received.keys.reduce((one, key) => (key < one ? key : one), received.keys[0] ?? "");
+  // What is noted of it first.
+  const first = received.state?.about ?? least;
   return { json: storableJson(received), turn: `${received.scope} ${first}` };
 }
 
@@ -202,10 +208,75 @@ export async function postponeEvent(
   return rows[0]?.isDead === true;
 }
 
+/**
+ * The checks of a commit of whose end the forge has told since an event told of one: the event may be decided after those, as one that was
+ * put off.
+ * @param sha as the event names it
+ */
+export async function checksToldSince(
+  queryable: Queryable,
+  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+  sha: string,
+): Promise<NonNullable<ForgeEvent["checks"]>[]> {
+  const { rows } = await queryable.query<{ checks: NonNullable<ForgeEvent["checks"]> }>({
+    name: "checks_told_since",
+    text: `select later.payload -> 'checks' as checks from arrival told join arrival later
+             on later.organization_id = told.organization_id and later.created_at > told.created_at
+             and later.connection_id = told.connection_id
+           where told.id = $1 and later.organization_id = $2 and later.name in ('checks.failed', 'checks.passed')
+             and later.payload #>> '{checks,sha}' = $3 and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'`,
+    values: [id, organizationId, sha],
+  });
+  return rows.map(({ checks }) => checks);
+}
+
+/** Whether the forge has told since an event told of what a review says that one of the same pull request says something else, likewise. */
+export async function isReviewedSince(
+  queryable: Queryable,
+  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+): Promise<boolean> {
+  const { rowCount } = await queryable.query({
+    name: "is_reviewed_since",
+    text: `select from arrival told join arrival later
+             on later.organization_id = told.organization_id and later.created_at > told.created_at
+             and later.connection_id = told.connection_id
+           where told.id = $1 and later.organization_id = $2
+             and later.name in ('pullRequest.reviewSubmitted', 'pullRequest.reviewDismissed')
+             and later.payload #>> '{review,state}' <> 'commented'
+             and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'
+             and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}' limit 1`,
+    values: [id, organizationId],
+  });
+  return rowCount === 1;
+}
+
+/** Whether the forge has told since an event told of a review that this was dismissed, or taken back, likewise. */
+export async function isDismissedSince(
+  queryable: Queryable,
+  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+): Promise<boolean> {
+  const { rowCount } = await queryable.query({
+    name: "is_dismissed_since",
+    text: `select from arrival told join arrival later
+             on later.organization_id = told.organization_id and later.created_at > told.created_at
+             and later.connection_id = told.connection_id
+           where told.id = $1 and later.organization_id = $2 and later.name = 'pullRequest.reviewDismissed'
+             and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'
+             and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}'
+             and later.payload #> '{review,id}' = told.payload #> '{review,id}'
+             and later.payload #> '{review,author,id}' = told.payload #> '{review,author,id}' limit 1`,
+    values: [id, organizationId],
+  });
+  return rowCount === 1;
+}
+
 /** A session whose work on a forge a delivery tells of. */
 export interface OwnWork {
-  /** Whether it made the commit, opened the pull request, pushed there last, or made what was merged as, or along with, the commit. */
-  readonly did: "commit" | "open" | "push" | "merged";
+  /**
+   * Whether it made the commit, opened the pull request, pushed there last, made what was merged as, or along with, the commit, or opened a
+   * pull request of the branch, to which others pushed.
+   */
+  readonly did: "commit" | "open" | "push" | "merged" | "branch";
   readonly automationId: string | null;
   /** Of the event that started the session's run, or of the first event that led to that. */
   readonly rootId: string | null;
@@ -224,6 +295,7 @@ const mostOwnWork = 20;
  * @param of.pullRequests null: it is about none, or about those of a repository that is not connected
  * @param of.along other commits of the same push, whole
  * @param of.repositoryId where the commit may be what a pull request was merged as; null: it is not connected
+ * @param of.branch there, which may be that of a pull request; null: none is known
  */
 export async function findOwnWork(
   database: Database,
@@ -233,6 +305,7 @@ export async function findOwnWork(
     readonly pullRequests: { readonly repositoryId: string; readonly numbers: readonly number[] } | null;
     readonly along: readonly string[];
     readonly repositoryId: string | null;
+    readonly branch: string | null;
   },
 ): Promise<readonly OwnWork[]> {
   const { rows } = await database.pool.query<Omit<OwnWork, "settings"> & { readonly settings: unknown }>({
@@ -248,7 +321,11 @@ export async function findOwnWork(
         union select 'merged', session_id from session_repository where pushed_sha = any($5::text[])
         union select 'merged', session_id from session_commit where sha = any($5::text[])
         union select 'merged', session_id from pull_request
-          where organization_id = $1 and repository_id = $6 and left(merge_sha, 12) = left($2, 12))
+          where organization_id = $1 and repository_id = $6 and left(merge_sha, 12) = left($2, 12)
+        union select 'branch', session_id from pull_request
+          where organization_id = $1 and repository_id = $6 and head = $7
+            -- GitLab rebases a branch as it merges it.
+            and (state = 'open' or closed_at > now() - interval '1 minute'))
       select did, session.automation_id as "automationId", coalesce(arrival.root_id, arrival.id) as "rootId",
         max(coalesce(arrival.depth, 0)) over () as depth, session.pull_request as settings
       from own join session on session.id = own.session_id and session.organization_id = $1
@@ -261,6 +338,7 @@ export async function findOwnWork(
       of.pullRequests?.numbers ?? [],
       of.along,
       of.repositoryId,
+      of.branch,
     ],
   });
   return rows.map((row) => ({

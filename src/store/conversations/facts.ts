@@ -28,6 +28,8 @@ export async function readFacts(
        (select jsonb_build_object('status', status,
            'pushedSha', (select pushed_sha from session_repository where session_id = $3 and repository_id = $6 limit 1),
            'pushingSha', (select pushing_sha from session_repository where session_id = $3 and repository_id = $6 limit 1),
+           'begunShas', (select to_json(begun_pushes[coalesce(array_position(begun_pushes, pushed_sha), 0) + 1:])
+             from session_repository where session_id = $3 and repository_id = $6 limit 1),
            'isOver', exists (select from pull_request where session_id = $3)
              and not exists (select from pull_request where session_id = $3 and state = 'open'))
          from session where id = $3) as session,

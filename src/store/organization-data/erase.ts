@@ -30,6 +30,7 @@ const beforeSessions = [
   "webhook_delivery",
   "arrival",
   "received_key",
+  "told_state",
   "idempotency",
   "audit_entry",
 ] as const;

@@ -61,7 +61,9 @@ export async function noteCommit(
     [sessionId, position, sha],
   );
   await transaction.query(
-    "update session_repository set pushing_sha = $3 where session_id = $1 and position = $2 and pushing_sha is distinct from $3",
+    `update session_repository set pushing_sha = $3,
+       begun_pushes = array_append(array_remove(begun_pushes[coalesce(array_position(begun_pushes, pushed_sha), 1):], $3), $3)
+     where session_id = $1 and position = $2 and pushing_sha is distinct from $3`,
     [sessionId, position, sha],
   );
 }

@@ -62,8 +62,9 @@ export async function createConnection(
     const { rows } = await transaction
       .query<ConnectionRecord>(
         `insert into forge_connection (id, organization_id, kind, name, web_url, api_url, credential, account, install_url,
-           sealed, master_key, state, problems, mention, allowed_bots, work_item_repositories, next_check_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, now() + ${untilNextCheck}) returning ${columns}`,
+           sealed, master_key, state, problems, mention, allowed_bots, work_item_repositories, account_id, account_name, next_check_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now() + ${untilNextCheck})
+         returning ${columns}`,
         [
           id,
           organizationId,
@@ -80,6 +81,8 @@ export async function createConnection(
           connection.mention ?? null,
           connection.allowedBots ?? null,
           asJson(connection.workItemRepositories),
+          check.accountId ?? null,
+          check.accountName ?? null,
         ],
       )
       .catch((error: unknown) => {
@@ -176,8 +179,19 @@ export async function updateConnection(
       const { sealed, masterKey } = await sealContent(vault, id, { credential: given, hookSecrets });
       await transaction.query(
         `update forge_connection set sealed = $2, master_key = $3, credential = $4, account = $5, install_url = $6,
-           state = $7, problems = $8, checked_at = now(), next_check_at = now() + ${untilNextCheck} where id = $1`,
-        [id, sealed, masterKey, given.type, check.account, check.installUrl ?? null, ...healthOf(check)],
+           state = $7, problems = $8, account_id = $9, account_name = $10, checked_at = now(),
+           next_check_at = now() + ${untilNextCheck} where id = $1`,
+        [
+          id,
+          sealed,
+          masterKey,
+          given.type,
+          check.account,
+          check.installUrl ?? null,
+          ...healthOf(check),
+          check.accountId ?? null,
+          check.accountName ?? null,
+        ],
       );
     }
     const { rows } = await transaction.query<ConnectionRecord>(
@@ -260,12 +274,20 @@ export async function deleteConnection(
   return deleted;
 }
 
+/** An account of a forge, by which it is named in deliveries, and the name by which people see it. */
+export interface OwnAccount {
+  readonly id: string;
+  readonly name: string;
+}
+
 /** What is needed to take a delivery of a forge's webhook. */
 export interface DeliveringConnection extends Pick<Calling, "mention"> {
   readonly organizationId: string;
   readonly kind: ForgeKind;
   /** Which repositories its work items are about. */
   readonly workItemRepositories: ConnectionRecord["workItemRepositories"];
+  /** Whose its credential is, as deliveries name them; null: its forge does not say. */
+  readonly own: OwnAccount | null;
   /** With which the delivery may be signed, the current one first. */
   readonly secrets: readonly string[];
 }
@@ -299,10 +321,13 @@ export async function readConnectionForDelivery(
         organizationId: string;
         kind: ForgeKind;
         takesPrevious: boolean;
+        accountId: string | null;
+        accountName: string | null;
       }
   >({
     name: "connection_for_delivery",
     text: `select organization_id as "organizationId", kind, mention, work_item_repositories as "workItemRepositories", sealed, master_key as "masterKey",
+             account_id as "accountId", account_name as "accountName",
              coalesce(previous_secret_until > now(), false) as "takesPrevious"
            from forge_connection where id = $1 and deleted_at is null`,
     values: [connectionId],
@@ -310,12 +335,13 @@ export async function readConnectionForDelivery(
   const [row] = rows;
   if (row === undefined) return null;
   const { hookSecrets } = await openContent(vault, connectionId, row);
-  const { organizationId, kind, mention, workItemRepositories, takesPrevious } = row;
+  const { organizationId, kind, mention, workItemRepositories, takesPrevious, accountId: ownId, accountName } = row;
   return {
     organizationId,
     kind,
     mention,
     workItemRepositories,
+    own: ownId === null || accountName === null ? null : { id: ownId, name: accountName },
     secrets: takesPrevious ? hookSecrets : hookSecrets.slice(0, 1),
   };
 }

@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import { OffstageError } from "../../domain/errors/errors.ts";
 import type { ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
 import { healthOf, openContent, untilNextCheck } from "./connection-rows.ts";
-import type { ConnectionRecord } from "./forge-connections.ts";
+import { connectionsChannel, type ConnectionRecord } from "./forge-connections.ts";
 import type { Sealed, Vault } from "./vault.ts";
 import { one } from "../one-row.ts";
 
@@ -87,13 +87,28 @@ export async function saveConnectionHealth(
   { id, revision }: Pick<OpenedConnection, "id" | "revision">,
   check: ConnectionCheck,
 ): Promise<void> {
-  await database.pool.query(
-    `update forge_connection set state = $3, problems = $4, checked_at = now(), account = coalesce($5, account),
-       install_url = coalesce($6, install_url),
+  const { rows } = await database.pool.query<{ organizationId: string; isRenamed: boolean }>(
+    `with before as (select id, account_id, account_name from forge_connection where id = $1)
+     update forge_connection set state = $3, problems = $4, checked_at = now(), account = coalesce($5, account),
+       install_url = coalesce($6, install_url), account_id = coalesce($7, forge_connection.account_id),
+       account_name = coalesce($8, forge_connection.account_name),
        next_check_at = now() + case when $3 = 'broken' then ${untilBrokenCheck} else ${untilNextCheck} end
-     where id = $1 and deleted_at is null and md5(sealed) = $2`,
-    [id, revision, ...healthOf(check), check.account, check.installUrl ?? null],
+     from before where forge_connection.id = before.id and deleted_at is null and md5(sealed) = $2
+     returning organization_id as "organizationId",
+       (before.account_id, before.account_name) is distinct from (forge_connection.account_id, forge_connection.account_name) as "isRenamed"`,
+    [
+      id,
+      revision,
+      ...healthOf(check),
+      check.account,
+      check.installUrl ?? null,
+      check.accountId ?? null,
+      check.accountName ?? null,
+    ],
   );
+  const [saved] = rows;
+  // Deliveries are read with it.
+  if (saved?.isRenamed === true) database.notifyAtOnce(connectionsChannel, saved.organizationId);
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   saveMergeable,
   type FollowedPullRequest,
 } from "../../store/repositories/pull-requests.ts";
+import { noteMerge } from "../../store/repositories/reported-state.ts";
 
 const batch = 20;
 const pollEveryMs = 60_000;
@@ -92,7 +93,8 @@ async function pollPullRequest(
 ): Promise<void> {
   const forge = await forgeOf(address, pullRequest.organizationId);
   if (!forge.opensPullRequests) return;
-  const { state, mergeable, target } = await forge.readPullRequest(address, pullRequest.number, signal);
+  const { state, mergeable, target, mergeSha } = await forge.readPullRequest(address, pullRequest.number, signal);
+  if (mergeSha !== undefined) await noteMerge(database, pullRequest, pullRequest.number, mergeSha);
   if (state !== "open") return closePullRequest(database, pullRequest, state);
   if (pullRequest.state === "closed") return reopenPullRequest(database, pullRequest);
   const isMoved = await moveToTarget(database, pullRequest, target);

@@ -62,8 +62,8 @@ async function look(services: ConversationServices, id: string, stopping: AbortS
   if (repository === undefined) return putOff(database.pool, id, disconnectedMs);
   await lookAtRuns(database.pool, id);
   const { checks } = found.state;
-  const failed = checks !== null && checks.dueAt <= Date.now() ? checks.failed : [];
-  const read = await readLogs(services, repository, failed, stopping);
+  const due = checks !== null && checks.dueAt <= Date.now() ? checks : null;
+  const read = due === null ? new Map<string, string>() : await readLogs(services, repository, due, stopping);
   const notes = unplacedNotes(found.state, Date.now());
   const places = await readPlaces(services, repository, { number: found.subject.number, notes }, stopping);
   const answering = answeringNotes(found.state, Date.now());
@@ -132,7 +132,7 @@ async function readOfNotes<Answer>(
 async function readLogs(
   { forgeOf, logger }: ConversationServices,
   { url, organizationId }: RepositoryRecord,
-  failed: readonly FailedCheck[],
+  { sha, failed }: { readonly sha: string; readonly failed: readonly FailedCheck[] },
   stopping: AbortSignal,
 ): Promise<Map<string, string>> {
   const ends = new Map<string, string>();
@@ -142,7 +142,7 @@ async function readLogs(
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(logs.ms)]);
   for (const { kind, id } of failed.slice(0, logs.checks)) {
     try {
-      const text = await readFailedLogs(feedback, address, { kind, id }, signal);
+      const text = await readFailedLogs(feedback, address, { kind, id, sha }, signal);
       if (text !== null) ends.set(id, text);
     } catch (error) {
       if (stopping.aborted) throw error;

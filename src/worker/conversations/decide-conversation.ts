@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { limitsWith } from "../../domain/conversations/conversation.ts";
+import { limitsWith, type FailedCheck } from "../../domain/conversations/conversation.ts";
 import { decide, happeningKey } from "../../domain/conversations/decide.ts";
 import type { ConversationFacts } from "../../domain/conversations/facts.ts";
 import { happeningOf, type Happening, type Where } from "../../domain/conversations/happening.ts";
@@ -8,7 +8,12 @@ import { findMention } from "../../domain/conversations/mention.ts";
 import type { Calling } from "../../domain/repositories/calling.ts";
 import { ConflictError, UnavailableError } from "../../domain/errors/errors.ts";
 import { answersChannel } from "../../store/answers/answers.ts";
-import type { ClaimedEvent, Steered } from "../../store/automations/inbound-events.ts";
+import {
+  checksToldSince,
+  isDismissedSince,
+  type ClaimedEvent,
+  type Steered,
+} from "../../store/automations/inbound-events.ts";
 import { decidedBefore } from "../../store/conversations/items.ts";
 import {
   findPlace,
@@ -172,6 +177,11 @@ async function decideLocked(
     now: Date.now(),
     newId,
     subject: place.subject,
+    isDismissed:
+      happening.type === "said" && happening.asksForChanges && event !== null
+        ? await isDismissedSince(transaction, event)
+        : false,
+    endedLater: happening.type === "checks" && event !== null ? await endedSince(transaction, event) : [],
     isOwn: asked.isOwn,
     mayWrite: asked.mayWrite,
     isMacro: () => asked.macro !== null,
@@ -181,4 +191,11 @@ async function decideLocked(
     ends: locked.state.runs.length === 0 ? new Map() : await readEnds(transaction, locked, urls),
   };
   return { locked, decided: decide(locked.state, happening, facts, limits), before };
+}
+
+/** Read while the conversation is locked: what the forge tells from here on is decided after this. */
+function endedSince(transaction: Queryable, event: ClaimedEvent): Promise<FailedCheck[]> {
+  // The commit of the delivery: that of the happening may be another one, of which it is a merge.
+  const { checks } = event.payload as unknown as ForgeEvent;
+  return checks === undefined ? Promise.resolve([]) : checksToldSince(transaction, event, checks.sha);
 }

@@ -7,6 +7,7 @@ import {
   readAgainSoon,
   reopenPullRequest,
 } from "../../store/repositories/pull-requests.ts";
+import { noteMerge } from "../../store/repositories/reported-state.ts";
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
 import { askForge, type ForgeQuestions } from "./ask-forge.ts";
 
@@ -27,18 +28,21 @@ export async function followState(
   const pullRequests = await beginReading(database, { organizationId, repositoryId, number });
   if (pullRequests.length === 0) return happening;
   const told = happening.type === "ended" ? happening.state : "open";
-  const read =
-    told === "merged"
-      ? null
-      : await askForge(services, repository, (forge, address, signal) =>
-          forge.readPullRequest(address, number, signal),
-        );
+  const ask = () =>
+    askForge(services, repository, (forge, address, signal) => forge.readPullRequest(address, number, signal));
+  const read = told === "merged" ? null : await ask();
   const state = read?.state ?? told;
   for (const pullRequest of pullRequests) {
     await (state === "open"
       ? reopenPullRequest(database, pullRequest)
       : closePullRequest(database, pullRequest, state));
     if (state !== told) await readAgainSoon(database, pullRequest);
+  }
+  // GitLab says it of merge commits alone: without, nobody would know whose work is told of as pushed to the target, or checked there.
+  if (state === "merged" && (happening.type !== "ended" || happening.mergeSha === undefined)) {
+    const merged = read ?? (await ask());
+    if (merged?.mergeSha !== undefined)
+      await noteMerge(database, { organizationId, repositoryId }, number, merged.mergeSha);
   }
   return state === "open" ? { type: "reopened" } : { type: "ended", state };
 }

@@ -79,9 +79,10 @@ export async function eventOriginOf(
   const repositoryId = place?.known?.id;
   const pullRequests = repositoryId === undefined || numbers.length === 0 ? null : { repositoryId, numbers };
   const sha = commitOf(payload);
-  if (sha === null && pullRequests === null) return nothing;
+  const branch = told.push?.branch ?? told.checks?.branch ?? null;
+  if (sha === null && pullRequests === null && branch === null) return nothing;
   const along = (told.push?.commits ?? []).map((commit) => commit.sha).filter((each) => each !== sha);
-  const of = { sha, pullRequests, along, repositoryId: repositoryId ?? null };
+  const of = { sha, pullRequests, along, repositoryId: repositoryId ?? null, branch };
   const works = await findOwnWork(database, organizationId, of);
   const [work] = works;
   if (work === undefined) {

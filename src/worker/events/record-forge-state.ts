@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Database } from "../../database/database.ts";
 import { forgeEventSchema } from "../../domain/automations/forge-event.ts";
 import { pathOfAddress } from "../../domain/repositories/path-of-address.ts";
-import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { checksToldSince, isReviewedSince, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import { noteCheck, noteMerge, noteReview } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
 
@@ -14,6 +14,9 @@ const reportedSchema = z.object({
   review: forgeEventSchema.shape.review,
   pullRequest: z.object({ number: z.number().int(), mergeSha: z.string().optional() }).optional(),
 });
+
+/** Names of events of what a review says. */
+const aboutReviews: ReadonlySet<string> = new Set(["pullRequest.reviewSubmitted", "pullRequest.reviewDismissed"]);
 
 /** Keeps what a forge tells of checks and reviews of a session's pull request, for its page, and which commit it was merged as. */
 export async function recordForgeState(
@@ -27,11 +30,15 @@ export async function recordForgeState(
   const at = { organizationId: event.organizationId, repositoryId: place.known.id };
   if (checks !== undefined && (name === "checks.failed" || name === "checks.passed")) {
     const outcome = name === "checks.failed" ? "failed" : "passed";
-    await noteCheck(database, at, { sha: checks.sha, check: keyOf(checks, forge), outcome });
+    const check = keyOf(checks, forge);
+    const since = await checksToldSince(database.pool, event, checks.sha);
+    // One that was put off says no more how it stands if the check has ended again.
+    if (!since.some((each) => keyOf(each, forge) === check))
+      await noteCheck(database, at, { sha: checks.sha, check, outcome });
   }
   if (pullRequest?.mergeSha !== undefined) await noteMerge(database, at, pullRequest.number, pullRequest.mergeSha);
-  if (review === undefined || pullRequest === undefined || name !== "pullRequest.reviewSubmitted") return;
-  if (review.state === "commented") return;
+  if (review === undefined || pullRequest === undefined || !aboutReviews.has(name)) return;
+  if (review.state === "commented" || (await isReviewedSince(database.pool, event))) return;
   await noteReview(database, at, pullRequest.number, review.state === "dismissed" ? null : review.state);
 }
 

@@ -19,7 +19,7 @@ import { toldAsBitbucket } from "./bitbucket.ts";
 import { toldAsDataCenter } from "./data-center.ts";
 import { toldAsGitea, toldAsGitHub } from "./github.ts";
 import { toldAsGitLab } from "./gitlab.ts";
-import type { Delivered, Told, ToldPullRequest } from "./told.ts";
+import { numberOf, type Delivered, type Told, type ToldPullRequest } from "./told.ts";
 
 /** A webhook of the forge, as it delivers. */
 export interface Hook {
@@ -50,15 +50,20 @@ const checksMerges: ReadonlySet<string> = new Set(["gitlab", "azure"]);
 
 /** Tells of what happens, as long as there are hooks: each delivery comes twice, as after an answer that was lost. */
 export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
-  function send(told: Told): void {
-    for (const hook of hooks) {
+  /** @returns once each hook has answered the first of its two deliveries */
+  async function sendFirst(told: Told): Promise<void> {
+    const firsts = hooks.map(async (hook) => {
       const made = deliveryOf(hook, told);
-      if (made === null) continue;
+      if (made === null) return;
       const deliver = () => post(hook.url, made);
-      void deliver().then(deliver);
-    }
+      await deliver();
+      void deliver();
+    });
+    await Promise.all(firsts);
   }
-  const happens = happeningsOn(state, hooks[0]?.kind ?? "github");
+  const send = (told: Told): void => void sendFirst(told);
+  const kind = hooks[0]?.kind ?? "github";
+  const happens = happeningsOn(state, kind);
   return {
     /** Somebody said something: one who has the token, as the API was asked to. */
     commented(place: Place, comment: KeptComment, by: string): void {
@@ -74,7 +79,11 @@ export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
     /** Somebody's review asks for changes. What it says beside its own words is said before. */
     review: (place: Place, number: number, review: KeptReview): void => send(happens.review(place, number, review)),
     /** A run of CI ended. */
-    ran: (place: Place, run: CheckRun): void => send(happens.ran(place, run)),
+    ran(place: Place, run: CheckRun): void {
+      const told = happens.ran(place, run);
+      // Gitea tells of each job first, by the status that it sets.
+      void (kind === "gitea" ? sendFirst(jobStatus(place, run)) : Promise.resolve()).then(() => send(told));
+    },
     /** A program set the status of a commit. */
     statusSet: (place: Place, status: KeptStatus): void => send({ type: "status", place, by: tokenUser, status }),
     /** Branches were pushed to. */
@@ -138,9 +147,19 @@ export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
       const bare = bareOf(state, place);
       const base = pull === null || !checksMerges.has(kind) ? null : tipOf(bare, pull.base);
       const mergedSha = base === null ? null : mergedForChecks(bare, run.sha, base);
+      const facts = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+      const runs = { ...facts.runs, [run.id]: { sha: run.sha, number: numberOf(run) } };
+      state.facts.set(`${place.owner}/${place.name}`, { ...facts, runs });
       return { type: "checks", place, by: "ci", run, pull, mergedSha };
     },
   };
+}
+
+/** The status of the one job of a run of Gitea's. */
+function jobStatus(place: Place, run: CheckRun): Told {
+  const url = `/${place.owner}/${place.name}/actions/runs/${numberOf(run)}/jobs/0`;
+  const status = { sha: run.sha, name: "CI / build (push)", state: run.conclusion, description: "", url };
+  return { type: "status", place, by: "ci", status };
 }
 
 /** @returns null: there is no such pull request, so that the number is an issue's */

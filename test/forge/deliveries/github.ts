@@ -1,10 +1,15 @@
 import { idOf } from "../feedback.ts";
 import { tokenUser, type CheckRun, type Place } from "../state.ts";
-import type { Delivered, Told, ToldPullRequest } from "./told.ts";
+import { numberOf, type Delivered, type Told, type ToldPullRequest } from "./told.ts";
 
 /** As GitHub's, but for reviews, which have names and bodies of their own. */
 export function toldAsGitea(told: Told): Delivered {
   const { event, payload } = toldAsGitHub(told);
+  if (told.type === "checks") {
+    const url = `${webOf(told.place)}/actions/runs/${numberOf(told.run)}`;
+    const run = { ...runShape(told.place, told.run, told.pull), html_url: url };
+    return { event, payload: { ...payload, workflow_run: run } };
+  }
   if (told.type !== "review") return { event, payload };
   const review = { type: "pull_request_review_rejected", content: told.body };
   return { event: "pull_request_rejected", payload: { ...payload, action: "reviewed", review } };

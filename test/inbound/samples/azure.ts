@@ -144,7 +144,7 @@ export const azureSamples: readonly Sample[] = [
   ),
   changed(["pullRequest.reviewSubmitted"], "Rita approved pull request 1 (Fix the login) in Fabrikam", asReviewer(10)),
   changed(["pullRequest.reviewSubmitted"], "Rita is waiting for the author in pull request 1 (Fix it)", asReviewer(-5)),
-  changed([], "Rita reset their vote on pull request 1 (approved)", asReviewer(0)),
+  changed(["pullRequest.reviewDismissed"], "Rita reset their vote on pull request 1 (approved)", asReviewer(0)),
   changed(["pullRequest.labeled"], "Jamal Hartnett tagged the pull request 1"),
   changed([], "Jamal Hartnett updated the title of pull request 1 (Rita updated the source branch of)"),
   changed(["pullRequest.opened"], "Jamal Hartnett published the pull request"),

@@ -149,12 +149,18 @@ export const bitbucketSamples: readonly Sample[] = [
     pullrequest,
     approval: { date: at, user: reviewer },
   }),
-  sample("pullrequest:unapproved", [], { pullrequest, approval: { date: at, user: reviewer } }),
+  sample("pullrequest:unapproved", ["pullRequest.reviewDismissed"], {
+    pullrequest,
+    approval: { date: at, user: reviewer },
+  }),
   sample("pullrequest:changes_request_created", ["pullRequest.reviewSubmitted"], {
     pullrequest,
     changes_request: { date: at, user: reviewer },
   }),
-  sample("pullrequest:changes_request_removed", [], { pullrequest, changes_request: { date: at, user: reviewer } }),
+  sample("pullrequest:changes_request_removed", ["pullRequest.reviewDismissed"], {
+    pullrequest,
+    changes_request: { date: at, user: reviewer },
+  }),
   sample("pullrequest:fulfilled", ["pullRequest.merged"], { pullrequest: { ...pullrequest, state: "MERGED" } }),
   sample("pullrequest:rejected", ["pullRequest.closed"], { pullrequest: { ...pullrequest, state: "DECLINED" } }),
   sample("pullrequest:comment_created", ["pullRequest.commented"], { pullrequest, comment }),
@@ -277,7 +283,10 @@ export const bitbucketDataCenterSamples: readonly Sample[] = [
     participant: { user: grace, lastReviewedCommit: sha, role: "REVIEWER", approved: true, status: "APPROVED" },
     previousStatus: "UNAPPROVED",
   }),
-  onServer("pr:reviewer:unapproved", [], { pullRequest, participant: { user: grace, status: "UNAPPROVED" } }),
+  onServer("pr:reviewer:unapproved", ["pullRequest.reviewDismissed"], {
+    pullRequest,
+    participant: { user: grace, status: "UNAPPROVED" },
+  }),
   onServer("pr:reviewer:needs_work", ["pullRequest.reviewSubmitted"], {
     pullRequest,
     participant: { user: grace, status: "NEEDS_WORK" },

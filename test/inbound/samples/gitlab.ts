@@ -275,8 +275,21 @@ export const gitlabSamples: readonly Sample[] = [
   ),
   ofMergeRequest("approved by one", ["pullRequest.reviewSubmitted"], { action: "approval" }),
   ofMergeRequest("approved by all", ["pullRequest.reviewSubmitted"], { action: "approved" }),
-  ofMergeRequest("approval taken back", [], { action: "unapproval" }),
-  ofMergeRequest("not approved any more", [], { action: "unapproved" }),
+  ofMergeRequest(
+    "changes asked for no more",
+    ["pullRequest.reviewDismissed"],
+    { action: "update" },
+    {
+      changes: {
+        reviewers: {
+          previous: [{ ...reviewer, state: "requested_changes", re_requested: false }],
+          current: [{ ...reviewer, state: "unreviewed", re_requested: false }],
+        },
+      },
+    },
+  ),
+  ofMergeRequest("approval taken back", ["pullRequest.reviewDismissed"], { action: "unapproval" }),
+  ofMergeRequest("not approved any more", ["pullRequest.reviewDismissed"], { action: "unapproved" }),
   ofMergeRequest("merged", ["pullRequest.merged"], { action: "merge", state: "merged" }),
   ofMergeRequest("closed", ["pullRequest.closed"], { action: "close", state: "closed" }),
   ofPipeline("failed", ["checks.failed"], {}),

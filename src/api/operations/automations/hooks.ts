@@ -9,6 +9,7 @@ import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositori
 import { isUuid } from "../../../domain/fields/uuid.ts";
 import type { InboundDelivery, DeliveryReader } from "../../../inbound/delivery.ts";
 import { readWebhook } from "../../../inbound/webhook.ts";
+import { withNameOf } from "../../../inbound/forges/azure-mentions.ts";
 import { inRepositoryOf } from "../../../inbound/forges/azure-work-items.ts";
 import { deliveringForges, readerOf, type DeliveringForge } from "../../../inbound/forges/readers.ts";
 import { consentTo } from "../../../inbound/sources/cloud-events.ts";
@@ -195,26 +196,27 @@ async function receiveForConnection(
   if (found === null || reader === null) {
     throw new NotFoundError(`connection ${connectionId.slice(0, 100)} was not found, or its forge delivers no events`);
   }
-  const { organizationId, mention, workItemRepositories } = found;
+  const { organizationId, mention } = found;
   requireSigned(options, isProven, () => rates.takeRefused(connectionId, reply));
   rates.takeSigned(connectionId, reply);
   const handshake = reader.handshake?.(delivery) ?? null;
   if (handshake !== null) return handshake;
   await admit(organizationId);
   const { deliveryId, events: read } = reader.read(delivery);
-  const events = found.kind === "azure" ? read.map((each) => inRepositoryOf(each, workItemRepositories)) : read;
+  const events = found.kind === "azure" ? read.map((each) => asConnected(each, found)) : read;
   await askForPushedFiles(options, organizationId, events);
   const traceParent = request.span?.traceParent ?? null;
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
-  const nothing = { name: null, contentKey: null, sharesKey: false, subject: null };
+  const nothing = { name: null, contentKey: null, sharesKey: false, state: undefined, subject: null };
   const told = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
-  const received = told.map(({ name, contentKey, sharesKey = false, subject, event }, index) => {
+  const received = told.map(({ name, contentKey, sharesKey = false, state, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
     const content = {
       keys,
       contentKey,
       sharesKey,
+      state,
       name,
       subject,
       payload: storablePayload(event),
@@ -225,6 +227,11 @@ async function receiveForConnection(
   });
   // Of one turn of the event loop, so they are written together.
   return foremost(await Promise.all(received.map((each) => inserts.receive(each))));
+}
+
+/** An event of Azure DevOps with what the connection knows: which repository it is about, and whose account is the connection's own. */
+function asConnected(told: InboundEvent, { workItemRepositories, own }: DeliveringConnection): InboundEvent {
+  return withNameOf(inRepositoryOf(told, workItemRepositories), own);
 }
 
 /** Has automations of files looked at if the delivery is about a push, also about one that was delivered before: looking twice does no harm. */

@@ -75,6 +75,13 @@ export const forgeChoices: Readonly<Record<ForgeEventName, Readonly<Partial<Reco
     bitbucketDataCenter: "Pull request: Approved, Needs work",
     azure: "Pull request updated",
   },
+  "pullRequest.reviewDismissed": {
+    github: "Pull request reviews",
+    gitlab: "Merge request events",
+    bitbucket: "Pull request: Unapproved, Changes request removed",
+    bitbucketDataCenter: "Pull request: Unapproved",
+    azure: "Pull request updated",
+  },
   "pullRequest.commented": {
     github: "Issue comments, Pull request review comments",
     gitlab: "Comments",
