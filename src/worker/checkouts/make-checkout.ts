@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { bootId } from "../disk/boot-id.ts";
 import { addCheckout, whileWithin, type DiskBounds } from "../disk/checkout-size.ts";
 import { removeFolder } from "../disk/remove-folder.ts";
 import { mustGit } from "../git/git.ts";
@@ -7,7 +8,6 @@ import { gitlinksIn } from "../git/gitmodules.ts";
 import { initClone } from "./init-clone.ts";
 import { usesLfs } from "../git/lfs/lfs.ts";
 import {
-  bootId,
   readSharedCheckout,
   recordFile,
   checkoutUsedMark,
