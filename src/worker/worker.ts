@@ -8,9 +8,11 @@ import { claimJob, recoverJobs, type ClaimedJob } from "../store/automations/job
 import { wakeWaiting } from "../store/queue/budgets.ts";
 import { claimSession, type ClaimedSession } from "../store/queue/claims.ts";
 import { LeaseLostError, recoverSessions, renewClaim } from "../store/queue/lease.ts";
+import { retakeClaim } from "../store/queue/retake.ts";
 import { wakeRetries } from "../store/queue/retry.ts";
 import { attemptLogger } from "./attempt/attempt.ts";
 import { ClaimLost, SessionCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
+import { createContact } from "./contact.ts";
 
 /** What a worker and an attempt tell each other: the two ways in which the worker ends it, and that its agent is at work. */
 export interface AttemptSignals {
@@ -95,6 +97,9 @@ export interface WorkerService extends Service {
 export function createWorker(options: WorkerOptions): WorkerService {
   const { database, logger, leaseMs, metrics } = options;
   const running = new Set<Running>();
+  /** Sessions whose lease ran out here and whose attempt has ended: each keeps its place until it is known who has it. */
+  const lost = new Set<ClaimedSession>();
+  const contact = createContact(database, leaseMs);
   const draining = new AbortController();
   let full = false;
 
@@ -109,6 +114,11 @@ export function createWorker(options: WorkerOptions): WorkerService {
     everyMs: leaseMs / 6,
     firstAfterMs: leaseMs / 6,
     onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will retry"),
+  });
+  const retaking = createPeriodic({
+    pass: retakeLost,
+    everyMs: leaseMs / 6,
+    onFailure: (error) => logger.warn({ err: error }, "could not take sessions again whose lease ran out; will retry"),
   });
   const budgets = createPeriodic({
     pass: wakeForBudgets,
@@ -137,7 +147,7 @@ export function createWorker(options: WorkerOptions): WorkerService {
   }
 
   async function takeSessions(stopping: AbortSignal): Promise<void> {
-    while (!stopping.aborted && running.size < options.concurrency) {
+    while (!stopping.aborted && running.size + lost.size < options.concurrency) {
       const isFull = (await options.hasRoom?.()) === false;
       if (isFull && !full) {
         logger.warn("the disk is nearly full: no session is claimed until space is free (OFFSTAGE_MIN_FREE_MB)");
@@ -179,6 +189,8 @@ export function createWorker(options: WorkerOptions): WorkerService {
       })
       .finally(() => {
         running.delete(held);
+        if (performance.now() >= held.heldUntil) lost.add(session);
+        retaking.now();
         sessions.now();
       });
     const held: Running = {
@@ -227,8 +239,20 @@ export function createWorker(options: WorkerOptions): WorkerService {
     await recoverJobs(database, { worker: options.id });
   }
 
+  /** Takes sessions again whose lease ran out while the database was away, if no other worker has: it would know less of them. */
+  async function retakeLost(stopping: AbortSignal): Promise<void> {
+    for (const session of lost) {
+      if (stopping.aborted) return;
+      const askedAt = performance.now();
+      const again = await retakeClaim(database, session, { worker: options.id, leaseMs });
+      lost.delete(session);
+      if (again !== null) startSession(again, askedAt);
+    }
+  }
+
   async function recoverExpired(): Promise<void> {
-    const counts = await Promise.all([recoverSessions(database, {}), recoverJobs(database, {})]);
+    const mayRecover = await contact.lasts();
+    const counts = await Promise.all([mayRecover ? recoverSessions(database, {}) : 0, recoverJobs(database, {})]);
     metrics.sessionsRecovered(counts[0]);
     if (counts.some((count) => count > 0)) poll();
   }
@@ -270,10 +294,10 @@ export function createWorker(options: WorkerOptions): WorkerService {
         letGo();
         for (const held of running) void renew(held);
       }, leaseMs / 3);
-      await Promise.all([recovery, budgets, retries, jobs, sessions].map((service) => service.start()));
+      await Promise.all([recovery, retaking, budgets, retries, jobs, sessions].map((service) => service.start()));
     },
     async stop() {
-      const claiming = [recovery, budgets, retries, jobs, sessions].map((service) => service.stop());
+      const claiming = [recovery, retaking, budgets, retries, jobs, sessions].map((service) => service.stop());
       await Promise.all([...claiming, ...subscriptions.map((subscription) => subscription.close())]);
       draining.abort();
       const grace = setTimeout(() => {
@@ -284,5 +308,5 @@ export function createWorker(options: WorkerOptions): WorkerService {
       clearInterval(renewal);
     },
   });
-  return { ...worker, untilOver, hasPlace: () => running.size < options.concurrency };
+  return { ...worker, untilOver, hasPlace: () => running.size + lost.size < options.concurrency };
 }

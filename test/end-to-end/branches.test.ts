@@ -225,6 +225,49 @@ describe("while the agent works", () => {
   });
 });
 
+describe("the repository's attributes decide how work is joined with what others commit:", () => {
+  /** A session on files of which one is merged line by line from both sides, and one never. */
+  async function beginAttributed(): Promise<Begun> {
+    const name = `moving-${(count += 1)}`;
+    const lines = Array.from({ length: 20 }, (_, index) => `line ${index + 1}\n`).join("");
+    const { url } = await world.forge.createRepository("acme", name, {
+      ".gitattributes": "docs/news merge=union\n",
+      "docs/.gitattributes": "lock -merge\n",
+      "docs/news": "1\n",
+      "docs/lock": lines,
+    });
+    const { id } = await client.session.create({ prompt: "write b: b", repositories: [url], branchName: "work" });
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+    const others = (commands: string): Promise<string> =>
+      inOtherClone(world, url, `git checkout -q work && ${commands}`);
+    return { id, name, url, others, lines: async (path) => (await others(`cat '${path}'`)).split("\n") };
+  }
+
+  test("lines at one place are kept from both sides, without another turn", async () => {
+    const session = await beginAttributed();
+    await say(session, "shell echo mine >> docs/news", "completed", () =>
+      session.others(`echo theirs >> docs/news && ${pushed("News")}`),
+    );
+    expect((await session.lines("docs/news")).toSorted()).toEqual(["1", "mine", "theirs"]);
+    expect(turns()).toBe(1);
+  });
+
+  test("a file that is never to be merged is the agent's to resolve, also where its changes are apart", async () => {
+    const session = await beginAttributed();
+    onConflict = "git checkout -q --theirs docs/lock && git add docs/lock && git commit -q --no-edit";
+    try {
+      await say(session, "shell sed -i 's/line 2$/mine/' docs/lock", "completed", () =>
+        session.others(`sed -i 's/line 19/theirs/' docs/lock && ${pushed("Lock")}`),
+      );
+    } finally {
+      onConflict = resolve;
+    }
+    expect(turns()).toBe(2);
+    const lock = await session.lines("docs/lock");
+    expect([lock.includes("mine"), lock.includes("theirs")]).toEqual([false, true]);
+  });
+});
+
 describe("a conflict that has no markers", () => {
   const others = `printf 'theirs\\0' > b.bin && ${pushed("Their binary")}`;
   const order = "shell printf 'mine\\0' > b.bin";

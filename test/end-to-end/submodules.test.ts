@@ -145,6 +145,37 @@ test("what is changed inside a submodule stays out of the pull request, which is
   expect(alone.notices[0]).toContain("can't be pushed");
 });
 
+test("what is recorded of submodules between two turns, by the agent or by others, is not taken back by the next", async () => {
+  const library = await repository("acme", "library-3", "echo one > library.txt");
+  const { url } = await repository(
+    "acme",
+    "app-3",
+    [
+      "echo 1 > app.txt; git add app.txt",
+      ...["mine", "theirs", "gone", "moved"].map((path) => submodule(path, "../library-3", library.sha)),
+    ].join("; "),
+  );
+  await world.forge.commit("acme", "library-3", "main", { "library.txt": "newer\n" });
+  const newer = (await promisify(execFile)("git", ["-C", library.path, "rev-parse", "main"])).stdout.trim();
+  const prompt = `shell git update-index --cacheinfo 160000,${newer},mine && echo 2 > app.txt`;
+  const { id } = await client.session.create({ prompt, repositories: [url], branchName: "work" });
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+  const change = `git update-index --cacheinfo 160000,${newer},theirs && git rm -q gone && git update-index --force-remove moved && git update-index --add --cacheinfo 160000,${library.sha},elsewhere`;
+  await inOtherClone(
+    world,
+    url,
+    `git checkout -q work && ${change} && git commit -qm 'A reviewer changes submodules' && git push -q origin HEAD:work`,
+  );
+  await client.session.message(id, { message: "shell git add -A && echo 3 > app.txt && ls > seen.txt" });
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+  const tree = await inOtherClone(world, url, "git ls-tree origin/work");
+  const links = [...tree.matchAll(/^160000 commit ([0-9a-f]+)\t(.*)$/gmu)].map(([, sha, path]) => [path, sha]);
+  expect(Object.fromEntries(links)).toEqual({ mine: newer, theirs: newer, elsewhere: library.sha });
+  expect(await inOtherClone(world, url, "git diff --name-only origin/work~1 origin/work")).toBe("app.txt\nseen.txt");
+  expect(prompts.at(-1)).toMatch(/recorded at another commit.*"theirs"/su);
+  expect(await noticesOf(client, id)).toContainEqual(expect.stringMatching(/recorded at another commit.*theirs/su));
+});
+
 test("a credential goes to no server, and to no owner's repository, that .gitmodules alone names", async () => {
   const secret = await repository("other", "private", "echo private > private.txt");
   const connected = await repository("other", "connected", "echo connected > connected.txt");

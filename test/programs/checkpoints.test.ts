@@ -125,6 +125,35 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
       "changed\nb\nc\nof the setup\n M a\n?? c",
     );
   });
+
+  test("brings no submodule back that the agent took out", async () => {
+    const other = await createRepository(join(folder.path, "other"));
+    for (const one of [repository, other]) {
+      await one.run(
+        "for path in committed left kept; do git init -q $path; git -C $path commit -q --allow-empty -m inner --date=@1; git add $path; git config -f .gitmodules submodule.$path.path $path; done; git add .gitmodules; git commit -qm Submodules",
+      );
+    }
+    await repository.run("git push -q ../clone.git work");
+    await repository.run(
+      "git rm -q --cached committed; rm -rf committed; git commit -qm Removed; git rm -q --cached left; rm -rf left",
+    );
+    const { head, commit } = await pack();
+    await other.git("fetch", "-q", repository.mirror, "work");
+    const restored = await runProgram("worker/checkpoints/restore-work.sh", {
+      shell,
+      cwd: other.path,
+      environment: {
+        ...other.environment,
+        OFFSTAGE_CHECKPOINTS: kept,
+        OFFSTAGE_COMMIT: commit,
+        OFFSTAGE_HEAD: head,
+        OFFSTAGE_STATE: "",
+        OFFSTAGE_MESSAGE: "",
+      },
+    });
+    expect(restored.code).toBe(0);
+    expect(await other.run("git add --all; git ls-files --stage | grep ^160000 | cut -f2")).toBe("kept");
+  });
 });
 
 /** Names in a tar, each byte as one character. */

@@ -323,6 +323,69 @@ const joining = (repository: Repository, shell: string, theirs: string, onto: st
   };
 };
 
+/**
+ * Commands that record a submodule at its first commit and check it out there, as the worker does.
+ * @returns its two commits; only the first is in the folder
+ */
+async function addSubmodules(repository: Repository, ...paths: readonly string[]): Promise<[string, string]> {
+  const commits = await repository.run(
+    "git init -q ../library; cd ../library; echo 1 > l; git add l; git commit -qm 1; echo 2 > l; git commit -qam 2; git rev-parse HEAD~1 HEAD",
+  );
+  const [first = "", second = ""] = commits.split("\n");
+  for (const path of paths) {
+    const inner = `git -C '${path}'`;
+    await repository.run(
+      `git init -q '${path}'; ${inner} fetch -q --depth=1 file://"$PWD"/../library ${first}; ${inner} checkout -q ${first}; ${inner} update-ref refs/remotes/origin/recorded ${first}; git update-index --add --cacheinfo '160000,${first},${path}'; git config -f .gitmodules 'submodule.${path}.path' '${path}'`,
+    );
+  }
+  await repository.run("git add .gitmodules; git commit -qm Submodules; git push -q ../clone.git HEAD:work");
+  return [first, second];
+}
+
+describe.each(shells)("submodules in %s", (shell) => {
+  const recorded = async ({ git }: Repository, ...paths: readonly string[]): Promise<string[]> => {
+    const entries = await Promise.all(paths.map((path) => git("ls-files", "--stage", "--", `:(literal)${path}`)));
+    return entries.map((entry) => entry.split(" ")[1] ?? "");
+  };
+
+  test("keep the commit that an earlier turn recorded, if the folder is as it was made", async () => {
+    const repository = await createRepository(folder.path);
+    const [, second] = await addSubmodules(repository, "lib");
+    const before = await repository.run(
+      `git update-index --cacheinfo 160000,${second},lib; git commit -qm Newer; git push -q ../clone.git HEAD:work; git rev-parse HEAD`,
+    );
+    await repository.run("echo b > b");
+    const { head } = await exportWork({ ...repository, base: before }, shell);
+    expect(await repository.gitInMirror("rev-parse", `${head}:lib`)).toBe(second);
+    expect(await repository.gitInMirror("diff", "--name-only", before, head ?? "")).toBe("b");
+  });
+
+  test("are as others left them when their commit is taken in, and `git add --all` takes nothing back", async () => {
+    const repository = await createRepository(folder.path);
+    const awkward = "new [1]*";
+    const [first, second] = await addSubmodules(repository, "lib", "gone", awkward, "dirty", "to-files");
+    const others = `git clone -q --no-checkout -b work ../clone.git ../others && cd ../others && git reset -q`;
+    const change = `git update-index --cacheinfo 160000,${second},lib && git update-index --force-remove gone dirty to-files '${awkward}' && git update-index --add --cacheinfo 160000,${first},moved && mkdir to-files && echo f > to-files/f && git add to-files/f && git commit -qm others && git rev-parse HEAD`;
+    const theirs = await repository.run(`${others} && ${change}`);
+    await repository.run("git fetch -q --no-recurse-submodules ../others; echo changed > dirty/l");
+    const { takeIn } = joining(repository, shell, theirs, "");
+    expect((await takeIn(theirs)).stderr).toMatch(/^offstage-taken-in$/mu);
+    expect(await repository.run("git add --all; git status --porcelain; ls; cat dirty/l to-files/f")).toBe(
+      ["a", "dirty", "lib", "moved", "to-files", "changed", "f"].join("\n"),
+    );
+    expect(await recorded(repository, "lib", "moved", "gone", "dirty", awkward)).toEqual([second, first, "", "", ""]);
+    const { head } = await exportWork({ ...repository, base: theirs }, shell);
+    expect(head).toBe(theirs);
+    // What is recorded at the folder's own commit again is looked at again.
+    const back = await repository.run(
+      `cd ../others; git update-index --cacheinfo 160000,${first},lib; git commit -qm back; git rev-parse HEAD`,
+    );
+    await repository.run("git fetch -q --no-recurse-submodules ../others");
+    await takeIn(back);
+    expect(await repository.git("ls-files", "-t", "lib")).toBe("H lib");
+  });
+});
+
 describe.each(shells)("take-in.sh and join-state.sh in %s", (shell) => {
   /** Two commits on top of the base that collide in `a`. @returns those of others */
   async function diverge(repository: Repository): Promise<string> {

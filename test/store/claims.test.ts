@@ -10,6 +10,7 @@ import {
   reopenMessages,
   saveHarness,
 } from "../../src/store/queue/progress.ts";
+import { retakeClaim } from "../../src/store/queue/retake.ts";
 import { savePullRequest } from "../../src/store/queue/recorded-pull-requests.ts";
 import { saveRepository } from "../../src/store/queue/recorded-work.ts";
 import { createRepository } from "../../src/store/repositories/repositories.ts";
@@ -35,6 +36,11 @@ const gaveUp = {
   summary: null,
   failure: { code: "internal", reason: "It broke.", retryable: true, remedy: "Retry." },
 } as const;
+
+/** As if its worker had never lost the database. */
+async function renewAgain({ sessionId }: Claim): Promise<void> {
+  await database.pool.query("update session set lease_until = now() + interval '1 minute' where id = $1", [sessionId]);
+}
 
 async function statusOf(organizationId: string, id: string): Promise<string | undefined> {
   return (await getSession(database, organizationId, id))?.status;
@@ -356,6 +362,51 @@ describe("lease and fence", () => {
     expect(await recoverSessions(database, { worker: "mine" })).toBe(1);
     expect(await statusOf(organizationId, mine.sessionId)).toBe("queued");
     expect(await statusOf(organizationId, other.sessionId)).toBe("running");
+  });
+
+  test("what its own worker takes again has a new fence, which no write of the old one passes", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const old = await requireClaim(database, { worker: "own" });
+    const begun = await nextMessage(database, old);
+    await expireLease(database, old.sessionId);
+    const again = await retakeClaim(database, old, { worker: "own", leaseMs: longLeaseMs });
+    expect(again).toMatchObject({
+      sessionId: old.sessionId,
+      organizationId,
+      attempt: old.attempt + 1,
+      title: old.title,
+    });
+    await expect(nextMessage(database, old)).rejects.toThrow(LeaseLostError);
+    expect(await renewClaim(database, old, longLeaseMs)).toBeNull();
+    expect(await recoverSessions(database, {})).toBe(0);
+    expect(await nextMessage(database, again as Claim)).toEqual({ ...begun, interrupted: true });
+    expect(await movesOf(old.sessionId)).toEqual(["queued > running"]);
+    expect(await retakeClaim(database, old, { worker: "own", leaseMs: longLeaseMs })).toBeNull();
+  });
+
+  test.each<[string, (held: Claim) => Promise<unknown>]>([
+    ["was requeued", () => recoverSessions(database, {})],
+    ["has another worker", async () => (await recoverSessions(database, {}), claim(database, { worker: "other" }))],
+    ["has ended", async (held) => (await renewAgain(held), finishSession(database, held, gaveUp))],
+    ["is to be cancelled", (held) => cancelSession(database, held.organizationId, held.sessionId)],
+    ["was deleted", (held) => database.pool.query("delete from session where id = $1", [held.sessionId])],
+  ])("a session that %s meanwhile is not taken again by its worker", async (_, meanwhile) => {
+    await addSession(database, await addOrganization(database));
+    const held = await requireClaim(database, { worker: "own" });
+    await expireLease(database, held.sessionId);
+    await meanwhile(held);
+    expect(await retakeClaim(database, held, { worker: "own", leaseMs: longLeaseMs })).toBeNull();
+  });
+
+  test("of many workers that take sessions again each gets its own", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database, { worker: "own" });
+    await expireLease(database, held.sessionId);
+    expect(await retakeClaim(database, held, { worker: "other", leaseMs: longLeaseMs })).toBeNull();
+    const taken = await atOnce(5, () => retakeClaim(database, held, { worker: "own", leaseMs: longLeaseMs }));
+    expect(taken.filter((each) => each !== null)).toHaveLength(1);
   });
 
   test("a message that the dead worker had begun is given again, marked as interrupted", async () => {

@@ -10,6 +10,7 @@ import {
   type Claim,
 } from "../../src/store/queue/lease.ts";
 import { appendClaimEvents, completeMessage, nextMessage } from "../../src/store/queue/progress.ts";
+import { retakeClaim } from "../../src/store/queue/retake.ts";
 import { failSession, wakeRetries, type RetryOptions } from "../../src/store/queue/retry.ts";
 import { listEvents } from "../../src/store/sessions/events.ts";
 import { addMessage, cancelSession, queueSession, requireSession } from "../../src/store/sessions/sessions.ts";
@@ -200,6 +201,20 @@ test("an attempt that its worker outlived counts a quarter of a dead worker", as
   let times = 0;
   while (times < 100 && (await lost()) === "queued") times += 1;
   expect(times).toBe(33);
+  expect(await read()).toMatchObject({ status: "failed", failure: { code: "too_many_attempts" } });
+});
+
+test("a session that its own worker takes again and again counts a quarter of a dead worker each time", async () => {
+  let held: Claim | null = await requireClaim(database, { worker: "own" });
+  let times = 0;
+  while (times < 100 && held !== null) {
+    await expireLease(database, id);
+    await recordSurvival(database, held);
+    held = await retakeClaim(database, held, { worker: "own", leaseMs: 60_000 });
+    if (held !== null) times += 1;
+  }
+  expect(times).toBe(33);
+  await recoverSessions(database, {});
   expect(await read()).toMatchObject({ status: "failed", failure: { code: "too_many_attempts" } });
 });
 

@@ -26,7 +26,7 @@ export async function readRecordedSession(
     [id, organizationId],
   );
   const { attempt } = one(found.rows, "session", id);
-  const session = await readClaimed(database, { sessionId: id, organizationId, attempt });
+  const session = await readClaimed(database.pool, { sessionId: id, organizationId, attempt });
   const messages = await database.pool.query<{ text: string }>(
     "select text from message where session_id = $1 and status = 'done' order by position",
     [id],

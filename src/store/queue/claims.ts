@@ -173,8 +173,8 @@ export async function requesterOf(
  * Reads the details of a claimed session.
  * @throws LeaseLostError if the session no longer exists
  */
-export async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
-  const { rows } = await database.pool.query<{ details: Details }>(
+export async function readClaimed(queryable: Queryable, claim: Claim): Promise<ClaimedSession> {
+  const { rows } = await queryable.query<{ details: Details }>(
     "select read_claimed(session) as details from session where id = $1",
     [claim.sessionId],
   );

@@ -86,7 +86,8 @@ interface Lost {
   readonly now: number;
 }
 
-const workerLost: Failure = {
+/** A worker died while it had the session, for all that is known. */
+export const workerLost: Failure = {
   code: "worker_lost",
   reason: "Its worker died; another takes over.",
   retryable: true,
@@ -170,13 +171,14 @@ export async function underClaim<T>(
 
 /**
  * Records that a worker outlived an attempt whose lease it lost: the session did not kill it. It still counts a little, because a
- * session may keep its worker too busy to renew leases. Not fenced, because the claim is lost; it changes nothing else.
+ * session may keep its worker too busy to renew leases. Not fenced, because the claim is lost; it changes nothing else, nor anything before the death
+ * was counted.
  */
-export async function recordSurvival(database: Database, { sessionId }: Claim): Promise<void> {
+export async function recordSurvival(database: Database, { sessionId, attempt }: Claim): Promise<void> {
   await database.pool.query(
     `update session set retry = jsonb_set(retry, '{counts,worker_lost}',
        to_jsonb(greatest(0, (retry #>> '{counts,worker_lost}')::numeric - ${unlikelyItsDoing})))
-     where id = $1 and retry #> '{counts,worker_lost}' is not null`,
-    [sessionId],
+     where id = $1 and retry #> '{counts,worker_lost}' is not null and (attempt <> $2 or status <> 'running')`,
+    [sessionId, attempt],
   );
 }

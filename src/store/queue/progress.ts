@@ -16,6 +16,19 @@ export async function appendClaimEvents(database: Database, claim: Claim, events
   database.notify("offstage_event", claim.sessionId);
 }
 
+/** How many of a session's newest events are looked at for one that may be stored already. */
+const newest = 50;
+
+/** Whether one of a session's newest events is equal to this one. */
+export async function hasEvent(database: Database, { sessionId }: Claim, { type, data }: NewEvent): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    `select from event join session on session.id = session_id
+     where session_id = $1 and seq > last_event - ${newest} and type = $2 and data = $3::jsonb limit 1`,
+    [sessionId, type, storableJson(data)],
+  );
+  return rowCount === 1;
+}
+
 /** A message that the agent must answer. */
 export interface ClaimedMessage {
   readonly id: string;
@@ -93,6 +106,16 @@ export function completeMessage(
       answer,
       isRepeated,
     ]);
+  });
+}
+
+/**
+ * Records that a checkpoint has all changes of a turn that has ended.
+ * @throws LeaseLostError
+ */
+export function keepMessage(database: Database, claim: Claim, messageId: string): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query("update message set kept = true where id = $1", [messageId]);
   });
 }
 

@@ -13,6 +13,7 @@ import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 import type { SessionRepository } from "../clones/clone.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 import { createModelBudget, labelOf, namedModels, usageEvent, type BudgetServices } from "./model-budget.ts";
+import { untilReached } from "./until-stored.ts";
 import type { BudgetUsedUp } from "./stop-reasons.ts";
 
 /** What opening a gateway needs of the worker. */
@@ -49,21 +50,26 @@ export async function openSetupGateway(
   return gateway;
 }
 
+/** The gateway of an agent's sandbox. */
+export interface SessionGateway extends Gateway {
+  /** Settles when all costs that were reported are stored. To be called when it is closed. */
+  stored(): Promise<void>;
+}
+
 /**
- * Opens the gateway of an agent's sandbox: hosts on the lists, and allowed models as long as the budgets last. Closing it waits
- * until all costs are stored.
+ * Opens the gateway of an agent's sandbox: hosts on the lists, and allowed models as long as the budgets last.
  * @param tools of the service that the agent may call
  * @param onOver called with the reason why the turn can't go on: the budget is used up, or the gateway's process ended
  *   unexpectedly
  * @param waiting the gateway of a harness that was started early, which becomes the session's; null: one is opened
  */
 export async function openSessionGateway(
-  attempt: Emitting,
+  attempt: Emitting & Pick<Attempt, "signal">,
   services: GatewayServicesOfAttempt,
   tools: { readonly list: readonly ToolDescription[]; readonly call: CallTool },
   onOver: (reason: BudgetUsedUp | SessionError) => void,
   waiting: Pick<WarmGateway, "adopt"> | null = null,
-): Promise<Gateway> {
+): Promise<SessionGateway> {
   const { models, recordingsDirectory, gateways } = services;
   const { session, mask } = attempt;
   const { admit, stored } = createModelBudget(attempt, services, onOver, (used) =>
@@ -74,15 +80,14 @@ export async function openSessionGateway(
       ? null
       : { file: join(recordingsDirectory, recordingName(session.sessionId)), secrets: mask.secrets };
   const task = { ...taskOf(attempt, services, session.repositories), models, recording, tools: tools.list };
-  const heard = { ...listenersOf(attempt, services, onOver), admit, callTool: tools.call };
-  const gateway = await (waiting === null ? gateways.open(task, heard) : waiting.adopt(task, heard));
-  return {
-    ...gateway,
-    async close() {
-      await gateway.close();
-      await stored();
-    },
+  const heard: GatewayServices = {
+    ...listenersOf(attempt, services, onOver),
+    // A request that is refused because the database is away for a moment would end the turn.
+    admit: (request) => untilReached(attempt, request.signal, () => admit(request)),
+    callTool: tools.call,
   };
+  const gateway = await (waiting === null ? gateways.open(task, heard) : waiting.adopt(task, heard));
+  return { ...gateway, stored };
 }
 
 /** Emits without waiting. If the lease was lost, the turn's own events report that. */

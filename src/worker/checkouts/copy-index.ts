@@ -2,16 +2,8 @@ import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { setImmediate as pause } from "node:timers/promises";
 import { formatOf } from "../git/object-format.ts";
+import { indexEntries, ownerAt } from "./index-entries.ts";
 
-/** Offsets in an entry of git's index (gitformat-index(5)): ten numbers of 32 bits, the object's name, and the flags. */
-const uidAt = 28;
-const objectAt = 40;
-const headerBytes = 12;
-/** In the flags: the name's length, or the largest there is room for; and whether there are more flags. */
-const lengthMask = 0xfff;
-const extended = 0x4000;
-/** Entries that are read without a pause: an index has one for each file. */
-const atOnce = 10_000;
 /** Bytes that are hashed without a pause. */
 const hashedAtOnce = 4 * 1024 ** 2;
 
@@ -29,27 +21,10 @@ export async function copyIndex(
   sha: string,
 ): Promise<void> {
   const index = await readFile(from);
-  const version = index.readUInt32BE(4);
-  if (index.toString("latin1", 0, 4) !== "DIRC" || version < 2 || version > 3)
-    throw new Error(`the index ${from} has the form ${version}`);
   const format = formatOf(sha);
-  const objectBytes = format === "sha256" ? 32 : 20;
-  const flagsAt = objectAt + objectBytes;
-  const count = index.readUInt32BE(8);
-  let entry = headerBytes;
-  for (let number = 1; number <= count; number += 1) {
-    index.writeUInt32BE(owner.uid, entry + uidAt);
-    index.writeUInt32BE(owner.gid, entry + uidAt + 4);
-    const flags = index.readUInt16BE(entry + flagsAt);
-    const nameAt = entry + flagsAt + ((flags & extended) === 0 ? 2 : 4);
-    const short = flags & lengthMask;
-    const end = short === lengthMask ? index.indexOf(0, nameAt) : nameAt + short;
-    // One to eight zero bytes end the name, so that the entry's length is a multiple of eight.
-    entry += (end - entry + 8) & ~7;
-    if (number % atOnce === 0) await pause();
-  }
+  for await (const { at } of indexEntries(index, format)) ownerAt(index, at, owner);
   const hash = createHash(format);
-  const content = index.subarray(0, index.length - objectBytes);
+  const content = index.subarray(0, index.length - (format === "sha256" ? 32 : 20));
   for (let at = 0; at < content.length; at += hashedAtOnce) {
     hash.update(content.subarray(at, at + hashedAtOnce));
     await pause();

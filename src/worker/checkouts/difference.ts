@@ -3,6 +3,7 @@ import { bytesOnDisk, type WrittenFiles } from "../disk/checkout-size.ts";
 import { entriesOf } from "../git/entries.ts";
 import { git, mustGit } from "../git/git.ts";
 import { sparseHas } from "../git/sparse-checkout.ts";
+import { settleFiles } from "./settle-index.ts";
 
 /** A file that two commits have differently. */
 interface DifferentFile {
@@ -97,16 +98,11 @@ export async function writeDifference(
 }
 
 /** Lets a clone's index say of the files of a difference what the file system says: by now they have another owner. */
-export async function refreshDifference(
-  clone: string,
-  { files }: Difference,
-  sparse: readonly string[],
-  signal: AbortSignal,
-): Promise<void> {
-  const paths = writtenOf(files, sparse).map(({ path }) => Buffer.from(`${path}\0`, "latin1"));
-  if (paths.length === 0) return;
-  const options = { cwd: clone, signal, mayBeOthers: true, input: Readable.from(paths) };
-  await mustGit(["update-index", "-q", "-z", "--stdin"], options);
+export function refreshDifference(clone: string, { files }: Difference, sparse: readonly string[]): Promise<void> {
+  return settleFiles(
+    clone,
+    writtenOf(files, sparse).map(({ path }) => path),
+  );
 }
 
 /** The files that a difference writes. */

@@ -1,13 +1,14 @@
 import { mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { bootId } from "../disk/boot-id.ts";
 import { addCheckout, whileWithin, type DiskBounds } from "../disk/checkout-size.ts";
 import { removeFolder } from "../disk/remove-folder.ts";
 import { mustGit } from "../git/git.ts";
 import { gitlinksIn } from "../git/gitmodules.ts";
 import { initClone } from "./init-clone.ts";
+import { settleDiffering } from "./settle-index.ts";
 import { usesLfs } from "../git/lfs/lfs.ts";
 import {
-  bootId,
   readSharedCheckout,
   recordFile,
   checkoutUsedMark,
@@ -79,6 +80,7 @@ async function makeCheckout(
       // No branch and no reflog come of it: those are each session's own.
       await mustGit(["read-tree", "--reset", "-u", sha], { ...options, signal: watched, fileBytes: bounds.diskBytes });
     });
+    await settleDiffering(options);
     const checkout: SharedCheckout = {
       ...source,
       name,

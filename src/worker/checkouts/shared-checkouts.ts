@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { replaceFile } from "../../atomic-file.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
+import { bootId } from "../disk/boot-id.ts";
 import { namesIn } from "../disk/session-folders.ts";
 import { createFolderLock, type FolderLock } from "../git/mirrors/folder-lock.ts";
 import { filterCommand } from "../git/lfs/lfs.ts";
@@ -129,11 +130,6 @@ export async function readSharedCheckout(
   if (text === "") return null;
   const checkout = JSON.parse(text) as SharedCheckout;
   return checkout.boot === (await bootId()) || existsSync(join(directory, name, durableMark)) ? checkout : null;
-}
-
-/** See `SharedCheckout`. */
-export async function bootId(): Promise<string> {
-  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "")).trim();
 }
 
 /** Writes a new checkout to the disk, and records that. It takes as long as the disk needs for all that it has not written yet. */

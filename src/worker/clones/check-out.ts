@@ -226,7 +226,7 @@ async function giveLaid(
     else {
       await refreshSubmodules({ folder, submodules }, signal);
       if (base.difference.files.length === 0) continue;
-      await refreshDifference(folder, base.difference, start.sparse ?? [], signal);
+      await refreshDifference(folder, base.difference, start.sparse ?? []);
       await giveIndex(folder);
     }
   }

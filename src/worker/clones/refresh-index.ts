@@ -1,5 +1,6 @@
 import { lchown, lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { settleDiffering } from "../checkouts/settle-index.ts";
 import { git } from "../git/git.ts";
 import type { Clone } from "./clone.ts";
 
@@ -12,7 +13,8 @@ const limitMs = 20_000;
  * one writes the index, which checkpoints never do. At a `git add --all` it would store all contents once more, since it can't mark
  * those of a read-only mirror as used: with 100,000 files that took 20 s and 500 MB, and this takes 1.4 s.
  * @param folder of a clone that belongs to the sandbox's user, but that no agent has seen yet
- * @param options.isCopied whether its files are copies; if not, and their owner is still the server's user, nothing is done
+ * Files that were committed against the attributes count as unchanged.
+ * @param options.isCopied whether its files are copies; if not, and their owner is still the server's user, the rest is as it should be
  */
 export async function refreshIndexes(
   { folder, submodules = [] }: Pick<Clone, "folder" | "submodules">,
@@ -22,6 +24,7 @@ export async function refreshIndexes(
   const isOthers = uid !== process.getuid?.();
   if (isOthers) await refreshSubmodules({ folder, submodules }, signal);
   if (isOthers || isCopied) await refreshIndex(folder, signal);
+  else await settleDiffering({ cwd: folder, signal });
 }
 
 /** The same for a clone's submodules alone. */
@@ -36,8 +39,8 @@ async function refreshIndex(folder: string, signal: AbortSignal): Promise<void> 
   const overtime = AbortSignal.timeout(limitMs);
   const options = { cwd: folder, mayBeOthers: true, signal: AbortSignal.any([signal, overtime]) };
   try {
-    // The code tells of files that differ from their commit, such as those whose line ends git would convert: they may.
     await git(["update-index", "-q", "--refresh"], options);
+    await settleDiffering(options);
   } catch (error) {
     signal.throwIfAborted();
     if (!overtime.aborted) throw error;

@@ -3,8 +3,10 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../../atomic-file.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import type { CloneStart } from "../git/remote-repository.ts";
+import { bootId } from "./boot-id.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { watchedDisks, type SessionDisks } from "./session-disk.ts";
 
@@ -18,6 +20,16 @@ export type StartRecord = CloneStart & { readonly directory?: string };
 
 /** Setups that were done, by the repository's folder in the workspace. `madeAt`: paths at which the result was made. */
 type SetupRecord = Readonly<Record<string, { readonly madeAt: SessionPaths | null }>>;
+
+/** The end of a turn, beside the folders that it left. */
+export interface AnsweredRecord {
+  /** Id of the message that it answered. */
+  readonly message: string;
+  /** What it answered, with secrets masked. */
+  readonly answer: string;
+  /** Its last events, also masked, of which it is not known that the database has them. */
+  readonly events: readonly NewEvent[];
+}
 
 /** Folders of a sandbox that is started before they are a session's. */
 export interface EarlyFolders {
@@ -98,6 +110,15 @@ export interface SessionFolders {
   isSetUp(sessionId: string, directory: string): Promise<boolean>;
   /** Records that a repository is set up. @param originalPaths folders in which the result was made, if in another session */
   markSetUp(sessionId: string, directory: string, originalPaths: SessionPaths | null): Promise<void>;
+  /** Records what a turn answered that ended in these folders, until the next one begins. */
+  markAnswered(sessionId: string, answered: AnsweredRecord): Promise<void>;
+  /**
+   * The turn that ended in these folders last; null if none did since `forgetAnswered`, or the machine was started since: its files may
+   * not have reached the disk.
+   */
+  answered(sessionId: string): Promise<AnsweredRecord | null>;
+  /** Forgets it, before the folders change. */
+  forgetAnswered(sessionId: string): Promise<void>;
   /** Further paths at which the session's folders must be visible. */
   aliases(sessionId: string): Promise<{ path: string; folder: string }[]>;
   /** Names of the folders here: session ids, and those with `forgottenPrefix`. */
@@ -141,6 +162,7 @@ export function createSessionFolders(
   const setupPath = (sessionId: string): string => join(root(sessionId), "setup.json");
   /** Record of the paths at which the harness saw the folders, if the session began on another machine. */
   const movedPath = (sessionId: string): string => join(root(sessionId), "moved.json");
+  const answeredPath = (sessionId: string): string => join(root(sessionId), "answered.json");
   const setups = async (sessionId: string) => (await readRecord<SetupRecord>(setupPath(sessionId))) ?? {};
 
   function pathsOf(sessionId: string): SessionPaths {
@@ -227,6 +249,15 @@ export function createSessionFolders(
     async markSetUp(sessionId, directory, originalPaths) {
       await writeRecord(setupPath(sessionId), { ...(await setups(sessionId)), [directory]: { madeAt: originalPaths } });
     },
+    async markAnswered(sessionId, answered) {
+      await writeRecord(answeredPath(sessionId), { ...answered, boot: await bootId() });
+    },
+    async answered(sessionId) {
+      const record = await readRecord<AnsweredRecord & { readonly boot: string }>(answeredPath(sessionId));
+      if (record === null || record.boot !== (await bootId())) return null;
+      return { message: record.message, answer: record.answer, events: record.events };
+    },
+    forgetAnswered: (sessionId) => rm(answeredPath(sessionId), { force: true }),
     async aliases(sessionId) {
       const { workspace, home } = pathsOf(sessionId);
       const known = Object.values(await setups(sessionId)).flatMap(({ madeAt }) => madeAt ?? []);

@@ -88,17 +88,26 @@ keep_submodules() {
     [ -e "$inner/.git" ] || continue
     recorded="$(git rev-parse --verify --quiet "$OFFSTAGE_BEFORE:$inner")" || continue
     sha="$(git rev-parse --verify --quiet ":$inner")" || continue
-    if [ "$sha" = "$recorded" ]; then
+    staged="$sha"
+    inside() { env -u GIT_DIR -u GIT_WORK_TREE git -C "$inner" "$@" 2> /dev/null; }
+    # In a folder that is as it was made (clones/submodules.ts) nobody chose that commit. If the index has another, the agent, in
+    # whichever turn, or others recorded it.
+    made="$(inside rev-parse --verify --quiet refs/remotes/origin/recorded)" || made=
+    if [ "$sha" = "$recorded" ] || [ "$sha" = "$made" ]; then
       sha="${entry#160000 }"
       sha="${sha%% *}"
     fi
-    inside() { env -u GIT_DIR -u GIT_WORK_TREE git -C "$inner" "$@" 2> /dev/null; }
     if [ "$sha" != "$recorded" ] && [ -n "$(inside rev-list --max-count=1 "$sha" --not --remotes)" ]; then
       git update-index --cacheinfo "160000,$recorded,$inner"
       echo "put $shown"
       continue
     fi
-    git update-index --cacheinfo "160000,$sha,$inner"
+    [ "$sha" = "$staged" ] || git update-index --cacheinfo "160000,$sha,$inner"
+    # The agent's own `git add --all` in the next turn would record the folder's commit: the mark keeps git from looking into it, as in
+    # clones/take-in.sh.
+    if [ -n "$made" ] && [ "$sha" != "$made" ] && [ "$(inside rev-parse HEAD)" = "$made" ]; then
+      git update-index --skip-worktree -- "$inner"
+    fi
     if [ -n "$(inside status --porcelain --ignore-submodules=none)" ]; then
       echo "left $shown"
     fi

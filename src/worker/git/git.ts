@@ -34,6 +34,8 @@ export interface GitOptions {
    * ask whose it is (`safe.directory`, git-config(1)).
    */
   readonly mayBeOthers?: boolean;
+  /** Folder that git takes for the working tree of a bare repository, and in which it runs. */
+  readonly workTree?: string;
   /** Receives the last line of each piece of stderr. */
   readonly onProgress?: (line: string) => void;
   /** Content of stdin; empty if omitted. */
@@ -153,7 +155,7 @@ export function startGit(
     [...before, ...parameters],
     { environment: environmentOf(options), signal: options.signal },
     {
-      cwd: options.cwd,
+      cwd: options.workTree ?? options.cwd,
       ends: "group",
     },
   );
@@ -231,6 +233,7 @@ function environmentOf({
   newObjects,
   outsideRepositories,
   mayBeOthers,
+  workTree,
   indexFile,
   settings: more,
 }: GitOptions): Record<string, string> {
@@ -265,6 +268,7 @@ function environmentOf({
     ...(indexFile !== undefined && { GIT_INDEX_FILE: indexFile }),
     ...(outsideRepositories === true && { GIT_DIR: join(cwd, "none") }),
     ...(mayBeOthers === true && { GIT_DIR: join(cwd, ".git"), GIT_WORK_TREE: cwd }),
+    ...(workTree !== undefined && { GIT_DIR: cwd, GIT_WORK_TREE: workTree }),
     ...(newObjects !== undefined && {
       GIT_OBJECT_DIRECTORY: newObjects,
       GIT_ALTERNATE_OBJECT_DIRECTORIES: join(cwd, "objects"),

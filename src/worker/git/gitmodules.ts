@@ -8,6 +8,22 @@ export interface Gitlink {
   readonly sha: string;
 }
 
+/** Paths of the submodules that two commits of a repository record at different commits. */
+export async function movedSubmodules(from: string, to: string, options: GitOptions): Promise<Set<string>> {
+  const moved = new Set<string>();
+  let header = "";
+  // For each file `:<mode> <mode> <object> <object> <status>` and its path, both ended by a zero byte.
+  const onOutput = entriesOf((entry) => {
+    if (header.startsWith(":160000 160000 ")) moved.add(Buffer.from(entry, "latin1").toString("utf8"));
+    header = header === "" ? entry : "";
+  });
+  await mustGit(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", from, to], {
+    ...options,
+    onOutput,
+  });
+  return moved;
+}
+
 /** Bound on the settings file, which strangers wrote. */
 const settingsBytes = 1024 * 1024;
 

@@ -1,6 +1,7 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import { git, mustGit, withinMs, type GitOptions, type Identity } from "./git.ts";
 import { canMerge } from "./git-version.ts";
+import { withMergeAttributes } from "./merge-attributes.ts";
 import { signCommits } from "./sign-commits.ts";
 import type { Signer } from "./signer.ts";
 
@@ -160,7 +161,7 @@ async function isOwnAlone({ ours, theirs, own }: JoinRequest, options: GitOption
   return beyond.split("\n").every((sha) => own.has(sha));
 }
 
-/** Merges two commits in memory. @returns the tree, and the files that collide: with some, the tree holds conflict markers */
+/** Merges two commits in memory, by the attributes of the first. @returns the tree, and the files that collide: with some, the tree holds conflict markers */
 async function mergeTrees(
   ours: string,
   theirs: string,
@@ -168,7 +169,9 @@ async function mergeTrees(
 ): Promise<{ readonly tree: string; readonly paths: readonly string[] }> {
   const merge = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs];
   const listing = { ...options, maximumOutput: listLimit };
-  const { code, stdout, stderr } = await withinMs(mergeLimitMs, listing, tooMuch, (bounded) => git(merge, bounded));
+  const { code, stdout, stderr } = await withinMs(mergeLimitMs, listing, tooMuch, (bounded) =>
+    withMergeAttributes(ours, bounded, (attributed) => git(merge, attributed)),
+  );
   const [tree = "", ...paths] = stdout.split("\0").filter((part) => part !== "");
   if (code === 0) return { tree, paths: [] };
   if (code === 1) return { tree, paths: paths.length === 0 ? ["."] : [...new Set(paths)] };

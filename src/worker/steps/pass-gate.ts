@@ -9,6 +9,7 @@ import type { ClaimedSession } from "../../store/queue/claims.ts";
 import { recordGate } from "../../store/queue/gate.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { openSetupGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
+import { untilStored } from "../attempt/until-stored.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { requireSandbox } from "../sandboxed/require-sandbox.ts";
 import { runInSandbox, type SandboxedEnd } from "../sandboxed/run-in-sandbox.ts";
@@ -69,7 +70,8 @@ export async function passGate(
   const outcome = code === 0 ? "passed" : "filtered";
   const tail = tailOf(mask, `${output}\n${log}`);
   const reason = `the gate ended with ${code}${tail === "" ? "" : `:\n${tail}`}`;
-  await recordGate(services.database, session, { outcome, code, output, log, reason });
+  const decision = { outcome, code, output, log, reason } as const;
+  await untilStored(attempt, () => recordGate(services.database, session, decision));
   return { ...gate, outcome, output };
 }
 

@@ -1,22 +1,23 @@
 import type { TurnResult } from "../../agents/harness.ts";
 import { isConnectionError } from "../../database/connection-errors.ts";
-import type { Gateway } from "../../gateway/gateway.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import {
   completeMessage,
+  keepMessage,
   nextMessage,
   reopenMessages,
   saveHarness,
   saveWorkspaceWorker,
   transcript,
   upcomingMessage,
+  type ClaimedMessage,
 } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { isFailure } from "../attempt/end.ts";
 import type { SafePoints } from "../attempt/safe-points.ts";
-import { openSessionGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
+import { openSessionGateway, type GatewayServicesOfAttempt, type SessionGateway } from "../attempt/session-gateway.ts";
 import { untilStored } from "../attempt/until-stored.ts";
 import type { Checkpointer } from "../checkpoints/checkpointer.ts";
 import type { RestoredFrom } from "../checkpoints/restore.ts";
@@ -29,6 +30,8 @@ import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { offeredTools, toolServer } from "../tools/session-tools.ts";
 import { agentTurn, variablesOf, type AgentTurn, type TurnServices } from "./agent/turn.ts";
 import { chooseAgent } from "./agent/choose.ts";
+import { createHeldEvents } from "./agent/held-events.ts";
+import { keepAnswer, keptAnswer } from "./agent/kept-answer.ts";
 import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./agent/conflict-prompt.ts";
 import type { JoinServices } from "./joins/bring-in.ts";
 import { joinBranches } from "./joins/join-branches.ts";
@@ -106,27 +109,52 @@ export async function takeTurns(
     taken = joined.taken;
     const message = await nextMessage(database, session);
     if (message === null) break;
-    const { position, interrupted } = message;
-    const asked = interrupted ? interruptedPrompt(message.text, turns.origin) : message.text;
-    const text = withOthersWork(asked, joined);
     // Only between two turns of this attempt it is known without another checkpoint what the folders had.
-    const before = taken.hasEnded && joined.takenIn.length === 0 && !interrupted ? checkpointer.work() : null;
-    const turn = await takeTurn(attempt, services, turns, { isFirst: position === 1, text, harness: taken.harness });
+    const before = taken.hasEnded && joined.takenIn.length === 0 && !message.interrupted ? checkpointer.work() : null;
+    const turn = await answerMessage(attempt, services, turns, message, joined);
     taken = { ...taken, harness: turn.harness, hasEnded: true };
-    finalMessage = turn.result.finalMessage;
+    finalMessage = turn.answer;
     // Store the harness's memory first: a completed turn is never repeated.
-    const isKept = await takeAfterTurn(attempt, checkpointer);
+    const kept = await takeAfterTurn(attempt, checkpointer);
+    const isKept = kept === "wholly";
     const after = isKept ? checkpointer.work() : null;
     const hasChanged = before === null || after === null ? null : before !== after;
     const isRepeated = repeated > 0;
     repeated -= 1;
     const end = { answer: mask.text(finalMessage), isKept, isRepeated, hasChanged };
     await untilStored(attempt, () => completeMessage(database, session, message.id, end));
+    // The database is back. Without the turn's work in a checkpoint, another worker would ask for it again.
+    if (kept === "away" && (await takeAfterTurn(attempt, checkpointer)) === "wholly")
+      await keepMessage(database, session, message.id);
   }
   // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
   const { clones, conflicts } = await resumeJoins(attempt, services, taken.clones, !taken.hasEnded);
   return { clones, conflicts, harness: taken.harness, finalMessage: finalMessage || null };
+}
+
+/**
+ * Has the agent answer a message. What it answered in these folders already, and could not be told the database, is not asked again.
+ * @throws SessionError if the turn fails, BudgetUsedUp if the budget does
+ */
+async function answerMessage(
+  attempt: Attempt,
+  services: AgentServices,
+  turns: Turns,
+  { id, position, text, interrupted }: ClaimedMessage,
+  { taken, ...others }: Awaited<ReturnType<typeof joinBeforeTurn>>,
+): Promise<{ readonly answer: string; readonly harness: Harness }> {
+  const { folders } = services;
+  if (interrupted && turns.origin === "disk") {
+    const answer = await keptAnswer(attempt, services, id);
+    if (answer !== null) return { answer, harness: taken.harness };
+  }
+  // From here on the folders are not what an earlier turn left.
+  await folders.forgetAnswered(attempt.session.sessionId);
+  const prompt = interrupted ? interruptedPrompt(text, turns.origin) : text;
+  const asked = { id, isFirst: position === 1, text: withOthersWork(prompt, others), harness: taken.harness };
+  const { result, harness } = await takeTurn(attempt, services, turns, asked);
+  return { answer: result.finalMessage, harness };
 }
 
 /**
@@ -174,7 +202,7 @@ export async function resolveTurn(
 ): Promise<{ readonly harness: Harness }> {
   attempt.signal.throwIfAborted();
   const text = resolvePrompt(conflicts, left);
-  const turn = await takeTurn(attempt, services, turns, { isFirst: false, text, harness });
+  const turn = await takeTurn(attempt, services, turns, { id: null, isFirst: false, text, harness });
   await takeAfterTurn(attempt, turns.checkpointer);
   return turn;
 }
@@ -182,19 +210,19 @@ export async function resolveTurn(
 /**
  * Takes a checkpoint after a turn. If the database can't be reached, the attempt goes on without it: ended here, it would take the
  * turn, which is paid, once more.
- * @returns whether everything is stored
+ * @returns how much is stored; `away`: nothing, since the database could not be reached
  * @throws as `take`, but for a connection error
  */
 async function takeAfterTurn(
   { logger }: Pick<Attempt, "logger">,
   checkpointer: Turns["checkpointer"],
-): Promise<boolean> {
+): Promise<"wholly" | "partly" | "away"> {
   try {
-    return await checkpointer.take();
+    return (await checkpointer.take()) ? "wholly" : "partly";
   } catch (error) {
     if (!isConnectionError(error)) throw error;
     logger.warn({ err: error }, "could not take a checkpoint after a turn: the database could not be reached");
-    return false;
+    return "away";
   }
 }
 
@@ -230,6 +258,8 @@ function isOnRemote(clones: readonly Clone[]): boolean {
 }
 
 interface Message {
+  /** Its id; null: it is Offstage's own, which no record has. */
+  readonly id: string | null;
   /** Whether it begins the conversation. */
   readonly isFirst: boolean;
   readonly text: string;
@@ -257,8 +287,9 @@ async function takeTurn(
     open: (waiting) => openSessionGateway(attempt, services, tools, (reason) => over.abort(reason), waiting),
   });
   checkpointer.follow(provider);
+  const events = createHeldEvents(attempt, services);
   const emit = async (event: NewEvent): Promise<void> => {
-    await attempt.emit(event);
+    await events.emit(event);
     if (event.type === "agent.started") {
       early?.isThrough();
       atWork?.();
@@ -267,8 +298,9 @@ async function takeTurn(
     safePoints.observe(event);
   };
   let { harness } = message;
+  let result: TurnResult | null = null;
   try {
-    const result = await agentTurn({ ...attempt, emit }, services, {
+    result = await agentTurn({ ...attempt, emit }, services, {
       ...launch,
       gateway,
       early: ready,
@@ -285,13 +317,22 @@ async function takeTurn(
       },
       signal: AbortSignal.any([attempt.signal, over.signal]),
     });
-    return { result, harness };
   } finally {
     await gateway.close();
+    // Before anything waits for the database: it may be away.
+    if (result !== null && message.id !== null && !over.signal.aborted) {
+      const { finalMessage: answer } = result;
+      await keepAnswer(attempt, services, { message: message.id, answer, events: events.held() });
+    }
+    // What was said before a turn failed comes before its failure.
+    if (result === null) await events.settled();
+    await gateway.stored();
     // The harness may end normally after a refused request; the turn is not done all the same.
     attempt.signal.throwIfAborted();
     over.signal.throwIfAborted();
   }
+  await events.stored();
+  return { result, harness };
 }
 
 /**
@@ -307,9 +348,9 @@ async function gatewayOf(
   }: {
     readonly early: EarlyStart | null;
     readonly launch: Launch;
-    readonly open: (waiting: EarlyHarness["gateway"] | null) => Promise<Gateway>;
+    readonly open: (waiting: EarlyHarness["gateway"] | null) => Promise<SessionGateway>;
   },
-): Promise<{ readonly gateway: Gateway; readonly harness: NonNullable<AgentTurn["early"]> | null }> {
+): Promise<{ readonly gateway: SessionGateway; readonly harness: NonNullable<AgentTurn["early"]> | null }> {
   const harness = (await early?.use(launch)) ?? null;
   if (early === null || harness === null) return { gateway: await open(null), harness: null };
   try {

@@ -34,7 +34,7 @@ afterEach(async () => {
 
 /** Runs a session's gate. */
 async function pass(attempt: Attempt, given: GateServices = services, prepare?: (clone: string) => Promise<void>) {
-  const session = await readClaimed(world.database, attempt.session);
+  const session = await readClaimed(world.database.pool, attempt.session);
   if (session.gate === null) throw new Error("the session has no gate");
   const workspace = await prepareWorkspace(attempt, services);
   await prepare?.(cloneOf(attempt));
@@ -182,6 +182,6 @@ test("a worker that lost the session records nothing", async () => {
   const attempt = await world.begin({ gate: "exit 0", payload: {} });
   const later = await world.again(attempt, "two");
   await expect(pass(attempt)).rejects.toThrow("was lost");
-  const { gate } = await readClaimed(world.database, later.session);
+  const { gate } = await readClaimed(world.database.pool, later.session);
   expect(gate).toMatchObject({ outcome: null });
 });

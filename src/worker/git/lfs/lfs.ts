@@ -2,6 +2,7 @@ import { shellQuote } from "../../../programs/shell-quote.ts";
 import { SessionError } from "../../../domain/errors/errors.ts";
 import { programText } from "../../../programs/program-text.ts";
 import { git, mustGit, type GitOptions } from "../git.ts";
+import { attributeFiles } from "../merge-attributes.ts";
 import type { Mirror } from "../mirrors/mirror.ts";
 import { sparseCommit } from "../sparse-checkout.ts";
 import { noteUsed } from "./prune-contents.ts";
@@ -66,12 +67,9 @@ export async function fetchForFolder(
   }
 }
 
-/** Where git looks for attributes. */
-const attributes = [":(glob).gitattributes", ":(glob)**/.gitattributes"];
-
 /** Whether the attributes of one of the commits put files into LFS. @param repository its path */
 export async function usesLfs(repository: string, commits: readonly string[], signal: AbortSignal): Promise<boolean> {
-  const search = ["grep", "--quiet", "--text", "--fixed-strings", "filter=lfs", ...commits, "--", ...attributes];
+  const search = ["grep", "--quiet", "--text", "--fixed-strings", "filter=lfs", ...commits, "--", ...attributeFiles];
   return (await git(search, { cwd: repository, signal })).code === 0;
 }
 
@@ -87,7 +85,7 @@ export async function workUsesLfs(
 ): Promise<boolean> {
   if (await usesLfs(repository, [head, ...known], signal)) return true;
   const list = ["rev-list", "--full-history", `--max-count=${mostAsked}`, head, "--not", ...known];
-  const changing = await mustGit([...list, "--", ...attributes], { cwd: repository, signal });
+  const changing = await mustGit([...list, "--", ...attributeFiles], { cwd: repository, signal });
   return changing !== "" && (await usesLfs(repository, changing.split("\n"), signal));
 }
 

@@ -18,6 +18,8 @@ interface Side {
 export interface TakenIn extends Side {
   readonly from: string;
   readonly to: string;
+  /** Paths of submodules that they recorded at another commit than their folders have; none, if omitted. */
+  readonly submodules?: readonly string[];
 }
 
 /** A conflict that the agent is to resolve: its folder is in the middle of the merge. */
@@ -53,9 +55,14 @@ export function resolvePrompt(conflicts: readonly Conflict[], left: readonly Lef
 
 const pointersText = ` Some of their files in LFS could not be fetched: ${asPointers} Do not change those.`;
 
-function takenInText({ directory, branch, isTarget, hasPointers = false, from, to }: TakenIn): string {
+function takenInText({ directory, branch, isTarget, hasPointers = false, from, to, submodules = [] }: TakenIn): string {
   const what = isTarget ? `The target branch ${branch} was merged into your branch` : `Others committed to ${branch}`;
-  return `${what} since your last turn, and your clone in ${directory} has that now (git log ${short(from)}..${short(to)}). Read files again before you change them.${hasPointers ? pointersText : ""}`;
+  return `${what} since your last turn, and your clone in ${directory} has that now (git log ${short(from)}..${short(to)}). Read files again before you change them.${hasPointers ? pointersText : ""}${submodulesText(submodules)}`;
+}
+
+function submodulesText(paths: readonly string[]): string {
+  if (paths.length === 0) return "";
+  return ` These submodules are recorded at another commit by now, while their folders have the earlier one, and git does not look into them: ${named(paths)}.`;
 }
 
 function conflictText({ directory, branch, isTarget, hasPointers = false, theirs, paths, onto }: Conflict): string {

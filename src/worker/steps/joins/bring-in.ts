@@ -1,10 +1,12 @@
 import { SessionError } from "../../../domain/errors/errors.ts";
+import { firstOf } from "../../../domain/fields/text.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
 import { commandFoldersOf } from "../../attempt/session-repositories.ts";
 import type { Clone } from "../../clones/clone.ts";
 import { exportedRef } from "../../clones/exported-refs.ts";
 import { takeIn } from "../../clones/take-in.ts";
 import { mustGit } from "../../git/git.ts";
+import { movedSubmodules } from "../../git/gitmodules.ts";
 import type { Collision } from "../../git/join.ts";
 import { fetchForFolder } from "../../git/lfs/lfs.ts";
 import type { Exporting } from "../commit/export-work.ts";
@@ -65,6 +67,30 @@ export async function bringIn(
     await mustGit(["update-ref", ref, join.to], { cwd: mirror.path, signal });
   }
   return true;
+}
+
+/** Most submodules that a notice names. */
+const namedSubmodules = 5;
+
+/**
+ * Says on the session which submodules others recorded at another commit: their folders keep what they have, since a clone that an agent
+ * has gets no other repository's files.
+ * @param taken.branch that it came from
+ * @returns their paths
+ */
+export async function noticeMovedSubmodules(
+  { emit, signal }: Pick<Attempt, "emit" | "signal">,
+  { mirror, repository, submodules = [] }: Clone,
+  { branch, from, to }: { readonly branch: string; readonly from: string; readonly to: string },
+): Promise<string[]> {
+  const there = submodules.filter(({ problem }) => problem === null);
+  if (there.length === 0) return [];
+  const moved = await movedSubmodules(from, to, { cwd: mirror.path, signal });
+  const paths = there.flatMap(({ path }) => (moved.has(path) ? [path] : []));
+  if (paths.length === 0) return [];
+  const text = `By what others committed to ${branch}, submodules of ${repository.name} are recorded at another commit; in this session their folders keep the earlier one: ${firstOf(paths, namedSubmodules)}.`;
+  await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
+  return paths;
 }
 
 /** Says on the session that what others committed is not in a clone. */

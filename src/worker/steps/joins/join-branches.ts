@@ -10,7 +10,7 @@ import { askRemote } from "../../git/mirrors/ask-remote.ts";
 import { fetchBranch } from "../../git/mirrors/fetch-commits.ts";
 import { remoteOptions, type Mirror } from "../../git/mirrors/mirror.ts";
 import type { Conflict, TakenIn } from "../agent/conflict-prompt.ts";
-import { bringIn, fetchTheirFiles, noticeLeftOut, type JoinServices } from "./bring-in.ts";
+import { bringIn, fetchTheirFiles, noticeLeftOut, noticeMovedSubmodules, type JoinServices } from "./bring-in.ts";
 import { exportClones, recordCommits, recordedOf } from "../commit/export-work.ts";
 import { beginJoin, recordJoin } from "./by-hand.ts";
 import { isPushMerged } from "../pull-requests/known.ts";
@@ -173,7 +173,9 @@ async function joinClone(
     if (join.kind === "joined") {
       const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch: side.name, sha: side.sha }));
       if (!(await bringIn(attempt, services, clone, { from: ours, to: join.sha, theirs: side.name }))) continue;
-      takenIn.push({ ...said, hasPointers, from: ours, to: join.sha });
+      const taken = { branch: side.name, from: ours, to: join.sha };
+      const submodules = await noticeMovedSubmodules(attempt, clone, taken);
+      takenIn.push({ ...said, ...taken, hasPointers, submodules });
       continue;
     }
     const begun = await beginJoin(attempt, services, clones, clone, { ...said, ...join, ours });

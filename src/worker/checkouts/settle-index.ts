@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import { lstat, lutimes, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { entriesOf } from "../git/entries.ts";
+import { mustGit, type GitOptions } from "../git/git.ts";
+import { formatIn } from "../git/object-format.ts";
+import { indexEntries, statAt } from "./index-entries.ts";
+
+/** How much older files are made than they are: git compares the content of a file that is as young as the index that names it. */
+const olderMs = 10_000;
+
+/**
+ * Lets the index of a fresh clone take those files for unchanged that git would store otherwise than their commit has them: they were
+ * committed against the attributes, such as with other line ends, or outside of LFS. Nobody has changed them, and a later
+ * `git add --all` would.
+ * @param clone no agent has seen it yet; it may belong to somebody else
+ */
+export async function settleDiffering(clone: Pick<GitOptions, "cwd" | "signal">): Promise<void> {
+  const options = { ...clone, mayBeOthers: true };
+  // Without attributes git converts nothing.
+  if ((await mustGit(["ls-files", "-z", "--", ":(glob)**/.gitattributes"], options)) === "") return;
+  const paths: string[] = [];
+  const list = ["diff-files", "--name-only", "-z", "--diff-filter=M", "--ignore-submodules=all"];
+  await mustGit(list, { ...options, onOutput: entriesOf((path) => paths.push(path)) });
+  await settleFiles(clone.cwd, paths);
+}
+
+/**
+ * Lets the index of a fresh clone say of files what the file system says by now, since they have another owner. git itself would take
+ * their contents in once more, which is another one for what `settleDiffering` has.
+ * @param clone path of it
+ * @param paths of files that are as the index has them, as bytes in Latin-1
+ */
+export async function settleFiles(clone: string, paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return;
+  const file = join(clone, ".git/index");
+  const index = await readFile(file);
+  const format = await formatIn(join(clone, ".git"));
+  const wanted = new Set(paths);
+  for await (const { at, name } of indexEntries(index, format)) {
+    if (!wanted.has(name.toString("latin1"))) continue;
+    const path = Buffer.concat([Buffer.from(`${clone}/`), name]);
+    const { mtimeMs } = await lstat(path);
+    const older = new Date(mtimeMs - olderMs);
+    await lutimes(path, older, older);
+    statAt(index, at, await lstat(path, { bigint: true }));
+  }
+  const content = index.subarray(0, index.length - (format === "sha256" ? 32 : 20));
+  createHash(format).update(content).digest().copy(index, content.length);
+  await writeFile(file, index);
+}
