@@ -70,6 +70,8 @@ export interface SessionPageOf extends PageOf {
   readonly archived?: "true" | "false" | "all" | undefined;
   /** Why they need a person: any of these. */
   readonly attention?: AttentionReason | "any" | readonly AttentionReason[] | undefined;
+  /** Only those with an outcome that the caller has not looked at. */
+  readonly unread?: "true" | undefined;
 }
 
 /** Options of a call that creates something. */
