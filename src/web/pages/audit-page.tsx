@@ -64,12 +64,12 @@ function Row({ entry }: { entry: AuditEntry }) {
   );
 }
 
-function whoOf({ actor, keyName, userId }: AuditEntry, texts: AuditTexts["actors"]): string {
+function whoOf({ actor, keyName, userId, userName }: AuditEntry, texts: AuditTexts["actors"]): string {
   switch (actor) {
     case "key":
       return keyName ?? texts.key;
     case "user":
-      return texts.user(userId?.slice(0, 8) ?? "");
+      return userName ?? texts.user(userId?.slice(0, 8) ?? "");
     case "browser":
     case "command":
     case "nobody":
