@@ -13,7 +13,7 @@ import type { createSubscriptionSchema, updateNoticeSettingsSchema } from "./dom
 import type { createKeySchema } from "./domain/people/key.ts";
 import type { UpdateOrganization } from "./domain/people/organization.ts";
 import type { updateStateSchema } from "./domain/automations/state.ts";
-import type { InviteUser } from "./domain/people/invitation.ts";
+import type { inviteAgainSchema, InviteUser } from "./domain/people/invitation.ts";
 import type { updateUserSchema } from "./domain/people/user.ts";
 import type { createConnectionSchema, updateConnectionSchema } from "./domain/repositories/connection.ts";
 import type { AttentionReason } from "./domain/sessions/attention.ts";
@@ -70,6 +70,8 @@ export interface SessionPageOf extends PageOf {
   readonly archived?: "true" | "false" | "all" | undefined;
   /** Why they need a person: any of these. */
   readonly attention?: AttentionReason | "any" | readonly AttentionReason[] | undefined;
+  /** Only those with an outcome that the caller has not looked at. */
+  readonly unread?: "true" | undefined;
 }
 
 /** Options of a call that creates something. */
@@ -312,7 +314,8 @@ export function createClient({
       erase: (id: string) => call("userSchema", `/user/${id}/erase`, {}),
       /** The answers of this and of `inviteAgain` have the link, only this once. */
       invite: (body: InviteUser) => call("invitationSchema", "/user/invite", body),
-      inviteAgain: (id: string) => call("invitationSchema", `/user/${id}/invite`, {}),
+      inviteAgain: (id: string, body: z.input<typeof inviteAgainSchema> = {}) =>
+        call("invitationSchema", `/user/${id}/invite`, body),
     },
     ledger: {
       list: (page: PageOf & { readonly automationId?: string; readonly outcome?: LedgerOutcome } = {}) =>

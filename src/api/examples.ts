@@ -46,6 +46,14 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
       auth: "tBHItJI5svbpez7KI4CCXg",
     },
   },
+  renewSubscription: {
+    endpoint: "https://push.example.com/send/def",
+    keys: {
+      p256dh: "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM",
+      auth: "tBHItJI5svbpez7KI4CCXg",
+    },
+    renewalSecret: "32-random-bytes-that-the-browser-has-chosen",
+  },
   trySetup: {},
   updateNoticeSettings: { settings: [{ kind: "session.failed", email: "mine" }] },
   createSecret: { name: "NPM_TOKEN", value: "the value", phases: ["setup"], repositoryId },

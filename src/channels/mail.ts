@@ -20,8 +20,8 @@ export interface Mail {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
-  /** Takes a POST of `List-Unsubscribe=One-Click` (RFC 8058). */
-  readonly unsubscribeUrl: string;
+  /** Takes a POST of `List-Unsubscribe=One-Click` (RFC 8058); null: it is no mail of which there will be more. */
+  readonly unsubscribeUrl: string | null;
 }
 
 /** What a mail server said. */
@@ -77,8 +77,10 @@ export function createMailer({ host, port, tls, user, password, from }: MailSett
           headers: {
             // No answer of a machine to a machine (RFC 3834).
             "Auto-Submitted": "auto-generated",
-            "List-Unsubscribe": `<${unsubscribeUrl}>`,
-            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+            ...(unsubscribeUrl !== null && {
+              "List-Unsubscribe": `<${unsubscribeUrl}>`,
+              "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+            }),
           },
         });
         return { status: "sent" };

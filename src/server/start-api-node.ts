@@ -22,6 +22,7 @@ import { chooseDefaultAgent } from "./agent-registry.ts";
 import { createSignInMethods } from "./sign-in-methods.ts";
 import { recordingsDirectory } from "./open-stores.ts";
 import { version } from "./version.ts";
+import { readWorkerId } from "./worker-id.ts";
 
 /**
  * Starts the API and the web app.
@@ -86,6 +87,7 @@ export async function startApiNode(
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),
     ready: dependencies.ready,
     version,
+    workerId: options.alone ? await readWorkerId(config.data) : null,
     diskSpace: async () => ({ ...(await spaceOf(config.data)), neededBytes: config.minimumFreeBytes }),
     recordingsDirectory: recordingsDirectory(config),
   });

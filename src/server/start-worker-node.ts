@@ -47,6 +47,7 @@ import { forgeAccounts } from "./forge-accounts.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
 import { pushKeysOf } from "./push-keys.ts";
 import { readWorkerId } from "./worker-id.ts";
+import { describeMachine } from "./worker-machine.ts";
 import { recordingsDirectory } from "./open-stores.ts";
 
 const gibibyte = 1024 ** 3;
@@ -134,6 +135,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     agents: await listAgents(providers, defaultAgent),
     defaultAgent: await defaultAgent(),
     concurrency: config.concurrency,
+    machine: await describeMachine({ data: config.data, mirrors: mirrors.directory }, config.minimumFreeBytes),
   });
   await shutdown.start(createHeartbeat({ database, logger, id, describe }));
   await shutdown.start(housekeeping);

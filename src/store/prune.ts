@@ -68,6 +68,7 @@ export function removeRows(
     | "insight_day"
     | "insight_kept_day"
     | "insight_mark"
+    | "invitation_mail"
     | "job"
     | "login_link"
     | "model_spend"

@@ -18,14 +18,15 @@ const sessionsRoute = createRoute({
   path: "/",
   component: lazyRouteComponent(() => import("./pages/sessions-page.tsx"), "SessionsPage"),
   staticData: { isWide: true },
-  validateSearch: ({ q, status, by, repository, automation, label, archived }: Given): HomeFilter => ({
+  validateSearch: ({ q, status, by, repository, automation, label, archived, unread }: Given): HomeFilter => ({
     q: textOf(q),
     status: oneOf(sessionStatuses, status),
     by: oneOf(["me"], by) ?? uuidOf(by),
     repository: uuidOf(repository),
     automation: uuidOf(automation),
     label: textOf(label),
-    archived: archived === true ? true : undefined,
+    archived: archived === true || undefined,
+    unread: unread === true || undefined,
   }),
 });
 
@@ -62,9 +63,14 @@ const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sign-in",
   component: lazyRouteComponent(() => import("./pages/sign-in-page.tsx"), "SignInPage"),
-  validateSearch: ({ next, problem }: Given): { next?: string | undefined; problem?: string | undefined } => ({
+  validateSearch: ({
+    next,
+    problem,
+    invited,
+  }: Given): { next?: string | undefined; problem?: string | undefined; invited?: true | undefined } => ({
     next: textOf(next),
     problem: textOf(problem),
+    invited: invited === true || undefined,
   }),
 });
 

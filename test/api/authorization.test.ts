@@ -21,6 +21,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /notice/test": "read",
   "POST /notice/unsubscribe": "nothing",
   "POST /subscription/create": "read",
+  "POST /subscription/renew": "nothing",
   "GET /subscription/list": "read",
   "POST /subscription/:id/delete": "read",
   "GET /session/unread": "read",

@@ -114,6 +114,35 @@ describe("a browser", () => {
     expect([answer.status, answer.body.error]).toEqual([400, error]);
   });
 
+  test("that has another address tells it by its own secret, without a sign-in, and nobody else does", async () => {
+    const [secret, stranger] = ["a".repeat(43), "b".repeat(43)];
+    const body = { endpoint: "https://push.example/before", keys, renewalSecret: secret };
+    const made = await api.post("/subscription/create", body, { key: ada.key });
+    const { rows } = await api.database.pool.query("select row_to_json(one)::text as row from push_subscription one");
+    expect(JSON.stringify(rows)).not.toContain(secret);
+    const renew = (renewalSecret: string, endpoint: string) =>
+      api.post("/subscription/renew", { endpoint, keys, renewalSecret }, { key: null });
+    expect(await renew(stranger, "https://push.example/stolen")).toMatchObject({ status: 404 });
+    expect(await renew("short", "https://push.example/stolen")).toMatchObject({ status: 400 });
+    const renewed = await renew(secret, "https://elsewhere.example/after");
+    expect([renewed.status, renewed.body]).toEqual([200, { ...made.body, host: "elsewhere.example" }]);
+    const listed = async (key: string) => (await api.get("/subscription/list", { key })).body.subscriptions;
+    expect(await listed(ada.key)).toEqual([renewed.body]);
+    // The address before is nobody's, and an address that another subscription had is this one's.
+    expect(
+      (await api.post("/subscription/create", { ...body, renewalSecret: stranger }, { key: grace.key })).status,
+    ).toBe(200);
+    expect((await renew(secret, "https://push.example/before")).status).toBe(200);
+    expect(await listed(grace.key)).toEqual([]);
+    // A person who is disabled, and a browser that was removed.
+    const disable = (disabled: boolean) => api.post(`/user/${ada.userId}/update`, { disabled });
+    await disable(true);
+    expect((await renew(secret, "https://push.example/later")).status).toBe(404);
+    await disable(false);
+    expect((await api.post(`/subscription/${made.body.id}/delete`, {}, { key: ada.key })).status).toBe(200);
+    expect((await renew(secret, "https://push.example/later")).status).toBe(404);
+  });
+
   test("is one of twenty at most", async () => {
     for (let count = 0; count < 20; count += 1) {
       const made = await api.post(
@@ -175,6 +204,21 @@ describe("what a person has not looked at", () => {
     expect(await unread(ada.key)).toEqual({ count: 0, more: false });
     await finish(ada.userId);
     expect(await unread(ada.key)).toEqual({ count: 1, more: false });
+  });
+
+  test("is listed and found by itself, of each their own", async () => {
+    await api.post("/session/read-all", {}, { key: ada.key });
+    const [one, two] = [await finish(ada.userId), await finish(ada.userId)];
+    const listed = async (key: string, url = "/session/list?unread=true"): Promise<string[]> =>
+      (await api.get(url, { key })).body.sessions.map(({ id }: { readonly id: string }) => id);
+    expect(await listed(ada.key)).toEqual([two, one]);
+    expect(await listed(ada.key, `/session/search?q=${one}&unread=true`)).toEqual([one]);
+    expect([await listed(grace.key), await listed(api.adminKey)]).toEqual([[], []]);
+    await api.post(`/session/${two}/read`, {}, { key: ada.key });
+    expect(await listed(ada.key)).toEqual([one]);
+    expect(await listed(ada.key, `/session/search?q=${two}&unread=true`)).toEqual([]);
+    expect(await listed(ada.key, "/session/list?unread=true&archived=true")).toEqual([]);
+    expect((await api.get("/session/list?unread=maybe", { key: ada.key })).status).toBe(400);
   });
 
   test("is counted up to a hundred", async () => {

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createKey } from "../../src/store/people/keys.ts";
 import { retriesQuery, workersQuery } from "../../src/store/queue/system-health.ts";
+import type { WorkerMachine } from "../../src/domain/system/health.ts";
+import { addWarmSandbox, takeWarmSandbox } from "../../src/store/queue/warm-sandboxes.ts";
 import { reportWorker } from "../../src/store/queue/worker-nodes.ts";
 import { addOrganization, addSession, requireClaim } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "./app.ts";
@@ -31,7 +33,22 @@ const agent = {
   isDefault: true,
 };
 
-const addWorker = (id: string, { isAble = true, concurrency = 2 } = {}): Promise<void> =>
+const machine: WorkerMachine = {
+  version: "7.8.9",
+  nodeVersion: "24.0.0",
+  startedAt: "2026-11-01T00:00:00.000Z",
+  disk: { freeBytes: 5e12, totalBytes: 6e12, neededBytes: 2e9 },
+  mirrors: 12,
+};
+
+interface Told {
+  readonly isAble?: boolean;
+  readonly concurrency?: number;
+  /** Null: the worker does not say. */
+  readonly machine?: WorkerMachine | null;
+}
+
+const addWorker = (id: string, { isAble = true, concurrency = 2, machine: told = machine }: Told = {}): Promise<void> =>
   reportWorker(api.database, {
     id,
     agents: [
@@ -40,6 +57,7 @@ const addWorker = (id: string, { isAble = true, concurrency = 2 } = {}): Promise
     ],
     defaultAgent: "opencode:m",
     concurrency,
+    machine: told,
   });
 
 /** The worker was last seen so many minutes ago. */
@@ -120,6 +138,69 @@ test("says that the disk is full before it says that it soon is", async () => {
   expect(await codes()).toEqual(["disk_nearly_full"]);
   disk = { ...disk, freeBytes: 0.9e9 };
   expect(await codes()).toEqual(["disk_full"]);
+});
+
+const withFree = (freeBytes: number): WorkerMachine => ({ ...machine, disk: { ...machine.disk, freeBytes } });
+
+test("tells of each worker its version, its disk and what it keeps, and of one that does not say it, that it does not", async () => {
+  await addWorker("one");
+  await addWorker("silent", { machine: null });
+  const [taken, ready] = [crypto.randomUUID(), crypto.randomUUID()];
+  for (const id of [taken, ready]) await addWarmSandbox(api.database, { id, worker: "one", key: "k" });
+  await addSession(api.database, api.organizationId);
+  const held = await requireClaim(api.database, { worker: "one" });
+  expect(await takeWarmSandbox(api.database, held, { id: taken, worker: "one", key: "k" })).toBe(true);
+  const { workers, problems } = await health();
+  expect(problems).toEqual([]);
+  expect(workers).toMatchObject([
+    { id: "one", machine, warmSandboxes: 1 },
+    { id: "silent", machine: null, warmSandboxes: 0 },
+  ]);
+  await api.database.pool.query("delete from warm_sandbox");
+});
+
+test("has nothing of before from a worker that was put back to a version that does not tell it", async () => {
+  await addWorker("one", { machine: { ...machine, version: "9.0.0" } });
+  expect(await codes()).toEqual(["worker_version"]);
+  // As the version before reports itself.
+  await api.database.pool.query(
+    `insert into worker_node (id, agents, default_agent, concurrency) values ('one', '[]', null, 2)
+     on conflict (id) do update set concurrency = excluded.concurrency, seen_at = now()`,
+  );
+  const { workers, problems } = await health();
+  expect([workers[0].machine, problems]).toEqual([null, []]);
+});
+
+test("says which workers have another version than the server, and whose disk is full or nearly so", async () => {
+  await addWorker("older", { machine: { ...machine, version: "7.8.8" } });
+  await addWorker("full", { machine: withFree(1e9) });
+  await addWorker("fuller", { machine: withFree(1) });
+  await addWorker("filling", { machine: withFree(7e9) });
+  await addWorker("gone", { machine: withFree(0) });
+  await silence("gone", 1);
+  const { problems } = await health();
+  expect(problems).toMatchObject([
+    {
+      code: "worker_disk_full",
+      severity: "bad",
+      what: "The disks of 2 workers (full, fuller) are full, and no session begins there.",
+    },
+    { code: "worker_not_seen" },
+    { code: "worker_disk_nearly_full", what: "The disk of the worker filling is nearly full." },
+    {
+      code: "worker_version",
+      what: "This server is Offstage 7.8.9, and a worker has another version (7.8.8): older.",
+    },
+  ]);
+});
+
+test("says once that the disk of a server and of the worker in its process is full", async () => {
+  await addWorker("own", { machine: withFree(1) });
+  disk = { ...disk, freeBytes: 1 };
+  const app = await api.another({ workerId: "own" });
+  const headers = { authorization: `Bearer ${api.adminKey}` };
+  const { server, problems } = (await app.inject({ method: "GET", url: "/system/health", headers })).json();
+  expect([server.workerId, problems]).toMatchObject(["own", [{ code: "disk_full" }]]);
 });
 
 test("says that the queue is old, with what is in the way, and does not count what waits for its retry", async () => {

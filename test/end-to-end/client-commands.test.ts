@@ -293,6 +293,15 @@ describe("taking a session's work", () => {
   });
 });
 
+test("run takes a budget, and says what is none", async () => {
+  const made = JSON.parse((await run(["run", "Work", "--no-repository", "--budget", "1.25", "--json"])).out);
+  expect(made).toMatchObject({ budgetUsd: 1.25 });
+  expect(await run(["run", "Work", "--budget", "much"])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("must be an amount such as 2.50"),
+  });
+});
+
 test("cancel, retry, budget and delete do what they say", async () => {
   const { id } = await client.session.create({ prompt: "shell sleep 4714" });
   await waitFor(async () => (await client.session.get(id)).status === "running", "it runs");
@@ -324,7 +333,9 @@ test("automations are made, triggered, paused and deleted, and the ledger tells 
   expect((await run(["automations", "pause", "say-it"])).code).toBe(0);
   expect((await run(["automations", "list"])).out).toMatch(/^say-it +paused .*Said/mu);
   expect((await run(["automations", "resume", "say-it"])).code).toBe(0);
-  expect((await run(["automations", "show", "say-it"])).out).toMatch(/state +active/u);
+  const shown = (await run(["automations", "show", "say-it"])).out;
+  expect(shown).toMatch(/state +active/u);
+  expect(shown).toMatch(/\n\nsay \{\{ event\.title \}\} \{\{ event\.n \}\}\n$/u);
   expect((await run(["automations", "delete", "say-it"])).code).toBe(0);
   expect(await run(["automations", "show", "say-it/../x"])).toMatchObject({ code: 1 });
 });
@@ -366,6 +377,22 @@ test("secrets are kept without being shown, and repositories are found by their 
   expect((await run(["secrets", "delete", sessionIdIn(made.out)])).out).toBe("deleted NPM_TOKEN\n");
   expect(await run(["secrets", "create", "X", "--repository", "nobody/nothing"], { input: "v" })).toMatchObject({
     code: 2,
+  });
+});
+
+test("secrets are listed all, however many there are", async () => {
+  const names = Array.from({ length: 101 }, (_, index) => `MANY_${index}`);
+  const made = await Promise.all(names.map((name) => client.secret.create({ name, value: "v" })));
+  const { secrets } = JSON.parse((await run(["secrets", "list", "--json"])).out) as { secrets: { name: string }[] };
+  expect(new Set(secrets.map(({ name }) => name))).toEqual(new Set(names));
+  await Promise.all(made.map(({ id }) => client.secret.delete(id)));
+});
+
+test("open fails where there is no pull request to open", async () => {
+  const { id } = await client.session.create({ prompt: "say a", repositories: [], queueRightAway: false });
+  expect(await run(["open", id, "--pull-request"])).toMatchObject({
+    code: 1,
+    err: "the session has no pull request yet\n",
   });
 });
 

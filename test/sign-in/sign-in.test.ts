@@ -147,7 +147,12 @@ describe("by OpenID Connect", () => {
   it("is told in the audit log", async () => {
     await signIn("alice");
     const { body } = await api.get("/audit/list?action=signIn");
-    expect(body.entries[0]).toMatchObject({ actor: "user", outcome: "allowed", userId: (await users())[0].id });
+    expect(body.entries[0]).toMatchObject({
+      actor: "user",
+      outcome: "allowed",
+      userId: (await users())[0].id,
+      userName: (await users())[0].name,
+    });
   });
 });
 

@@ -21,6 +21,8 @@ interface Plain {
   readonly labels: readonly string[];
   readonly archived: boolean;
   readonly attention: readonly AttentionReason[];
+  /** Null: nobody has still to look at it. */
+  readonly unreadBy: string | null;
 }
 
 const labelWords = ["bug", "chore", "Bug", "größer", "release"];
@@ -49,6 +51,7 @@ beforeAll(async () => {
     grace.userId,
   ]);
   people = [ada.userId, grace.userId, rows[0]?.id ?? ""];
+  await database.pool.query("update user_account set read_until = now() - interval '90 days'");
   const sample = fc.sample(sessionOf, { numRuns: count, seed: 7 });
   for (const [index, made] of sample.entries()) plain.unshift(await insert(made, index));
   // Of another organization, and otherwise the same.
@@ -90,6 +93,7 @@ const sessionOf = fc.record({
   archived: fc.boolean(),
   /** Days since it ended. */
   ended: fc.constantFrom(1, 6, 8, 300),
+  looked: fc.boolean(),
   draftPullRequest: fc.boolean(),
   pullRequests: fc.array(pullRequestOf, { maxLength: 2 }),
 });
@@ -101,6 +105,7 @@ async function insert(made: Made, index: number): Promise<Plain> {
   const archived = made.archived && !["queued", "running", "waiting"].includes(made.status);
   const person = made.person === null ? null : (people[made.person] ?? null);
   const isKey = made.person === 2;
+  const user = isKey ? null : person;
   // Several of one moment: the id decides their order.
   const at = `now() - interval '400 days' + interval '1 minute' * ${Math.floor(index / 3)}`;
   await pool.query(
@@ -114,7 +119,7 @@ async function insert(made: Made, index: number): Promise<Plain> {
       made.status,
       `branch-${index}`,
       made.automation === null ? null : automations[made.automation],
-      isKey ? null : person,
+      user,
       // A session of a user's key is the user's.
       isKey || made.person === 1 ? people[2] : null,
       archived,
@@ -122,6 +127,9 @@ async function insert(made: Made, index: number): Promise<Plain> {
       made.draftPullRequest,
     ],
   );
+  if (made.looked && user !== null) {
+    await pool.query("insert into session_read (user_id, session_id) values ($1, $2)", [user, id]);
+  }
   const repositoryIds = made.repositories.map((each) => repositories[each] ?? "");
   for (const [position, repositoryId] of repositoryIds.entries()) {
     await pool.query(
@@ -161,11 +169,12 @@ async function insert(made: Made, index: number): Promise<Plain> {
     labels: made.labels,
     archived,
     attention: archived ? [] : reasons.filter(([, is]) => is).map(([reason]) => reason),
+    unreadBy: archived || made.looked || made.ended > 90 ? null : user,
   };
 }
 
 const isWanted =
-  ({ status, automationId, repositoryId, requestedBy, label, archived, attention }: SessionFilter) =>
+  ({ status, automationId, repositoryId, requestedBy, label, archived, attention, unreadBy }: SessionFilter) =>
   (session: Plain): boolean =>
     (status === undefined || status.includes(session.status)) &&
     (automationId === undefined || session.automationId === automationId) &&
@@ -173,7 +182,8 @@ const isWanted =
     (requestedBy === undefined || session.person === requestedBy) &&
     (label === undefined || label.every((each) => session.labels.includes(each))) &&
     (archived === undefined || session.archived === archived) &&
-    (attention === undefined || attention.some((reason) => session.attention.includes(reason)));
+    (attention === undefined || attention.some((reason) => session.attention.includes(reason))) &&
+    (unreadBy === undefined || session.unreadBy === unreadBy);
 
 /** In the order of the list: by time and, of one moment, by id. */
 async function inOrder(): Promise<Plain[]> {
@@ -207,6 +217,7 @@ const filterOf = (): fc.Arbitrary<SessionFilter> =>
     label: optional(fc.uniqueArray(fc.constantFrom(...labelWords), { minLength: 1, maxLength: 2 })),
     archived: optional(fc.boolean()),
     attention: optional(fc.uniqueArray(fc.constantFrom(...attentionReasons), { minLength: 1 })),
+    unreadBy: fc.option(fc.constantFrom(...people.slice(0, 2)), { nil: undefined, freq: 1 }),
   });
 
 describe("a list with any filters", () => {

@@ -150,7 +150,17 @@ test("a session is composed with a branch that the forge has, a file of it and a
 test("what is wrong with a session is said where it is written, and nothing is lost", async () => {
   const page = await home();
   await page.getByLabel("What should be done?").fill("Do it");
-  await page.getByLabel("Budget in US dollars").fill("99999999999");
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  const budget = page.getByLabel("Budget in US dollars");
+  await budget.fill("five");
+  // What is no amount is no budget: neither by the keyboard nor as a draft is it sent as if none were wanted.
+  await page.getByLabel("What should be done?").press("Control+Enter");
+  await budget.and(page.locator(":focus")).waitFor();
+  await page.getByRole("button", { name: "Save as a draft" }).press("Enter");
+  await budget.and(page.locator(":focus")).waitFor();
+  expect(asked).not.toContain("/session/create");
+  await budget.fill("99999999999");
   await page.getByRole("button", { name: "Start" }).click();
   await page.getByRole("alert").getByText("budgetUsd").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);

@@ -7,8 +7,10 @@ import { createAuthority } from "../../src/gateway/egress/certificates.ts";
 import { findDefaultOrganization } from "../../src/store/people/organizations.ts";
 import germanElements from "../../src/web/texts/de/elements.ts";
 import german from "../../src/web/texts/de/notices.ts";
+import germanPeople from "../../src/web/texts/de/people.ts";
 import { english as elements } from "../../src/web/texts/en/elements.ts";
 import { english } from "../../src/web/texts/en/notices.ts";
+import { english as signIn } from "../../src/web/texts/en/sign-in.ts";
 import { startMailServer, startPushReceiver, type MailServer, type PushReceiver } from "../notices/receivers.ts";
 import { addPerson } from "../store/fixtures.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
@@ -296,6 +298,98 @@ test("a browser is subscribed, shows what is pushed, opens what it is about, and
   expect((await asAda("/subscription/list")).subscriptions).toEqual([]);
 });
 
+/** Has the service worker hear that its subscription was changed, as a browser tells it. */
+const changed = (page: Page, target: PushReceiver["subscription"]): Promise<unknown> =>
+  workerOf(page).evaluate(`(async () => {
+    const waited = [];
+    self.ended = 0;
+    const newSubscription = {
+      endpoint: ${JSON.stringify(target.endpoint)},
+      toJSON: () => (${JSON.stringify(target)}),
+      unsubscribe: async () => { self.ended += 1; return true; },
+    };
+    const event = Object.assign(new Event("pushsubscriptionchange"), {
+      newSubscription,
+      waitUntil: (promise) => waited.push(promise),
+    });
+    self.dispatchEvent(event);
+    await Promise.all(waited);
+    return self.ended;
+  })()`);
+
+function workerOf(page: Page): Worker {
+  const [worker] = page.context().serviceWorkers();
+  if (worker === undefined) throw new Error("there is no service worker");
+  return worker;
+}
+
+/** A page of Ada's in whose browser notices are pushed. */
+async function subscribed(): Promise<Page> {
+  const page = await site.signedIn({ key: ada });
+  await page.addInitScript(`window.answer = "granted"; ${allowing} ${pushing(receiver.subscription)}`);
+  await page.goto("/settings");
+  await section(page).getByRole("button", { name: english.subscribe }).click();
+  await section(page).getByText(english.here, { exact: true }).waitFor();
+  return page;
+}
+
+const listed = async (): Promise<unknown[]> => (await asAda("/subscription/list")).subscriptions;
+
+test("a browser whose subscription was changed is pushed to at its new address, until it was removed elsewhere", async () => {
+  const page = await subscribed();
+  const { push } = await asAda("/notice/settings");
+  const moved = await startPushReceiver(() => push.publicKey, authority.serverFor("127.0.0.1"));
+  receiver.pushes.length = 0;
+  mail.mails.length = 0;
+  await page.context().clearCookies();
+  expect(await changed(page, moved.subscription)).toBe(0);
+  await asAda("/notice/test", {});
+  await expect.poll(() => moved.pushes.length).toBe(1);
+  await expect.poll(() => mail.mails.length).toBe(1);
+  expect(receiver.pushes).toEqual([]);
+  const [{ id }] = (await listed()) as [{ id: string }];
+  await asAda(`/subscription/${id}/delete`, {});
+  expect(await changed(page, receiver.subscription)).toBe(1);
+  expect(await listed()).toEqual([]);
+  // What was subscribed is forgotten: nobody is asked again.
+  expect(await changed(page, receiver.subscription)).toBe(0);
+  await moved.close();
+});
+
+test.each([
+  ["nothing", { server: 0, browser: true }],
+  ["the server", { server: 1, browser: true }],
+  ["the browser", { server: 0, browser: false }],
+] as const)(
+  "signing out ends what is pushed to the browser, and signs out all the same if %s fails",
+  async (fails, left) => {
+    const page = await subscribed();
+    if (fails === "the server") await page.route("**/subscription/*/delete", (route) => route.abort());
+    if (fails === "the browser") {
+      await page.evaluate("PushManager.prototype.getSubscription = () => new Promise(() => undefined)");
+    }
+    await page.getByRole("navigation", { name: "Main" }).getByRole("button", { name: "Sign out" }).click();
+    await page.waitForURL((url) => url.pathname === "/sign-in");
+    expect((await page.request.get("/me")).status()).toBe(401);
+    const still = (await listed()) as { id: string }[];
+    expect(still.length).toBe(left.server);
+    expect(await page.evaluate("localStorage.getItem('test.push') === null")).toBe(left.browser);
+    for (const { id } of still) await asAda(`/subscription/${id}/delete`, {});
+  },
+);
+
+test("ending this browser's sign-in in the settings ends what is pushed to it, too", async () => {
+  const page = await subscribed();
+  const row = page
+    .getByRole("region", { name: "Signed-in browsers" })
+    .getByRole("listitem")
+    .filter({ hasText: "this browser" });
+  await row.getByRole("button", { name: /^Sign out/u }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Sign out" }).click();
+  await expect.poll(async () => (await page.request.get("/me")).status()).toBe(401);
+  expect(await listed()).toEqual([]);
+});
+
 test("a browser that can't reach its push service says so", async () => {
   const page = await site.signedIn({ key: ada });
   await page.addInitScript(`window.answer = "granted"; ${allowing}
@@ -304,6 +398,48 @@ test("a browser that can't reach its push service says so", async () => {
   await section(page).getByRole("button", { name: english.subscribe }).click();
   await section(page).getByRole("alert").getByText(english.failed("Registration failed")).waitFor();
   await requireGood(page);
+});
+
+test("a link of an invitation is mailed, and asks before it signs the person in", async () => {
+  const page = await site.signedIn({ locale: "de-DE" });
+  mail.mails.length = 0;
+  mail.refusals.push({ code: 451, words: "Try again later" });
+  await page.goto("/people");
+  await page.getByRole("button", { name: germanPeople.invite }).click();
+  const form = page.getByRole("dialog", { name: germanPeople.inviteTitle });
+  await form.getByLabel(germanPeople.name).fill("Edsger");
+  await form.getByLabel(germanPeople.email).fill("edsger@company.example");
+  await form.getByRole("button", { name: germanPeople.makeLink }).click();
+  await page.getByText(germanPeople.mailed("edsger@company.example")).waitFor();
+  const row = page.getByRole("listitem").filter({ hasText: "Edsger" });
+  await row.getByText("Try again later").waitFor();
+  await row.getByText(germanPeople.mail.pending).waitFor();
+  await requireGood(page);
+  await site.offstage.database.pool.query("update invitation_mail set next_attempt_at = now()");
+  await row.getByText(germanPeople.mail.sent).waitFor();
+  const text = (mail.mails[0]?.raw ?? "").replaceAll("=\r\n", "").replaceAll("=3D", "=");
+  const [link = ""] = /http:\S+\/sign-in\?invited=true#[\w-]{43}/u.exec(text) ?? [];
+  for (const viewport of [
+    { width: 390, height: 800 },
+    { width: 1440, height: 900 },
+  ]) {
+    // A program that looks into mails runs the page, and leaves the link as it is.
+    const looking = await site.stranger({ viewport, colorScheme: viewport.width === 390 ? "dark" : "light" });
+    await looking.goto(link);
+    await looking.getByRole("heading", { name: signIn.invited.title }).waitFor();
+    await requireGood(looking);
+    await looking.context().close();
+  }
+  const theirs = await site.stranger();
+  await theirs.goto(link);
+  await theirs.getByRole("button", { name: signIn.title }).press("Enter");
+  await theirs.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
+  expect(theirs.url()).toBe(`${site.offstage.url}/`);
+  const late = await site.stranger();
+  await late.goto(link);
+  await late.getByRole("button", { name: signIn.title }).click();
+  await late.getByRole("alert").getByText(/link/u).waitFor();
+  expect(new URL(late.url()).hash).toBe("");
 });
 
 test("the section is there in German, on a phone", async () => {
@@ -366,7 +502,7 @@ test("the service worker is not kept by caches, and may load nothing", async () 
   const answer = await fetch(`${site.offstage.url}/service-worker.js`);
   expect(answer.headers.get("content-type")).toMatch(/^(?:text|application)\/javascript/u);
   expect(answer.headers.get("cache-control")).toBe("no-cache");
-  expect(answer.headers.get("content-security-policy")).toBe("default-src 'none'");
+  expect(answer.headers.get("content-security-policy")).toBe("default-src 'none'; connect-src 'self'");
   // Pages come from the server, whatever a browser has.
-  expect(await answer.text()).not.toMatch(/fetch|caches/u);
+  expect(await answer.text()).not.toMatch(/["'`]fetch["'`]|respondWith|addAll/u);
 });

@@ -150,6 +150,11 @@ test("name, note, own branch and limit are saved, and refused at their fields", 
   await general.getByRole("alert").getByText("branch is not a valid git branch name").waitFor();
   expect(await general.getByLabel("Own branch").getAttribute("aria-invalid")).toBe("true");
   await general.getByLabel("Own branch").fill("develop");
+  // What is no number is sent to nobody, as if no limit were wanted.
+  await general.getByLabel("Sessions at once").pressSequentially("2e");
+  await general.getByRole("button", { name: "Save" }).press("Enter");
+  await general.getByLabel("Sessions at once").and(page.locator(":focus")).waitFor();
+  expect(await general.getByText("Saved").count()).toBe(0);
   await general.getByLabel("Sessions at once").fill("0");
   await general.getByRole("button", { name: "Save" }).click();
   await general.getByRole("alert").getByText("maxRunningSessions must be at least 1").waitFor();

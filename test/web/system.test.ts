@@ -52,6 +52,9 @@ test("the page of the system has the server's worker, database and disk, and say
   const worker = page.getByRole("list", { name: "Workers" }).getByRole("listitem");
   await worker.getByText("Up", { exact: true }).waitFor();
   await worker.getByText(/^0 of \d+ places taken$/u).waitFor();
+  await worker.getByText(/^Offstage \S+, Node\.js \S+ · \d+ mirrors? · \d+ warm sandbox/u).waitFor();
+  await worker.getByText(/ of .+ free$/u).waitFor();
+  expect(await worker.getByText("Another version").count()).toBe(0);
   const database = page.getByRole("region", { name: "Database" });
   await database.getByText(/^\d{4}_\w+\.sql$/u).waitFor();
   await page
@@ -78,6 +81,7 @@ test("what goes wrong stands on top without a reload, and goes when it is over",
   ];
   const node = { agents, defaultAgent: "a:m", concurrency: 1 };
   for (const id of ["a-busy-node", "a-lost-node"]) await reportWorker(database, { id, ...node });
+  await workerOf(page, "a-busy-node").getByText("It does not tell its version and its disk.").waitFor();
   await pool().query("update worker_node set seen_at = now() - interval '10 minutes' where id = 'a-lost-node'");
   // The one place of the organization is taken, so that the other session waits.
   await site.client.organization.update({ maxRunningSessions: 1 });
@@ -105,6 +109,33 @@ test("what goes wrong stands on top without a reload, and goes when it is over",
   await site.client.organization.update({ maxRunningSessions: null });
   await page.getByText("Nothing is wrong.").waitFor();
   await workerOf(page, "a-busy-node").waitFor({ state: "detached" });
+});
+
+test("a worker of another version is marked, and one whose disk is full or nearly so", async () => {
+  const { database } = site.offstage;
+  const page = await opened("/system");
+  await page.getByText("Nothing is wrong.").waitFor();
+  const disk = { freeBytes: 1, totalBytes: 2e12, neededBytes: 1e9 };
+  const machine = { version: "0.0.9", nodeVersion: "22.18.0", startedAt: new Date().toISOString(), disk, mirrors: 1 };
+  const node = { agents: [], defaultAgent: null, concurrency: 1 };
+  await reportWorker(database, { id: "a-full-node", ...node, machine });
+  const filling = { ...machine, disk: { ...disk, freeBytes: 2e9 } };
+  await reportWorker(database, { id: "a-filling-node", ...node, machine: filling });
+  await page.getByText("3 problems").waitFor();
+  expect(await problemsOf(page).allTextContents()).toEqual([
+    expect.stringContaining("The disk of the worker a-full-node is full"),
+    expect.stringContaining("The disk of the worker a-filling-node is nearly full"),
+    expect.stringContaining("2 workers have another version (0.0.9): a-full-node, a-filling-node"),
+  ]);
+  const full = workerOf(page, "a-full-node");
+  await full.getByText("Full", { exact: true }).waitFor();
+  await full.getByText("Another version").waitFor();
+  await full.getByText("Offstage 0.0.9, Node.js 22.18.0 · 1 mirror · 0 warm sandboxes").waitFor();
+  await full.getByRole("meter", { name: "Disk of a-full-node" }).waitFor();
+  await workerOf(page, "a-filling-node").getByText("Nearly full").waitFor();
+  await isFitting(page);
+  await pool().query("delete from worker_node where id like 'a-%'");
+  await page.getByText("Nothing is wrong.").waitFor();
 });
 
 test("without any worker the page says how one comes, and a server that is away is told of", async () => {
@@ -233,7 +264,10 @@ test("an admin invites somebody, who signs in by the link as themselves, and get
   await form.getByRole("button", { name: "Make a link" }).press("Enter");
   const link = page.getByLabel("Link for Edsger <b>D</b>");
   await link.waitFor();
+  // Whoever uses the keyboard is at the link, and not at the button that opened the form.
+  await link.and(page.locator(":focus")).waitFor();
   const address = await link.inputValue();
+  await page.getByText("This server has no mail server: give them the link yourself.").waitFor();
   const row = personOf(page, "Edsger <b>D</b>");
   await row.getByText("not here yet").waitFor();
   await isFitting(page);

@@ -176,6 +176,41 @@ test("keys move to what is unread, and all is marked as read by a key or a butto
   await expect.poll(() => unreadRows(page).count()).toBe(0);
 });
 
+test("the list is narrowed to what is unread by its number or a key, and loses what is looked at", async () => {
+  await client.session.markAllRead();
+  await ended("Weigh the walrus");
+  const measured = await ended("Measure the walrus");
+  await client.session.markRead(await ended("Forget the walrus"));
+  const page = await home();
+  const rows = page.locator("[data-session]");
+  await page.getByRole("link", { name: "Forget the walrus" }).waitFor();
+  const only = page.getByRole("button", { name: "2 unread" });
+  expect(await only.getAttribute("aria-pressed")).toBe("false");
+  await only.focus();
+  await page.keyboard.press("Enter");
+  await expect.poll(() => rows.count()).toBe(2);
+  expect(new URL(page.url()).search).toBe("?unread=true");
+  expect(await only.getAttribute("aria-pressed")).toBe("true");
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.reload();
+  await expect.poll(() => rows.count()).toBe(2);
+  const tab = await page.context().newPage();
+  await tab.goto(`/sessions/${measured}`);
+  await page.getByRole("button", { name: "1 unread" }).waitFor();
+  await expect.poll(() => rows.allTextContents()).toEqual([expect.stringContaining("Weigh the walrus")]);
+  await tab.close();
+  await page.keyboard.press("Shift+I");
+  await page.getByRole("link", { name: "Forget the walrus" }).waitFor();
+  expect(new URL(page.url()).search).toBe("");
+  await page.keyboard.press("Shift+I");
+  await expect.poll(() => rows.count()).toBe(1);
+  await page.keyboard.press("Shift+M");
+  await page.getByText("Nothing is unread").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Clear the filters" }).click();
+  await page.getByRole("link", { name: "Weigh the walrus" }).waitFor();
+});
+
 test("who has a link, another person, and a key that is nobody's mark nothing and are told of nothing", async () => {
   const id = await ended("Hide the walrus");
   const { url } = await site.client.session.share(id);

@@ -21,13 +21,13 @@ class _Session:
         """Create a session."""
         return self._send("POST", "/session/create", body=body, idempotency_key=idempotency_key, creates=True)
 
-    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[str] = None, archived: Optional[str] = None, attention: Optional[str] = None) -> Dict[str, Any]:
+    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[str] = None, archived: Optional[str] = None, attention: Optional[str] = None, unread: Optional[str] = None) -> Dict[str, Any]:
         """List sessions, newest first."""
-        return self._send("GET", "/session/list", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "repositoryId": repository_id, "requestedBy": requested_by, "label": label, "archived": archived, "attention": attention})
+        return self._send("GET", "/session/list", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "repositoryId": repository_id, "requestedBy": requested_by, "label": label, "archived": archived, "attention": attention, "unread": unread})
 
-    def search(self, *, q: str, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[str] = None, archived: Optional[str] = None, attention: Optional[str] = None) -> Dict[str, Any]:
+    def search(self, *, q: str, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[str] = None, archived: Optional[str] = None, attention: Optional[str] = None, unread: Optional[str] = None) -> Dict[str, Any]:
         """Search sessions by words."""
-        return self._send("GET", "/session/search", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "repositoryId": repository_id, "requestedBy": requested_by, "label": label, "archived": archived, "attention": attention, "q": q})
+        return self._send("GET", "/session/search", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "repositoryId": repository_id, "requestedBy": requested_by, "label": label, "archived": archived, "attention": attention, "unread": unread, "q": q})
 
     def get(self, id: str) -> Dict[str, Any]:
         """Show a session."""
@@ -529,6 +529,10 @@ class _Subscription:
         """Have notices pushed to this browser."""
         return self._send("POST", "/subscription/create", body=body, idempotency_key=idempotency_key, creates=True)
 
+    def renew(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Have notices pushed to the new address of a browser that was subscribed with a renewalSecret."""
+        return self._send("POST", "/subscription/renew", body=body)
+
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List your browsers that take notices."""
         return self._send("GET", "/subscription/list", query={"limit": limit, "cursor": cursor})
@@ -611,12 +615,12 @@ class _User:
         self._send = send
 
     def invite(self, body: Mapping[str, Any]) -> Dict[str, Any]:
-        """Invite a person, by a link that signs them in and that only this response has."""
+        """Invite a person, by a link that signs them in, and that nothing has but this response and the mail."""
         return self._send("POST", "/user/invite", body=body)
 
-    def invite_user_again(self, id: str) -> Dict[str, Any]:
+    def invite_user_again(self, id: str, body: Mapping[str, Any] = {}) -> Dict[str, Any]:
         """Make another link for a person who was invited, and end those before."""
-        return self._send("POST", f"/user/{_part(id)}/invite")
+        return self._send("POST", f"/user/{_part(id)}/invite", body=body)
 
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List users."""

@@ -195,6 +195,8 @@ import type {
   SubscriptionDeleteAnswer,
   SubscriptionListAnswer,
   SubscriptionListQuery,
+  SubscriptionRenewAnswer,
+  SubscriptionRenewBody,
   SystemHealthAnswer,
   TaskCreateAnswer,
   TaskCreateBody,
@@ -206,6 +208,7 @@ import type {
   UserInviteAnswer,
   UserInviteBody,
   UserInviteUserAgainAnswer,
+  UserInviteUserAgainBody,
   UserListAnswer,
   UserListQuery,
   UserUpdateAnswer,
@@ -474,6 +477,8 @@ export interface Operations {
   readonly subscription: {
     /** Have notices pushed to this browser */
     create(body: SubscriptionCreateBody, options?: CallOptions): Promise<SubscriptionCreateAnswer>;
+    /** Have notices pushed to the new address of a browser that was subscribed with a renewalSecret */
+    renew(body: SubscriptionRenewBody, options?: CallOptions): Promise<SubscriptionRenewAnswer>;
     /** List your browsers that take notices */
     list(query?: SubscriptionListQuery, options?: CallOptions): Promise<SubscriptionListAnswer>;
     /** Have nothing more pushed to a browser of yours */
@@ -512,10 +517,10 @@ export interface Operations {
     revoke(id: string, options?: CallOptions): Promise<GrantRevokeAnswer>;
   };
   readonly user: {
-    /** Invite a person, by a link that signs them in and that only this response has */
+    /** Invite a person, by a link that signs them in, and that nothing has but this response and the mail */
     invite(body: UserInviteBody, options?: CallOptions): Promise<UserInviteAnswer>;
     /** Make another link for a person who was invited, and end those before */
-    inviteUserAgain(id: string, options?: CallOptions): Promise<UserInviteUserAgainAnswer>;
+    inviteUserAgain(id: string, body?: UserInviteUserAgainBody, options?: CallOptions): Promise<UserInviteUserAgainAnswer>;
     /** List users */
     list(query?: UserListQuery, options?: CallOptions): Promise<UserListAnswer>;
     /** Change a user's role, or disable them */
@@ -715,6 +720,7 @@ export function createOperations(send: Send): Operations {
     },
     subscription: {
       create: (body, options) => call({ method: "POST", path: "/subscription/create", body, isIdempotent: true, ...options }),
+      renew: (body, options) => call({ method: "POST", path: "/subscription/renew", body, isIdempotent: false, ...options }),
       list: (query, options) => call({ method: "GET", path: "/subscription/list", query, isIdempotent: true, ...options }),
       delete: (id, options) => call({ method: "POST", path: `/subscription/${part(id)}/delete`, isIdempotent: false, ...options }),
     },
@@ -740,7 +746,7 @@ export function createOperations(send: Send): Operations {
     },
     user: {
       invite: (body, options) => call({ method: "POST", path: "/user/invite", body, isIdempotent: false, ...options }),
-      inviteUserAgain: (id, options) => call({ method: "POST", path: `/user/${part(id)}/invite`, isIdempotent: false, ...options }),
+      inviteUserAgain: (id, body, options) => call({ method: "POST", path: `/user/${part(id)}/invite`, body, isIdempotent: false, ...options }),
       list: (query, options) => call({ method: "GET", path: "/user/list", query, isIdempotent: true, ...options }),
       update: (id, body, options) => call({ method: "POST", path: `/user/${part(id)}/update`, body, isIdempotent: false, ...options }),
       erase: (id, options) => call({ method: "POST", path: `/user/${part(id)}/erase`, isIdempotent: false, ...options }),

@@ -1467,6 +1467,10 @@ export interface SessionListQuery {
         "budget" | "failure" | "conflict" | "review" | "any",
         "budget" | "failure" | "conflict" | "review" | "any"
       ];
+  /**
+   * Only those that `unread` says of.
+   */
+  unread?: "true";
 }
 export interface SessionListAnswer {
   sessions: SessionGetAnswer[];
@@ -2272,6 +2276,10 @@ export interface SessionSearchQuery {
         "budget" | "failure" | "conflict" | "review" | "any",
         "budget" | "failure" | "conflict" | "review" | "any"
       ];
+  /**
+   * Only those that `unread` says of.
+   */
+  unread?: "true";
   q: string;
 }
 export interface SessionDeleteAnswer {}
@@ -7661,6 +7669,10 @@ export interface SubscriptionCreateBody {
     p256dh: string;
     auth: string;
   };
+  /**
+   * 32 random bytes in base64url, which the browser keeps: with it, it tells its new address once it has another.
+   */
+  renewalSecret?: string;
 }
 export interface SubscriptionCreateAnswer {
   id: string;
@@ -7674,6 +7686,14 @@ export interface SubscriptionCreateAnswer {
    * When it last took a notice.
    */
   sentAt: string | null;
+}
+export interface SubscriptionRenewBody {
+  endpoint: string;
+  keys: {
+    p256dh: string;
+    auth: string;
+  };
+  renewalSecret: string;
 }
 export interface SubscriptionListAnswer {
   subscriptions: SubscriptionCreateAnswer[];
@@ -7847,10 +7867,14 @@ export interface GrantRevokeAnswer {
 export interface UserInviteBody {
   name: string;
   /**
-   * Whoever an identity provider says has this address signs in as the person invited.
+   * Whoever an identity provider says has this address signs in as the person invited. The link is mailed there, if the server has a mail server.
    */
   email?: string | null;
   role: "admin" | "member" | "viewer";
+  /**
+   * Of the mail; default en.
+   */
+  language?: "en" | "de";
 }
 export interface UserInviteAnswer {
   user: UserUpdateAnswer;
@@ -7859,6 +7883,10 @@ export interface UserInviteAnswer {
    */
   url: string;
   expiresAt: string;
+  /**
+   * The address to which the link is mailed, too; `invitationMail` of the user says what came of it. null: there is no address, or the server has no mail server.
+   */
+  mailedTo: string | null;
 }
 export interface UserUpdateAnswer {
   id: string;
@@ -7875,6 +7903,19 @@ export interface UserUpdateAnswer {
    */
   invitedAt: string | null;
   /**
+   * The mail with their newest link; null: there is none, or the link has ended.
+   */
+  invitationMail: {
+    /**
+     * dead: the mail server refused it, or could not be reached for a day.
+     */
+    status: "pending" | "sent" | "dead";
+    /**
+     * Why it was not sent, as the last attempt had it.
+     */
+    problem: string | null;
+  } | null;
+  /**
    * null: they were invited, and have not signed in yet.
    */
   lastSignInAt: string | null;
@@ -7883,6 +7924,12 @@ export interface UserUpdateAnswer {
    */
   lastSeenAt: string | null;
   disabledAt: string | null;
+}
+export interface UserInviteUserAgainBody {
+  /**
+   * Of the mail; default en.
+   */
+  language?: "en" | "de";
 }
 export interface UserListAnswer {
   users: UserUpdateAnswer[];
@@ -7914,6 +7961,7 @@ export interface AuditListAnswer {
     keyId: string | null;
     keyName: string | null;
     userId: string | null;
+    userName: string | null;
     action: string;
     target: string | null;
     outcome: "allowed" | "refused" | "failed";
@@ -8102,6 +8150,9 @@ export interface SystemHealthAnswer {
       | "no_agent"
       | "disk_full"
       | "disk_nearly_full"
+      | "worker_disk_full"
+      | "worker_disk_nearly_full"
+      | "worker_version"
       | "sessions_wait"
       | "jobs_wait"
       | "deliveries_wait"
@@ -8131,6 +8182,10 @@ export interface SystemHealthAnswer {
        */
       neededBytes: number;
     };
+    /**
+     * The worker in the same process; null: it runs no sessions.
+     */
+    workerId: string | null;
   };
   /**
    * The oldest first, 500 at most.
@@ -8160,6 +8215,36 @@ export interface SystemHealthAnswer {
      * Names of the agents that it can run.
      */
     agents: string[];
+    /**
+     * Sandboxes that it keeps ready for sessions to come.
+     */
+    warmSandboxes: number;
+    /**
+     * As its last heartbeat had it; null: it did not say, as a worker of a version before.
+     */
+    machine: {
+      /**
+       * Of Offstage.
+       */
+      version: string;
+      nodeVersion: string;
+      /**
+       * Of its process.
+       */
+      startedAt: string;
+      disk: {
+        freeBytes: number;
+        totalBytes: number;
+        /**
+         * OFFSTAGE_MIN_FREE_MB: with less free a worker takes no session.
+         */
+        neededBytes: number;
+      };
+      /**
+       * Repositories of which it keeps a mirror on that disk.
+       */
+      mirrors: number;
+    } | null;
   }[];
   queue: {
     sessions: {
@@ -8324,6 +8409,7 @@ export type AccountCheckAnswer = AccountGetAnswer;
 export type AccountDeleteAnswer = AccountGetAnswer;
 export type InsightCsvQuery = InsightFiguresQuery;
 export type NoticeSettingsUpdateAnswer = NoticeSettingsAnswer;
+export type SubscriptionRenewAnswer = SubscriptionCreateAnswer;
 export type SubscriptionListQuery = SessionMessageListQuery;
 export type SubscriptionDeleteAnswer = SubscriptionCreateAnswer;
 export type KeyListQuery = SessionMessageListQuery;

@@ -16,7 +16,7 @@ import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
 import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
 import type { OfferedBranches, OfferedFiles, OfferedRepositories } from "../../domain/repositories/choice.ts";
 import type { Repository, RepositoryAddress } from "../../domain/repositories/repository.ts";
-import type { ServerHealth } from "../../domain/system/health.ts";
+import type { DiskHealth } from "../../domain/system/health.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
@@ -147,7 +147,9 @@ export interface ApiOptions {
   /** Of this Offstage. */
   readonly version: string;
   /** The space of the disk of this server's data folder, and how much of it has to be free. */
-  readonly diskSpace: () => Promise<ServerHealth["disk"]>;
+  readonly diskSpace: () => Promise<DiskHealth>;
+  /** Id of the worker in this process; null or omitted: it runs no sessions. */
+  readonly workerId?: string | null;
   /** Folder of recordings on this machine; null or omitted: it has none. */
   readonly recordingsDirectory?: string | null;
   /** Milliseconds between two comments on a quiet event stream; default 15,000. */

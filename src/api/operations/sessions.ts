@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Database } from "../../database/database.ts";
 import { ForbiddenError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { oneOrMore, pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
@@ -34,7 +35,7 @@ import {
   resolveConflicts,
   type SessionRecord,
 } from "../../store/sessions/sessions.ts";
-import { organizationOf, principalOfRequest } from "../http/auth.ts";
+import { organizationOf, personOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { idOfCreated } from "../http/idempotency.ts";
 import { requestOrigin } from "../http/origin.ts";
@@ -65,15 +66,18 @@ const sessionQuerySchema = pageQuerySchema.extend({
   attention: oneOrMore(z.enum([...attentionReasons, "any"]), attentionReasons.length)
     .optional()
     .meta({ description: "Why they need a person, any of these; any: for whatever reason." }),
+  unread: z.enum(["true"]).optional().meta({ description: "Only those that `unread` says of." }),
 });
 const sessionPageSchema = pageSchema("sessions", sessionDetailSchema);
 
 /** The filter of a list, with `me` resolved: who signed in by a link of the server's is nobody by name, and asked for nothing. */
-function filterOf(
-  { userId, keyId, organizationId }: Principal,
-  { attention, archived, ...query }: z.infer<typeof sessionQuerySchema>,
+async function filterOf(
+  database: Database,
+  principal: Principal,
+  { attention, archived, unread, ...query }: z.infer<typeof sessionQuerySchema>,
   archivedByDefault: "false" | "all",
-): SessionListQuery {
+): Promise<SessionListQuery> {
+  const { userId, keyId, organizationId } = principal;
   // The organization's id is that of no user and of no key.
   const own = userId ?? keyId ?? organizationId;
   const wanted = archived ?? archivedByDefault;
@@ -81,6 +85,7 @@ function filterOf(
     ...query,
     requestedBy: query.requestedBy === "me" ? own : query.requestedBy,
     archived: wanted === "all" ? undefined : wanted === "true",
+    unreadBy: unread && ((await personOf(database, principal)) ?? organizationId),
     attention:
       attention && attentionReasons.filter((reason) => attention.some((each) => each === reason || each === "any")),
   };
@@ -203,7 +208,8 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     },
     async (request) => {
       const principal = principalOfRequest(request);
-      const page = await listSessions(database, principal.organizationId, filterOf(principal, request.query, "false"));
+      const filter = await filterOf(database, principal, request.query, "false");
+      const page = await listSessions(database, principal.organizationId, filter);
       return { sessions: await toSessions(options, principal, page.items), nextCursor: page.nextCursor };
     },
   );
@@ -222,7 +228,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     async (request) => {
       const principal = principalOfRequest(request);
       const { organizationId } = principal;
-      const filter = filterOf(principal, request.query, "all");
+      const filter = await filterOf(database, principal, request.query, "all");
       const page = await searchSessions(database, organizationId, request.query.q.replaceAll("\0", ""), filter);
       return { sessions: await toSessions(options, principal, page.items), nextCursor: page.nextCursor };
     },

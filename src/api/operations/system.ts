@@ -7,7 +7,7 @@ import { requireServerAdmin } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers } from "../http/shapes.ts";
 
-type SystemOptions = Pick<ApiOptions, "database" | "version" | "diskSpace">;
+type SystemOptions = Pick<ApiOptions, "database" | "version" | "diskSpace" | "workerId">;
 
 /** How long an answer is given again, in ms: however many pages watch, the database is asked once. */
 const answerMs = 1_000;
@@ -38,7 +38,7 @@ export function addSystemOperations(app: App, options: SystemOptions): void {
 }
 
 async function readHealth(
-  { database, version, diskSpace }: SystemOptions,
+  { database, version, diskSpace, workerId = null }: SystemOptions,
   startedAt: string,
   readBytes: () => Promise<number>,
 ): Promise<SystemHealth> {
@@ -48,7 +48,7 @@ async function readHealth(
     databaseHealthOf(database, readBytes),
     diskSpace(),
   ]);
-  const server = { version, nodeVersion: process.versions.node, startedAt, disk };
+  const server = { version, nodeVersion: process.versions.node, startedAt, disk, workerId };
   const health = { checkedAt: new Date().toISOString(), server, workers, queue, database: databaseHealth };
   return { ...health, problems: systemProblems(health) };
 }

@@ -1,5 +1,10 @@
 import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
-import { invitationSchema, inviteUserSchema } from "../../domain/people/invitation.ts";
+import {
+  invitationSchema,
+  inviteAgainSchema,
+  inviteUserSchema,
+  type InvitationLanguage,
+} from "../../domain/people/invitation.ts";
 import { updateUserSchema, userSchema } from "../../domain/people/user.ts";
 import { inviteAgain, inviteUser, type Invitation } from "../../store/people/invitations.ts";
 import { eraseUser, listUsers, updateUser } from "../../store/people/users.ts";
@@ -8,10 +13,12 @@ import type { ApiOptions, App } from "../http/context.ts";
 import { refuseIdempotencyKey } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
+type InvitationOptions = Pick<ApiOptions, "database" | "publicUrl" | "vault" | "sendsMail">;
+
 const tags = ["Users"];
 
 /** Adds the operations on the people of an organization: invite, list, change their roles, erase. */
-export function addUserOperations(app: App, options: Pick<ApiOptions, "database" | "publicUrl">): void {
+export function addUserOperations(app: App, options: InvitationOptions): void {
   const { database } = options;
   addInvitations(app, options);
   app.get(
@@ -62,7 +69,8 @@ export function addUserOperations(app: App, options: Pick<ApiOptions, "database"
   );
 }
 
-function addInvitations(app: App, { database, publicUrl }: Pick<ApiOptions, "database" | "publicUrl">): void {
+function addInvitations(app: App, { database, publicUrl, vault, sendsMail }: InvitationOptions): void {
+  const mailing = (language: InvitationLanguage = "en") => (sendsMail ? { vault, language } : null);
   // What follows the # stays in the browser: no server and no proxy logs it.
   const shown = ({ token, ...invitation }: Invitation) => ({ ...invitation, url: `${publicUrl()}/sign-in#${token}` });
   app.post(
@@ -72,31 +80,34 @@ function addInvitations(app: App, { database, publicUrl }: Pick<ApiOptions, "dat
       schema: {
         tags,
         operationId: "inviteUser",
-        summary: "Invite a person, by a link that signs them in and that only this response has",
+        summary: "Invite a person, by a link that signs them in, and that nothing has but this response and the mail",
         body: inviteUserSchema,
         response: answers(invitationSchema),
       },
     },
     async (request) => {
       refuseIdempotencyKey(request);
-      return shown(await inviteUser(database, organizationOf(request), request.body));
+      const { language, ...person } = request.body;
+      return shown(await inviteUser(database, organizationOf(request), person, mailing(language)));
     },
   );
   app.post(
     "/user/:id/invite",
     {
-      config: { operation: { scope: "admin" } },
+      config: { operation: { scope: "admin", optionalBody: true } },
       schema: {
         tags,
         operationId: "inviteUserAgain",
         summary: "Make another link for a person who was invited, and end those before",
         params: idParameters,
+        body: inviteAgainSchema,
         response: answers(invitationSchema),
       },
     },
     async (request) => {
       refuseIdempotencyKey(request);
-      return shown(await inviteAgain(database, organizationOf(request), idOf(request, "user")));
+      const id = idOf(request, "user");
+      return shown(await inviteAgain(database, organizationOf(request), id, mailing(request.body.language)));
     },
   );
 }

@@ -5,6 +5,7 @@ import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } fro
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { json } from "../terminal/json.ts";
 import { parseLimit } from "../terminal/limit.ts";
+import { printable } from "../../printable.ts";
 import { age, facts, table } from "../terminal/table.ts";
 import { parseObject, readObject } from "./object.ts";
 import { shortId } from "../../domain/fields/short-id.ts";
@@ -62,7 +63,7 @@ function addReading(automations: Command, { terminal }: CommandContext): void {
       terminal.write(options.json === true ? json(page) : automationsTable(page.automations, terminal));
     }),
   );
-  withFlags(automations.command("show <automation>").description("print an automation")).action(
+  withFlags(automations.command("show <automation>").description("print an automation, with its instructions")).action(
     (automation: string, options: Options) =>
       onServer(options, terminal, async ({ client }) => {
         const found = await client.automation.get(path(automation));
@@ -150,7 +151,7 @@ function automationsTable(automations: readonly Automation[], { color, columns }
 }
 
 function automationText(automation: Automation, { color }: Terminal): string {
-  const { name, macro, id, agent, repositories, targetBranch, triggers, pausedReason, alert } = automation;
+  const { name, macro, id, agent, repositories, targetBranch, triggers, pausedReason, alert, budgetUsd } = automation;
   const rows: (readonly [string, string | null])[] = [
     ["automation", id],
     ["name", name],
@@ -161,9 +162,10 @@ function automationText(automation: Automation, { color }: Terminal): string {
     ["agent", agent],
     ...repositories.map(({ url }) => ["repository", url] as const),
     ["target", targetBranch],
+    ["budget", budgetUsd === null ? null : `$${budgetUsd.toFixed(2)} for each run`],
     ...triggers.map(({ type, id: triggerId }) => ["trigger", `${type} ${triggerId}`] as const),
   ];
-  return facts(rows, color);
+  return `${facts(rows, color)}\n${printable(automation.instructions).trimEnd()}\n`;
 }
 
 function runsTable(runs: readonly Job[], { color, columns }: Terminal): string {

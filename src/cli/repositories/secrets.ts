@@ -1,4 +1,5 @@
 import { Option, type Command } from "commander";
+import type { Client } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { secretPhases, type Secret, type SecretPhase } from "../../domain/environments/secret.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
@@ -22,8 +23,10 @@ export function addSecretsCommands(secrets: Command, { terminal }: CommandContex
   const list = secrets.command("list").description("list secrets, without their values");
   withJsonFlag(withConnectionFlags(list)).action((options: Options) =>
     onServer(options, terminal, async ({ client }) => {
-      const page = await client.secret.list({ limit: 100 });
-      terminal.write(options.json === true ? json(page) : secretsTable(page.secrets, terminal));
+      const found = await allSecrets(client);
+      terminal.write(
+        options.json === true ? json({ secrets: found, nextCursor: null }) : secretsTable(found, terminal),
+      );
     }),
   );
   const create = secrets
@@ -57,6 +60,17 @@ export function addSecretsCommands(secrets: Command, { terminal }: CommandContex
       terminal.write(options.json === true ? json(secret) : `deleted ${secret.name}\n`);
     }),
   );
+}
+
+async function allSecrets(client: Client): Promise<readonly Secret[]> {
+  const found: Secret[] = [];
+  let cursor: string | undefined;
+  for (;;) {
+    const { secrets, nextCursor } = await client.secret.list({ limit: 100, cursor });
+    found.push(...secrets);
+    if (nextCursor === null) return found;
+    cursor = nextCursor;
+  }
 }
 
 function secretsTable(secrets: readonly Secret[], { color, columns }: Terminal): string {

@@ -1,10 +1,11 @@
-import { InvalidArgumentError, type Command } from "commander";
+import type { Command } from "commander";
 import type { Client } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import { lastEvent } from "../remote/last-event.ts";
 import { findSession } from "../remote/session-id.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
+import { parseDollars } from "../terminal/dollars.ts";
 import { json } from "../terminal/json.ts";
 import { followTo } from "./follow.ts";
 
@@ -90,13 +91,4 @@ async function lastPending(client: Client, id: string): Promise<string> {
   const message = messages.find(({ status }) => status === "pending");
   if (message === undefined) throw new InvalidInputError("no message of the session waits for the agent");
   return message.id;
-}
-
-function parseDollars(value: string): number | null {
-  if (value === "none") return null;
-  const dollars = Number(value);
-  if (value.trim() === "" || !Number.isFinite(dollars) || dollars < 0) {
-    throw new InvalidArgumentError("must be an amount such as 2.50, or none.");
-  }
-  return dollars;
 }

@@ -22,6 +22,7 @@ interface ListOptions extends ConnectionFlags {
   readonly label?: string[];
   readonly archived?: true;
   readonly attention?: true;
+  readonly unread?: true;
   readonly search?: string;
   readonly limit: number;
   readonly watch?: true;
@@ -44,6 +45,7 @@ export function addListCommand(program: Command, { terminal }: CommandContext): 
     .option("--repository <name>", "those that work on this one, by its name, address or id")
     .option("--label <label>", "those that have it; may be repeated: all of them", collect)
     .option("--attention", "those that need a person: for a budget, a failure, a conflict or a review")
+    .option("--unread", "those of yours that are over and that you have not looked at")
     .option("--archived", "those that are archived, which the list leaves out otherwise")
     .option("--search <words>", "those in which these words are found")
     .option("--limit <number>", "how many, 1 to 100", parseLimit, 20)
@@ -81,12 +83,13 @@ async function screen(client: Client, options: ListOptions, terminal: Terminal):
 }
 
 async function ask(client: Client, options: ListOptions) {
-  const { status, automation, mine, search, limit, repository, label, archived, attention } = options;
+  const { status, automation, mine, search, limit, repository, label, archived, attention, unread } = options;
   const page: SessionPageOf = {
     label,
     ...(repository !== undefined && { repositoryId: (await findRepository(client, repository)).id }),
     ...(archived === true && { archived: "true" }),
     ...(attention === true && { attention: "any" }),
+    ...(unread === true && { unread: "true" }),
     status,
     limit,
     automationId: automation,

@@ -3,9 +3,10 @@ import { onServer, withConnectionFlags, type ConnectionFlags } from "../remote/c
 import { findSession } from "../remote/session-id.ts";
 import type { CommandContext } from "../terminal/commands.ts";
 import { printable } from "../../printable.ts";
+import { exitCodes } from "../terminal/exit-code.ts";
 
 /** Adds the command `open`. */
-export function addOpenCommand(program: Command, { terminal }: CommandContext): void {
+export function addOpenCommand(program: Command, { terminal, finish }: CommandContext): void {
   const command = program
     .command("open <session>")
     .description("open a session's page in the browser, or its pull request")
@@ -16,7 +17,7 @@ export function addOpenCommand(program: Command, { terminal }: CommandContext): 
       const url = options.pullRequest === true ? found.pullRequests[0]?.url : found.htmlUrl;
       if (url === undefined) {
         terminal.warn("the session has no pull request yet\n");
-        return;
+        return finish(exitCodes.failed);
       }
       terminal.write(`${printable(url)}\n`);
       // What a forge answers could name any program of this machine.

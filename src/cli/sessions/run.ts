@@ -6,6 +6,7 @@ import { readCheckout, sendChanges, type Checkout } from "../checkout/checkout.t
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { collect } from "../terminal/collect.ts";
+import { parseDollars } from "../terminal/dollars.ts";
 import { exitCodes } from "../terminal/exit-code.ts";
 import { json } from "../terminal/json.ts";
 import { followTo } from "./follow.ts";
@@ -19,6 +20,7 @@ interface RunOptions extends ConnectionFlags {
   readonly withChanges?: true;
   readonly together?: true;
   readonly label?: string[];
+  readonly budget?: number | null;
   readonly follow?: true;
   readonly json?: true;
 }
@@ -43,6 +45,11 @@ export function addRunCommand(program: Command, { terminal, finish }: CommandCon
     .option("--with-changes", "send this checkout's commits and uncommitted changes along, as a branch")
     .option("--together", "open pull requests only if every repository took the work")
     .option("--label <label>", "what it is found by; may be repeated", collect)
+    .option(
+      "--budget <dollars>",
+      "most US dollars that it may spend (default: the organization's budget)",
+      parseDollars,
+    )
     .option("--follow", "print what happens until the session ends");
   withJsonFlag(withConnectionFlags(command)).action(async (prompt: string, options: RunOptions) => {
     finish(await run(prompt, options, terminal));
@@ -64,6 +71,7 @@ function run(given: string, options: RunOptions, terminal: Terminal): Promise<nu
       ...(work.targetBranch !== undefined && { targetBranch: work.targetBranch }),
       ...(work.branchName !== undefined && { branchName: work.branchName }),
       ...(options.label !== undefined && { labels: options.label }),
+      ...(options.budget != null && { budgetUsd: options.budget }),
       ...(options.together === true && { pullRequestsTogether: true }),
     });
     terminal.write(options.json === true ? json(session) : `${session.htmlUrl}\n`);

@@ -92,15 +92,29 @@ const base64url = (characters: number) =>
     .max(characters)
     .regex(/^[A-Za-z0-9_-]+={0,2}$/u, "must be in base64url");
 
-/** Body of a browser's subscription to web push, as `PushSubscription.toJSON()` has it. */
-export const createSubscriptionSchema = z.object({
+const subscriptionFields = {
   endpoint: z
     .url({ protocol: /^https$/u, error: "must be an https:// address" })
     .max(2_000, "must be at most 2,000 characters"),
   keys: z.object({ p256dh: base64url(100), auth: base64url(40) }),
+};
+const renewalSecret = z.string().regex(/^[A-Za-z0-9_-]{43}$/u, "must be 32 random bytes in base64url");
+
+/** Body of a browser's subscription to web push, as `PushSubscription.toJSON()` has it. */
+export const createSubscriptionSchema = z.object({
+  ...subscriptionFields,
+  renewalSecret: renewalSecret.optional().meta({
+    description:
+      "32 random bytes in base64url, which the browser keeps: with it, it tells its new address once it has another.",
+  }),
 });
 /** See `createSubscriptionSchema`. */
 export type CreateSubscription = z.infer<typeof createSubscriptionSchema>;
+
+/** Body of a renewal: the new address of a browser whose subscription was changed. */
+export const renewSubscriptionSchema = z.object({ ...subscriptionFields, renewalSecret });
+/** See `renewSubscriptionSchema`. */
+export type RenewSubscription = z.infer<typeof renewSubscriptionSchema>;
 
 /** A browser that takes web push, without what lets others write to it. */
 export const subscriptionSchema = z.object({

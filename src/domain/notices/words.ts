@@ -96,22 +96,55 @@ function oneLine(text: string): string {
     .trim();
 }
 
-/** A notice as a mail's two bodies. Nothing in them is loaded from anywhere. */
-export function mailBodies({ title, text, url }: NoticeWords, settingsUrl: string): { text: string; html: string } {
-  const why = "You get this mail because you asked to be told of it.";
+/** What a mail says. */
+export interface MailWords {
+  readonly language: string;
+  readonly title: string;
+  readonly text: string;
+  readonly url: string;
+  /** Text of the link to it. */
+  readonly open: string;
+  /** Why somebody gets the mail. */
+  readonly footer: string;
+  /** Where that can be changed. */
+  readonly change?: { readonly text: string; readonly url: string };
+}
+
+/** A mail's two bodies. Nothing in them is loaded from anywhere. */
+export function layOutMail({ language, title, text, url, open, footer, change }: MailWords): {
+  text: string;
+  html: string;
+} {
+  const changing = change && {
+    text: ` ${change.text}: ${change.url}`,
+    html: ` <a href="${escaped(change.url)}">${escaped(change.text)}</a>.`,
+  };
   return {
-    text: `${title}\n\n${text}\n\n${url}\n\n--\n${why} Change that: ${settingsUrl}\n`,
+    text: `${title}\n\n${text}\n\n${url}\n\n--\n${footer}${changing?.text ?? ""}\n`,
     html: `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>${escaped(title)}</title></head>
+<html lang="${language}"><head><meta charset="utf-8"><title>${escaped(title)}</title></head>
 <body style="font-family:system-ui,sans-serif;line-height:1.5;color:#222;background:#fff;max-width:38rem;margin:1rem auto;padding:0 1rem">
 <h1 style="font-size:1.1rem">${escaped(title)}</h1>
 <p>${escaped(text)}</p>
-<p><a href="${escaped(url)}">Open it in Offstage</a></p>
+<p><a href="${escaped(url)}">${escaped(open)}</a></p>
 <hr style="border:0;border-top:1px solid #ddd">
-<p style="font-size:.85rem;color:#555">${why} <a href="${escaped(settingsUrl)}">Change that</a>.</p>
+<p style="font-size:.85rem;color:#555">${escaped(footer)}${changing?.html ?? ""}</p>
 </body></html>
 `,
   };
+}
+
+/** A notice as a mail's two bodies. */
+export function mailBodies({ title, text, url }: NoticeWords, settingsUrl: string): { text: string; html: string } {
+  return layOutMail({
+    language: "en",
+    title,
+    text,
+    url,
+    open: "Open it in Offstage",
+    footer: "You get this mail because you asked to be told of it.",
+    change: { text: "Change that", url: settingsUrl },
+  });
 }
 
 const entities: Readonly<Record<string, string>> = {

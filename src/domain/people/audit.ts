@@ -10,6 +10,7 @@ export const auditEntrySchema = z.object({
   /** The key's name and first characters. */
   keyName: z.string().nullable(),
   userId: z.uuid().nullable(),
+  userName: z.string().nullable().default(null),
   action: z.string(),
   /** What it was about, from the outside in, with a slash between, such as `<session>/<link>`; null: nothing that has an id. */
   target: z.string().nullable(),

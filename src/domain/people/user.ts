@@ -33,6 +33,16 @@ export const userSchema = z.object({
   role: z.enum(roles),
   createdAt: z.iso.datetime(),
   invitedAt: z.iso.datetime().nullable().meta({ description: "null: nobody invited them." }),
+  invitationMail: z
+    .object({
+      status: z
+        .enum(["pending", "sent", "dead"])
+        .meta({ description: "dead: the mail server refused it, or could not be reached for a day." }),
+      problem: z.string().nullable().meta({ description: "Why it was not sent, as the last attempt had it." }),
+    })
+    .nullable()
+    .default(null)
+    .meta({ description: "The mail with their newest link; null: there is none, or the link has ended." }),
   lastSignInAt: z.iso
     .datetime()
     .nullable()

@@ -10,6 +10,9 @@ export const systemProblemCodes = [
   "no_agent",
   "disk_full",
   "disk_nearly_full",
+  "worker_disk_full",
+  "worker_disk_nearly_full",
+  "worker_version",
   "sessions_wait",
   "jobs_wait",
   "deliveries_wait",
@@ -26,6 +29,26 @@ export const systemProblemSchema = z.object({
 /** See `systemProblemSchema`. */
 export type SystemProblem = z.infer<typeof systemProblemSchema>;
 
+/** The disk of a data folder. */
+const diskSchema = z.object({
+  freeBytes: z.number(),
+  totalBytes: z.number(),
+  neededBytes: z.number().meta({ description: "OFFSTAGE_MIN_FREE_MB: with less free a worker takes no session." }),
+});
+/** See `diskSchema`. */
+export type DiskHealth = z.infer<typeof diskSchema>;
+
+/** A worker's program, and the disk of its data folder. */
+export const workerMachineSchema = z.object({
+  version: z.string().meta({ description: "Of Offstage." }),
+  nodeVersion: z.string(),
+  startedAt: z.iso.datetime().meta({ description: "Of its process." }),
+  disk: diskSchema,
+  mirrors: count.meta({ description: "Repositories of which it keeps a mirror on that disk." }),
+});
+/** See `workerMachineSchema`. */
+export type WorkerMachine = z.infer<typeof workerMachineSchema>;
+
 /** A worker as its heartbeat tells of it. */
 export const workerHealthSchema = z.object({
   id: z.string(),
@@ -39,6 +62,11 @@ export const workerHealthSchema = z.object({
   runningJobs: count,
   defaultAgent: z.string().nullable(),
   agents: z.array(z.string()).meta({ description: "Names of the agents that it can run." }),
+  warmSandboxes: count.default(0).meta({ description: "Sandboxes that it keeps ready for sessions to come." }),
+  machine: workerMachineSchema
+    .nullable()
+    .default(null)
+    .meta({ description: "As its last heartbeat had it; null: it did not say, as a worker of a version before." }),
 });
 /** See `workerHealthSchema`. */
 export type WorkerHealth = z.infer<typeof workerHealthSchema>;
@@ -84,13 +112,12 @@ export const serverHealthSchema = z.object({
   version: z.string().meta({ description: "Of Offstage." }),
   nodeVersion: z.string(),
   startedAt: z.iso.datetime(),
-  disk: z
-    .object({
-      freeBytes: z.number(),
-      totalBytes: z.number(),
-      neededBytes: z.number().meta({ description: "OFFSTAGE_MIN_FREE_MB: with less free a worker takes no session." }),
-    })
-    .meta({ description: "Of its data folder." }),
+  disk: diskSchema.meta({ description: "Of its data folder." }),
+  workerId: z
+    .string()
+    .nullable()
+    .default(null)
+    .meta({ description: "The worker in the same process; null: it runs no sessions." }),
 });
 /** See `serverHealthSchema`. */
 export type ServerHealth = z.infer<typeof serverHealthSchema>;

@@ -1,4 +1,4 @@
-import type { SystemHealth, SystemProblem, WorkerHealth } from "./health.ts";
+import type { DiskHealth, SystemHealth, SystemProblem, WorkerHealth } from "./health.ts";
 
 /** As deploy/prometheus/alerts.yml has it, in seconds. */
 const longestWaits = { sessions: 900, jobs: 900, deliveries: 300 } as const;
@@ -9,7 +9,13 @@ const mostNames = 3;
 
 /** What is wrong, the worst first. */
 export function systemProblems(health: Omit<SystemHealth, "problems">): SystemProblem[] {
-  const found = [...workerProblems(health.workers), ...diskProblems(health), ...queueProblems(health)];
+  const found = [
+    ...workerProblems(health.workers),
+    ...diskProblems(health),
+    ...workerDiskProblems(health),
+    ...versionProblems(health),
+    ...queueProblems(health),
+  ];
   if (health.database.unknownMigrations > 0) found.push(newerDatabase(health));
   return found.toSorted((one, other) => Number(other.severity === "bad") - Number(one.severity === "bad"));
 }
@@ -51,26 +57,79 @@ function named(workers: readonly WorkerHealth[]): string {
   return more === 0 ? names.join(", ") : `${names.join(", ")} and ${more} more`;
 }
 
+/** Whether a disk is too full for work, or soon will be. */
+export function fullnessOf({ freeBytes, neededBytes }: DiskHealth): "full" | "nearlyFull" | "roomy" {
+  if (freeBytes < neededBytes) return "full";
+  return freeBytes < neededBytes * littleSpace ? "nearlyFull" : "roomy";
+}
+
 function diskProblems({ server: { disk } }: Pick<SystemHealth, "server">): SystemProblem[] {
-  const { freeBytes, neededBytes } = disk;
-  const free = `${megabytes(freeBytes)} are free`;
-  if (freeBytes < neededBytes) {
+  const fullness = fullnessOf(disk);
+  const how = `${megabytes(disk.freeBytes)} are free, and work needs ${megabytes(disk.neededBytes)}.`;
+  if (fullness === "full") {
     return [
       {
         code: "disk_full",
         severity: "bad",
-        what: `The disk of this server's data folder is full: ${free}, and work needs ${megabytes(neededBytes)}.`,
+        what: `The disk of this server's data folder is full: ${how}`,
         remedy: "Make room on that disk, or give it a larger one. OFFSTAGE_MIN_FREE_MB is what has to be free.",
       },
     ];
   }
-  if (freeBytes >= neededBytes * littleSpace) return [];
+  if (fullness === "roomy") return [];
   return [
     {
       code: "disk_nearly_full",
       severity: "warn",
-      what: `The disk of this server's data folder is nearly full: ${free}, and work needs ${megabytes(neededBytes)}.`,
+      what: `The disk of this server's data folder is nearly full: ${how}`,
       remedy: "Make room on that disk, or keep less: docs/operating.md says what is kept, and for how long.",
+    },
+  ];
+}
+
+/** Of workers on other machines: the disk of the one in the answering server's process is that server's. */
+function workerDiskProblems({ server, workers }: Pick<SystemHealth, "server" | "workers">): SystemProblem[] {
+  const others = workers.filter(({ id, isSeen }) => isSeen && id !== server.workerId);
+  const withDisk = (fullness: ReturnType<typeof fullnessOf>) =>
+    others.filter(({ machine }) => machine !== null && fullnessOf(machine.disk) === fullness);
+  const [full, nearlyFull] = [withDisk("full"), withDisk("nearlyFull")];
+  const found: SystemProblem[] = [];
+  if (full.length > 0) {
+    found.push({
+      code: "worker_disk_full",
+      severity: "bad",
+      what: `${disksOf(full)} full, and no session begins there.`,
+      remedy: "Make room on that disk, or give it a larger one. OFFSTAGE_MIN_FREE_MB is what has to be free.",
+    });
+  }
+  if (nearlyFull.length > 0) {
+    found.push({
+      code: "worker_disk_nearly_full",
+      severity: "warn",
+      what: `${disksOf(nearlyFull)} nearly full.`,
+      remedy: "Make room on that disk, or keep less: docs/operating.md says what is kept, and for how long.",
+    });
+  }
+  return found;
+}
+
+const disksOf = (workers: readonly WorkerHealth[]): string =>
+  workers.length === 1
+    ? `The disk of the worker ${named(workers)} is`
+    : `The disks of ${workers.length} workers (${named(workers)}) are`;
+
+function versionProblems({ server, workers }: Pick<SystemHealth, "server" | "workers">): SystemProblem[] {
+  const others = workers.filter(
+    ({ isSeen, machine }) => isSeen && machine !== null && machine.version !== server.version,
+  );
+  if (others.length === 0) return [];
+  const versions = [...new Set(others.map(({ machine }) => machine?.version))].join(", ");
+  return [
+    {
+      code: "worker_version",
+      severity: "warn",
+      what: `This server is Offstage ${server.version}, and ${others.length === 1 ? "a worker has" : `${others.length} workers have`} another version (${versions}): ${named(others)}.`,
+      remedy: "During an upgrade that is as it should be. After it, bring them all to the newer version.",
     },
   ];
 }

@@ -1,17 +1,11 @@
 import type { Database } from "../../database/database.ts";
 import { removeRows } from "../prune.ts";
 import { requireSession } from "../sessions/sessions.ts";
+import { isUnread } from "../sessions/unread.ts";
 import type { NotifiedPerson } from "./person.ts";
 
 /** Most that are counted. */
 const countedAtMost = 100;
-
-/** SQL: a session ($person asked for it) has an outcome that the person has not looked at. */
-const isUnread = (
-  person: string,
-): string => `session.finished_at > (select read_until from user_account where id = ${person})
-  and not exists (select from session_read mark
-    where mark.user_id = ${person} and mark.session_id = session.id and mark.read_at >= session.finished_at)`;
 
 /**
  * Which of these sessions have an outcome that the person has not looked at. Only what a person asked for themself is unread.
@@ -27,8 +21,7 @@ export async function unreadAmong(
   const { rows } = await database.pool.query<{ id: string }>({
     name: "unread_among",
     text: `select session.id from session, (select coalesce($1, (select user_id from api_key where id = $2)) as id) as person
-           where session.id = any($3::uuid[]) and session.requested_by = person.id and session.archived_at is null
-             and ${isUnread("person.id")}`,
+           where session.id = any($3::uuid[]) and ${isUnread("session", "person.id")}`,
     values: [userId, keyId, ids],
   });
   return new Set(rows.map(({ id }) => id));
@@ -42,7 +35,7 @@ export async function countUnread(
   const { rows } = await database.pool.query<{ count: number }>({
     name: "count_unread",
     text: `select count(*)::integer as count from (
-             select from session where requested_by = $1 and archived_at is null and finished_at is not null and ${isUnread("$1")}
+             select from session where ${isUnread("session", "$1")}
              limit ${countedAtMost + 1}) as unread`,
     values: [userId],
   });

@@ -55,6 +55,7 @@ const afterSessions = [
   "insight_day",
   "insight_kept_day",
   "insight_mark",
+  "invitation_mail",
   "login_link",
   "browser_session",
   "oauth_request",

@@ -622,6 +622,7 @@ export const tablesLeftOut: Readonly<Record<string, string>> = {
   told_state: "tells what is new by a delivery apart, likewise",
   browser_session: "sign-ins of browsers are credentials",
   login_link: "sign-in links are credentials",
+  invitation_mail: "mails with sign-in links, which are credentials",
   forge_account: "people's own, with their credentials",
   forge_account_refusal: "of people's own accounts",
   notice: "what people are about to be told of, which is in the sessions and pull requests",

@@ -4,6 +4,8 @@ import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts"
 import { invitationDays, type InviteUser } from "../../domain/people/invitation.ts";
 import { invitationIssuer, type Role, type SignInIdentity, type User } from "../../domain/people/user.ts";
 import { one } from "../one-row.ts";
+import { sealing } from "../secrets/rotation.ts";
+import { addInvitationMail, type Mailing } from "./invitation-mails.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 import { userColumns } from "./user-columns.ts";
 
@@ -12,27 +14,31 @@ export interface Invitation {
   readonly user: User;
   readonly token: string;
   readonly expiresAt: string;
+  /** The address to which the link is mailed; null: to none. */
+  readonly mailedTo: string | null;
 }
 
 /**
- * Adds a person to an organization before they sign in, with a link that does.
+ * Adds a person to an organization before they sign in, with a link that does, and mails it to their address if there is one.
+ * @param mailing null: nothing is mailed
  * @throws ConflictError if somebody of the organization has the address
  */
 export async function inviteUser(
   database: Database,
   organizationId: string,
-  { name, email = null, role }: InviteUser,
+  { name, email = null, role }: Pick<InviteUser, "name" | "email" | "role">,
+  mailing: Mailing | null,
 ): Promise<Invitation> {
   try {
-    return await database.transaction(async (transaction) => {
+    return await sealing(database, async (transaction) => {
       await requireNewAddress(transaction, organizationId, email);
       const id = crypto.randomUUID();
-      const { rows } = await transaction.query<User>(
+      await transaction.query(
         `insert into user_account (id, organization_id, issuer, subject, email, name, role, invited_at, last_sign_in_at)
-         values ($1::uuid, $2, '${invitationIssuer}', $1::uuid::text, $3, $4, $5, now(), null) returning ${userColumns}`,
+         values ($1::uuid, $2, '${invitationIssuer}', $1::uuid::text, $3, $4, $5, now(), null)`,
         [id, organizationId, email, name, role],
       );
-      return { user: one(rows, "user", id), ...(await insertLink(transaction, organizationId, id)) };
+      return invite(transaction, { organizationId, userId: id, email }, mailing);
     });
   } catch (error) {
     // Two invited the same person at once.
@@ -42,13 +48,19 @@ export async function inviteUser(
 }
 
 /**
- * Makes another link for a person who was invited. Those before end.
+ * Makes another link for a person who was invited, and mails it as the first. Those before end.
+ * @param mailing null: nothing is mailed
  * @throws NotFoundError
  * @throws InvalidInputError if the person signs in by an identity provider
  * @throws ConflictError if the person is disabled
  */
-export function inviteAgain(database: Database, organizationId: string, id: string): Promise<Invitation> {
-  return database.transaction(async (transaction) => {
+export function inviteAgain(
+  database: Database,
+  organizationId: string,
+  id: string,
+  mailing: Mailing | null,
+): Promise<Invitation> {
+  return sealing(database, async (transaction) => {
     const { rows } = await transaction.query<User>(
       `select ${userColumns} from user_account where id = $1 and organization_id = $2 for no key update`,
       [id, organizationId],
@@ -60,7 +72,7 @@ export function inviteAgain(database: Database, organizationId: string, id: stri
       );
     if (user.disabledAt !== null) throw new ConflictError("this person is disabled: enable them first");
     await endInvitations(transaction, id);
-    return { user, ...(await insertLink(transaction, organizationId, id)) };
+    return invite(transaction, { organizationId, userId: id, email: user.email }, mailing);
   });
 }
 
@@ -95,6 +107,21 @@ export function joinInvited(
     );
     return rows[0]?.role ?? null;
   });
+}
+
+async function invite(
+  transaction: Queryable,
+  person: { readonly organizationId: string; readonly userId: string; readonly email: string | null },
+  mailing: Mailing | null,
+): Promise<Invitation> {
+  const { organizationId, userId, email } = person;
+  const link = await insertLink(transaction, organizationId, userId);
+  const mailedTo = mailing === null ? null : email;
+  if (mailing !== null && email !== null) {
+    await addInvitationMail(transaction, mailing, { organizationId, userId, token: link.token });
+  }
+  const { rows } = await transaction.query<User>(`select ${userColumns} from user_account where id = $1`, [userId]);
+  return { user: one(rows, "user", userId), ...link, mailedTo };
 }
 
 async function insertLink(transaction: Queryable, organizationId: string, userId: string) {

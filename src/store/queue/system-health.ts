@@ -13,7 +13,9 @@ export const workersQuery = `
     node.seen_at > now() - interval '${countedFor}' and node.lost_at > node.seen_at is not true as "isSeen",
     node.concurrency, coalesce(sessions.count, 0) as "runningSessions", coalesce(jobs.count, 0) as "runningJobs",
     node.default_agent as "defaultAgent",
-    array(select agent->>'name' from jsonb_array_elements(node.agents) agent where (agent->>'available')::boolean) as agents
+    array(select agent->>'name' from jsonb_array_elements(node.agents) agent where (agent->>'available')::boolean) as agents,
+    (select count(*)::integer from warm_sandbox where worker = node.id and session_id is null) as "warmSandboxes",
+    case when node.machine_at >= node.seen_at then node.machine end as machine
   from (select * from worker_node order by started_at, id limit ${mostWorkers}) node
   left join (select worker, count(*)::integer from session where status = 'running' group by worker) sessions
     on sessions.worker = node.id

@@ -1,5 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
+import type { WorkerMachine } from "../../domain/system/health.ts";
 
 /** A worker and its capacity. */
 export interface WorkerNode {
@@ -10,17 +11,24 @@ export interface WorkerNode {
   readonly concurrency: number;
 }
 
+/** A worker as its heartbeat tells of it. */
+export interface ReportedWorker extends WorkerNode {
+  /** Null or omitted: it could not be found out. */
+  readonly machine?: WorkerMachine | null;
+}
+
 /** A worker without a heartbeat for this long does not count. */
 export const countedFor = "45 seconds";
 const forgottenAfter = "1 day";
 
 /** Sends a worker's heartbeat. It must be repeated well within `countedFor`. */
-export async function reportWorker(database: Database, worker: WorkerNode): Promise<void> {
+export async function reportWorker(database: Database, worker: ReportedWorker): Promise<void> {
+  const { id, agents, defaultAgent, concurrency, machine = null } = worker;
   await database.pool.query(
-    `insert into worker_node (id, agents, default_agent, concurrency) values ($1, $2, $3, $4)
+    `insert into worker_node (id, agents, default_agent, concurrency, machine, machine_at) values ($1, $2, $3, $4, $5, now())
      on conflict (id) do update set agents = excluded.agents, default_agent = excluded.default_agent,
-       concurrency = excluded.concurrency, seen_at = now()`,
-    [worker.id, JSON.stringify(worker.agents), worker.defaultAgent, worker.concurrency],
+       concurrency = excluded.concurrency, machine = excluded.machine, machine_at = now(), seen_at = now()`,
+    [id, JSON.stringify(agents), defaultAgent, concurrency, machine],
   );
 }
 

@@ -57,9 +57,10 @@ export async function listAudit(
   const after = readCursor(cursor);
   const { rows } = await database.pool.query<AuditRow & { cursor_time: string }>(
     `select entry.id, entry.actor, entry.key_id as "keyId", api_key.name || ' (' || api_key.prefix || '…)' as "keyName",
-       entry.user_id as "userId", entry.action, entry.target, entry.status, entry.address,
+       entry.user_id as "userId", person.name as "userName", entry.action, entry.target, entry.status, entry.address,
        entry.request_id as "requestId", entry.created_at, ${cursorColumn("entry")}
      from audit_entry entry left join api_key on api_key.id = entry.key_id
+       left join user_account person on person.id = entry.user_id
      where (entry.organization_id = $1
          or (entry.organization_id is null and exists (select 1 from organization where id = $1 and name = $6)))
        and ($3::timestamptz is null or (entry.created_at, entry.id) < ($3::timestamptz, $4::uuid))
@@ -74,6 +75,7 @@ export async function listAudit(
     keyId: row.keyId,
     keyName: row.keyName,
     userId: row.userId,
+    userName: row.userName,
     action: row.action,
     target: row.target,
     outcome: outcomeOf(row.status),

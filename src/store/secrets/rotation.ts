@@ -18,6 +18,7 @@ const sealedTables = [
   { table: "forge_connection", id: "id", sealed: "sealed" },
   { table: "forge_account", id: "id", sealed: "sealed" },
   { table: "push_subscription", id: "id", sealed: "sealed" },
+  { table: "invitation_mail", id: "id", sealed: "sealed" },
   { table: "server_key", id: "id", sealed: "sealed" },
   { table: "checkpoint", id: "session_id", sealed: "sealed_key" },
 ] as const;

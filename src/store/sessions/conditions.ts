@@ -2,6 +2,7 @@ import type { AttentionReason } from "../../domain/sessions/attention.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { readCursor } from "../cursor.ts";
 import { attentionOf } from "./attention.ts";
+import { isUnread } from "./unread.ts";
 
 /** Filter of a list of sessions: all that is given must be so. */
 export interface SessionFilter {
@@ -17,6 +18,8 @@ export interface SessionFilter {
   readonly archived?: boolean | undefined;
   /** Any of these. */
   readonly attention?: readonly AttentionReason[] | undefined;
+  /** Id of the person who has not looked at its outcome. */
+  readonly unreadBy?: string | undefined;
 }
 
 /** Filter and page of a list of sessions. */
@@ -43,6 +46,7 @@ export function filtersOf({
   label,
   archived,
   attention,
+  unreadBy,
 }: SessionFilter): Map<keyof SessionFilter, FilterSql> {
   const all: Readonly<Record<keyof SessionFilter, FilterSql | undefined>> = {
     status:
@@ -61,6 +65,7 @@ export function filtersOf({
     label: label && ((session, bind) => label.map((each) => hasLabel(session, bind(each))).join(" and ")),
     archived:
       archived === undefined ? undefined : (session) => `${session}.archived_at is ${archived ? "not " : ""}null`,
+    unreadBy: unreadBy === undefined ? undefined : (session, bind) => isUnread(session, bind(unreadBy)),
     attention: attention && ((session, bind) => `${attentionOf(session)} && ${bind(attention)}::text[]`),
   };
   const entries = Object.entries(all) as [keyof SessionFilter, FilterSql | undefined][];

@@ -79,6 +79,7 @@ async function sourceOf(database: Database, query: SessionFilter, bind: Bind): P
     seenTo,
   });
   if (status?.every((each) => rareStatuses.has(each)) === true) return bySession("status");
+  if (query.unreadBy !== undefined) return bySession("unreadBy");
   if (query.attention !== undefined) {
     const condition = `session.id in (${needingAttention(query.attention)})`;
     // An archived one needs nobody: those that are looked for then are none, which the other filter says.

@@ -3,6 +3,7 @@ import { useId, useRef, useState, type FormEvent, type ReactNode } from "react";
 import type { z } from "zod";
 import type { Automation, createAutomationSchema } from "../../domain/automations/automation.ts";
 import type { AutomationTemplate } from "../../domain/automations/automation-file.ts";
+import { hasBadInput } from "../elements/bad-input.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../elements/notice.tsx";
@@ -105,9 +106,9 @@ export function AutomationForm({
     onChange: ({ target }: { target: { value: string } }) => set(name, target.value),
   });
   const errorOf = (name: FieldName): Error | null => (wrong === name ? error : null);
-  const submit = (submitted: FormEvent): void => {
+  const submit = (submitted: FormEvent<HTMLFormElement>): void => {
     submitted.preventDefault();
-    if (!saving.isPending) saving.mutate();
+    if (!saving.isPending && !hasBadInput(submitted.currentTarget)) saving.mutate();
   };
   return (
     <form

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useId, useState, type RefObject } from "react";
+import { lazy, Suspense, useId, useRef, useState, type RefObject } from "react";
+import { hasBadInput } from "../elements/bad-input.ts";
 import { fieldOf } from "../elements/field.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { linesOf } from "../elements/lines.ts";
@@ -25,6 +26,7 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
   const queries = useQueryClient();
   const errorId = useId();
   const moreId = useId();
+  const form = useRef<HTMLFormElement>(null);
   const [isMoreShown, setMoreShown] = useState(false);
   const create = useMutation({
     mutationFn: (queueRightAway: boolean) => client.session.create(requestOf(draft, queueRightAway)),
@@ -42,10 +44,12 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
   const ofMore = isOfMore(create.error, draft) ? create.error : null;
   const isOfPrompt = fieldOf(create.error, ["prompt"]) !== null;
   const submit = (queueRightAway = true): void => {
-    if (draft.prompt.trim() !== "" && !create.isPending) create.mutate(queueRightAway);
+    if (draft.prompt.trim() === "" || create.isPending || form.current === null) return;
+    if (!hasBadInput(form.current)) create.mutate(queueRightAway);
   };
   return (
     <form
+      ref={form}
       aria-label={texts.form}
       className="card relative focus-within:border-accent"
       onSubmit={(event) => {

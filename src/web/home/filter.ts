@@ -13,6 +13,8 @@ export interface HomeFilter {
   readonly label?: string | undefined;
   /** Those that were put away, instead of the others. */
   readonly archived?: true | undefined;
+  /** Those with an outcome that whoever is signed in has not looked at. */
+  readonly unread?: true | undefined;
 }
 
 /** The filter, and a function that changes parts of it. */
@@ -27,6 +29,6 @@ export function useSessionFilter(): [HomeFilter, (changes: HomeFilter, replace?:
 }
 
 /** Whether one list of what was found is shown, instead of groups: the newest first, whatever they need. */
-export function isFlat({ q, status, archived }: HomeFilter): boolean {
-  return q !== undefined || status !== undefined || archived === true;
+export function isFlat({ q, status, archived, unread }: HomeFilter): boolean {
+  return q !== undefined || status !== undefined || archived === true || unread === true;
 }

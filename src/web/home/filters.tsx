@@ -96,17 +96,7 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
           <button
             type="button"
             className="button button-quiet"
-            onClick={() =>
-              change({
-                q: undefined,
-                status: undefined,
-                repository: undefined,
-                automation: undefined,
-                by: undefined,
-                label: undefined,
-                archived: undefined,
-              })
-            }
+            onClick={() => change(Object.fromEntries(Object.keys(filter).map((name) => [name, undefined])))}
           >
             <Icon name="close" />
             {texts.clear}

@@ -5,6 +5,7 @@ import { UnreadDot } from "../elements/unread-dot.tsx";
 import { markRead, type Unread } from "../read-marks.ts";
 import { formatNumber } from "../texts/formats.ts";
 import { useHomeTexts } from "../texts/home.ts";
+import { useSessionFilter } from "./filter.ts";
 
 /** How many are unread, as it stands in the list's head and in the page's title. */
 export function formatUnread({ count, more }: Unread): string {
@@ -23,17 +24,30 @@ export function useReadAll(): () => void {
   }, [queries, texts]);
 }
 
-/** In the list's head: how many sessions are unread, and what marks them all as read; nothing if none is. */
+/** @returns a function that narrows the list to what is unread, or no longer */
+export function useOnlyUnread(): () => void {
+  const [filter, change] = useSessionFilter();
+  return () => change({ unread: filter.unread === true ? undefined : true });
+}
+
+/** In the list's head: how many sessions are unread, which narrows the list to them, and what marks them all as read; nothing if none is. */
 export function UnreadBar({ unread }: { unread: Unread | null }) {
   const texts = useHomeTexts().unread;
   const readAll = useReadAll();
+  const [filter] = useSessionFilter();
+  const onlyUnread = useOnlyUnread();
   if (unread === null || unread.count === 0) return null;
   return (
     <div className="flex items-center gap-2">
-      <p className="flex items-center gap-2 text-sm font-medium tabular-nums">
+      <button
+        type="button"
+        className="button button-quiet tabular-nums aria-pressed:bg-accent-soft"
+        aria-pressed={filter.unread === true}
+        onClick={onlyUnread}
+      >
         <UnreadDot />
         {texts.count(formatUnread(unread))}
-      </p>
+      </button>
       <button
         type="button"
         className="button button-quiet"

@@ -55,9 +55,15 @@ export function useSessions(filter: HomeFilter): Sessions {
   };
 }
 
-function narrowed({ by, repository, automation, label, archived }: HomeFilter): SessionPageOf {
-  const wanted = archived === true ? "true" : "false";
-  return { requestedBy: by, repositoryId: repository, automationId: automation, label, archived: wanted };
+function narrowed({ by, repository, automation, label, archived, unread }: HomeFilter): SessionPageOf {
+  return {
+    requestedBy: by,
+    repositoryId: repository,
+    automationId: automation,
+    label,
+    archived: archived === true ? "true" : "false",
+    unread: unread && "true",
+  };
 }
 
 function useGroup(filter: HomeFilter, name: string, query: SessionPageOf, enabled: boolean): UseQueryResult<Read> {

@@ -65,12 +65,12 @@ function Row({ entry }: { entry: AuditEntry }) {
   );
 }
 
-function whoOf({ actor, keyName, userId }: AuditEntry, texts: AuditTexts["actors"]): string {
+function whoOf({ actor, keyName, userId, userName }: AuditEntry, texts: AuditTexts["actors"]): string {
   switch (actor) {
     case "key":
       return keyName ?? texts.key;
     case "user":
-      return texts.user(userId === null ? "" : shortId(userId));
+      return userName ?? texts.user(userId === null ? "" : shortId(userId));
     case "browser":
     case "command":
     case "nobody":

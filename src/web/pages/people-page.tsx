@@ -9,7 +9,10 @@ import { Person } from "../people/person.tsx";
 import { Roles } from "../people/roles.tsx";
 import { client } from "../query.ts";
 import { formatDay } from "../texts/formats.ts";
-import { usePeopleTexts } from "../texts/people.ts";
+import { usePeopleTexts, type PeopleTexts } from "../texts/people.ts";
+
+/** Milliseconds between two looks at the people, while somebody is told of a mail under way. */
+const refreshMs = 3_000;
 
 /** Everybody who signed in by an identity provider or was invited, with the role of each. For admins. */
 export function PeoplePage() {
@@ -37,7 +40,7 @@ export function PeoplePage() {
         <SecretOnce
           key={invitation.url}
           label={texts.linkOf(invitation.user.name)}
-          about={texts.linkAbout(formatDay(invitation.expiresAt))}
+          about={`${texts.linkAbout(formatDay(invitation.expiresAt))} ${mailText(texts, invitation)}`}
           secret={invitation.url}
           onDone={() => setInvitation(null)}
         />
@@ -46,6 +49,8 @@ export function PeoplePage() {
       <PagedList
         label={texts.title}
         queryKey={["users", "pages"]}
+        // While a link is being mailed, the list says what comes of it.
+        {...(invitation?.mailedTo != null && { refreshMs })}
         readPage={(cursor) => client.user.list({ limit: 50, cursor })}
         // Of those who were removed nothing is left to see.
         itemsOf={(page) => page.users.filter(({ issuer }) => issuer !== "")}
@@ -63,4 +68,10 @@ export function PeoplePage() {
       </Link>
     </div>
   );
+}
+
+/** Whether a link is mailed; if not, whether that is for want of a mail server. */
+function mailText(texts: PeopleTexts, { mailedTo, user: { email } }: Invitation): string {
+  if (mailedTo !== null) return texts.mailed(mailedTo);
+  return email === null ? "" : texts.notMailed;
 }

@@ -12,7 +12,7 @@ import { Filters } from "../home/filters.tsx";
 import { fewSessions } from "../home/first-steps.ts";
 import { LongList, ShortList } from "../home/list.tsx";
 import { SelectionBar } from "../home/selection.tsx";
-import { formatUnread, UnreadBar, useReadAll } from "../home/unread-bar.tsx";
+import { formatUnread, UnreadBar, useOnlyUnread, useReadAll } from "../home/unread-bar.tsx";
 import { useMovingFocus } from "../home/use-moving-focus.ts";
 import { useSessions, type Sessions } from "../home/use-sessions.ts";
 import { client, useMay } from "../query.ts";
@@ -174,13 +174,14 @@ function GroupHeading({ name, count, isUrgent }: { name: string; count: number; 
 }
 
 function Empty({ isNarrowed }: { isNarrowed: boolean }) {
-  const texts = useHomeTexts().empty;
-  const [filter] = useSessionFilter();
+  const { empty: texts, unread } = useHomeTexts();
+  const [{ q, unread: isUnread }] = useSessionFilter();
+  const narrowed = isUnread === true ? unread.none : texts.filtered;
   const maySteer = useMay("write");
   return (
     <div className={`px-4 text-center ${maySteer && !isNarrowed ? "pt-6 pb-2" : "py-16"}`}>
       {isNarrowed ? (
-        <p className="text-muted">{filter.q !== undefined ? texts.searched : texts.filtered}</p>
+        <p className="text-muted">{q === undefined ? narrowed : texts.searched}</p>
       ) : (
         <>
           <p className="font-medium">{texts.title}</p>
@@ -203,6 +204,7 @@ function useUnreadShortcuts({
 }): Shortcut[] {
   const { keys, unread: texts } = useHomeTexts();
   const readAll = useReadAll();
+  const onlyUnread = useOnlyUnread();
   const next = (): void => {
     const at = shown.findIndex(({ id }) => id === focus.current());
     const found = [...shown.slice(at + 1), ...shown.slice(0, Math.max(at, 0))].find((session) => session.unread);
@@ -212,6 +214,7 @@ function useUnreadShortcuts({
   if (unread === null) return [];
   return [
     { keys: "i", does: keys.nextUnread, run: next, isCommand: false },
+    { keys: "I", does: texts.only, run: onlyUnread },
     { keys: "M", does: texts.readAll, run: () => (unread.count === 0 ? announce(texts.none) : readAll()) },
   ];
 }

@@ -10,15 +10,16 @@ import { useSignInTexts } from "../texts/sign-in.ts";
 
 /**
  * Signs in by a one-time link, by a key or by an identity provider. The link's token is in the fragment, which no
- * server logs.
+ * server logs. A link that was mailed waits for a click: programs that look into mails run the pages of links, and it works once.
  */
 export function SignInPage() {
   const texts = useSignInTexts();
   const given = useSearch({ from: "/sign-in", shouldThrow: false });
-  const { next, problem } = searchOfPage(given);
+  const { next, problem, invited } = searchOfPage(given);
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [key, setKey] = useState("");
+  const [isAsking, setAsking] = useState(invited === true && location.hash.length > 1);
   const fieldId = useId();
   const signIn = useMutation({
     mutationFn: (credential: { token: string } | { key: string }) => client.login.create(credential),
@@ -32,13 +33,14 @@ export function SignInPage() {
   const redeemed = useRef(false);
   useEffect(() => {
     const token = location.hash.slice(1);
-    if (token === "" || redeemed.current) return;
+    if (token === "" || redeemed.current || isAsking) return;
     // A link works once: neither a second effect nor a reload may try it again.
     redeemed.current = true;
     history.replaceState(history.state, "", location.pathname + location.search);
     mutate({ token });
-  }, [mutate]);
+  }, [mutate, isAsking]);
 
+  if (isAsking) return <Invited next={next} onSignIn={() => setAsking(false)} />;
   return (
     <div className="mx-auto max-w-sm py-12">
       <h1 className="text-xl font-semibold">{texts.title}</h1>
@@ -76,6 +78,21 @@ export function SignInPage() {
         </button>
         <ErrorText error={signIn.error} />
       </form>
+    </div>
+  );
+}
+
+/** Before a mailed link is used. */
+function Invited({ next, onSignIn }: { next: string | undefined; onSignIn: () => void }) {
+  const { invited: texts, title } = useSignInTexts();
+  return (
+    <div className="mx-auto max-w-sm py-12">
+      <h1 className="text-xl font-semibold">{texts.title}</h1>
+      <p className="mt-1 text-sm text-muted">{texts.about}</p>
+      <button type="button" className="button button-primary mt-6 w-full justify-center" onClick={onSignIn}>
+        {title}
+      </button>
+      <Methods next={next} />
     </div>
   );
 }

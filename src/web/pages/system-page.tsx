@@ -57,7 +57,7 @@ function Shown({ health }: { health: SystemHealth }) {
     <>
       <Problems problems={health.problems} />
       <Figures health={health} />
-      <Workers workers={health.workers} />
+      <Workers health={health} />
       <div className="grid gap-6 md:grid-cols-2">
         <ServerFacts server={health.server} />
         <DatabaseFacts database={health.database} />

@@ -7,6 +7,7 @@ import { ButtonDialog } from "../elements/dialog.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { client } from "../query.ts";
+import { currentLanguage } from "../texts/language.ts";
 import { usePeopleTexts } from "../texts/people.ts";
 import { RoleSelect } from "./role-select.tsx";
 
@@ -18,14 +19,7 @@ export function Invite({ onInvited }: { onInvited: (invitation: Invitation) => v
   const texts = usePeopleTexts();
   return (
     <ButtonDialog button={texts.invite} title={texts.inviteTitle}>
-      {(close) => (
-        <InviteForm
-          onInvited={(invitation) => {
-            close();
-            onInvited(invitation);
-          }}
-        />
-      )}
+      {(close) => <InviteForm onInvited={(invitation) => close(() => onInvited(invitation))} />}
     </ButtonDialog>
   );
 }
@@ -37,9 +31,16 @@ function InviteForm({ onInvited }: { onInvited: (invitation: Invitation) => void
   const invite = useMutation({
     mutationFn: () => {
       const email = fields.email.trim();
-      return client.user.invite({ name: fields.name.trim(), role, ...(email !== "" && { email }) });
+      return client.user.invite({
+        name: fields.name.trim(),
+        role,
+        language: currentLanguage(),
+        ...(email !== "" && { email }),
+      });
     },
     onSuccess: onInvited,
+    // Don't keep the link in the cache.
+    gcTime: 0,
   });
   const wrong = fieldOf(invite.error, ["name", "email", "role"]);
   const submit = (event: FormEvent): void => {

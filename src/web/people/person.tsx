@@ -8,6 +8,7 @@ import { ConfirmButton } from "../elements/dialog.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { Ago, Day } from "../elements/time.tsx";
 import { client, useMe } from "../query.ts";
+import { currentLanguage } from "../texts/language.ts";
 import { usePeopleTexts, type PeopleTexts } from "../texts/people.ts";
 import type { Invitation } from "./invite.tsx";
 import { RoleSelect } from "./role-select.tsx";
@@ -20,7 +21,7 @@ export function Person({ user, onInvited }: { user: User; onInvited: (invitation
   const texts = usePeopleTexts();
   const me = useMe();
   const queries = useQueryClient();
-  const { id, name, email, issuer, role, createdAt, lastSeenAt, disabledAt } = user;
+  const { id, name, email, issuer, role, createdAt, lastSeenAt, disabledAt, invitationMail } = user;
   const isDisabled = disabledAt !== null;
   const isByLink = issuer === invitationIssuer;
   const change = useMutation({
@@ -47,6 +48,7 @@ export function Person({ user, onInvited }: { user: User; onInvited: (invitation
           {lastSeenAt === null ? (
             <>
               {texts.invited} <Ago at={createdAt} /> · {texts.notSeen}
+              {invitationMail !== null && ` · ${texts.mail[invitationMail.status]}`}
             </>
           ) : (
             <>
@@ -54,6 +56,11 @@ export function Person({ user, onInvited }: { user: User; onInvited: (invitation
             </>
           )}
         </p>
+        {lastSeenAt === null && invitationMail?.problem != null && (
+          <p className={`text-xs wrap-anywhere ${invitationMail.status === "dead" ? "text-bad" : "text-warn"}`}>
+            {invitationMail.problem}
+          </p>
+        )}
       </div>
       <div className="grid w-full grid-cols-2 items-center gap-2 sm:flex sm:w-auto">
         <Link to="/" search={{ by: id }} className="button">
@@ -109,7 +116,12 @@ export function Person({ user, onInvited }: { user: User; onInvited: (invitation
 /** Makes another link for somebody whom no identity provider signs in. */
 function LinkAgain({ user: { id, name }, onInvited }: { user: User; onInvited: (invitation: Invitation) => void }) {
   const texts = usePeopleTexts();
-  const again = useMutation({ mutationFn: () => client.user.inviteAgain(id), onSuccess: onInvited });
+  const again = useMutation({
+    mutationFn: () => client.user.inviteAgain(id, { language: currentLanguage() }),
+    onSuccess: onInvited,
+    // Don't keep the link in the cache.
+    gcTime: 0,
+  });
   return (
     <>
       <ConfirmButton

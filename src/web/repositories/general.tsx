@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import type { Repository, RepositoryLimits } from "../../domain/repositories/repository.ts";
+import { hasBadInput } from "../elements/bad-input.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { Unsaved } from "../elements/unsaved.tsx";
 import { useMay } from "../query.ts";
@@ -90,9 +91,9 @@ function GeneralForm({ repository, limits }: { repository: Repository; limits: R
       save.reset();
     },
   });
-  const submit = (event: FormEvent): void => {
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    if (!save.isPending) save.mutate();
+    if (!save.isPending && !hasBadInput(event.currentTarget)) save.mutate();
   };
   return (
     <form onSubmit={submit} noValidate className="space-y-4">

@@ -1,6 +1,7 @@
 /**
- * What a browser runs while no page of the app is open: it shows the notices that are pushed to it, and opens what they are about. It
- * answers no requests and keeps nothing, so it can never show an old page. The build makes it `/service-worker.js`.
+ * What a browser runs while no page of the app is open: it shows the notices that are pushed to it, opens what they are about, and tells
+ * the server if its address for them changes. It answers no requests and keeps no pages, so it can never show an old one. The build makes
+ * it `/service-worker.js`.
  */
 declare const self: ServiceWorkerGlobalScope;
 
@@ -20,6 +21,8 @@ self.addEventListener("notificationclick", (event) => {
   event.notification.close();
   event.waitUntil(open(pathOf(event.notification.data)));
 });
+
+self.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(renew(event.newSubscription)));
 
 async function show(data: PushMessageData | null): Promise<void> {
   const { id, title, text, url, tag } = noticeIn(data);
@@ -60,4 +63,25 @@ async function open(path: string): Promise<void> {
   const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const found = windows.find(({ url }) => new URL(url).pathname === path);
   await (found === undefined ? self.clients.openWindow(path) : found.focus());
+}
+
+/** Where the page that subscribed left what this needs: `../push.ts`. */
+const [renewalCache, renewalPath] = ["push", "/subscription/renew"];
+
+/** The browser's subscription was changed or has ended. Only what somebody subscribed here, and has not ended since, is carried over. */
+async function renew(given: PushSubscription | null): Promise<void> {
+  const kept = await caches.match(renewalPath, { cacheName: renewalCache });
+  if (kept === undefined) return;
+  const { renewalSecret, publicKey } = (await kept.json()) as { renewalSecret: string; publicKey: string };
+  const { pushManager } = self.registration;
+  const made = given ?? (await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: publicKey }));
+  const { p256dh, auth } = made.toJSON().keys ?? {};
+  const answer = await fetch(renewalPath, {
+    method: "POST",
+    credentials: "omit",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ endpoint: made.endpoint, keys: { p256dh, auth }, renewalSecret }),
+  });
+  // It was ended from elsewhere meanwhile, so nothing would ever be pushed to it.
+  if (answer.status === 404) await Promise.all([made.unsubscribe(), caches.delete(renewalCache)]);
 }

@@ -66,6 +66,8 @@ function NewLink({ sessionId, onMade }: { sessionId: string; onMade: (url: strin
       onMade(made.url);
       return queries.invalidateQueries({ queryKey: ["shares", sessionId] });
     },
+    // Don't keep the link in the cache.
+    gcTime: 0,
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();

@@ -89,7 +89,7 @@ function Row({ account, reload }: { account: Account; reload: () => Promise<void
               {check.isPending ? all.checking : all.checkAgain}
               <span className="sr-only"> {label}</span>
             </button>
-            <ButtonDialog button={texts.replace} title={texts.replaceTitle(label)}>
+            <ButtonDialog button={texts.replace} of={label} title={texts.replaceTitle(label)}>
               {(close) => (
                 <NewToken
                   account={account}

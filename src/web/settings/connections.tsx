@@ -152,7 +152,7 @@ function Actions({
           />
         )}
       </ButtonDialog>
-      <ButtonDialog button={texts.replace} title={texts.replaceTitle(name)}>
+      <ButtonDialog button={texts.replace} of={name} title={texts.replaceTitle(name)}>
         {(close) => (
           <CredentialForm
             connection={connection}
@@ -163,7 +163,7 @@ function Actions({
           />
         )}
       </ButtonDialog>
-      <ButtonDialog button={texts.calls} title={texts.callsTitle(name)}>
+      <ButtonDialog button={texts.calls} of={name} title={texts.callsTitle(name)}>
         {(close) => (
           <CallingForm
             connection={connection}

@@ -15,7 +15,7 @@ import {
   subscriptionIdHere,
   unsubscribeHere,
   type PushHere,
-} from "./push.ts";
+} from "../push.ts";
 
 /** More than a person can have. */
 const limit = 50;

@@ -4,6 +4,7 @@ import { ConfirmButton } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago, Day } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
+import { leavePush } from "../push.ts";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 import { Section } from "./section.tsx";
@@ -35,7 +36,10 @@ function Row({
   const { used, ends, signIns: texts } = useSettingsTexts();
   const queries = useQueryClient();
   const revoke = useMutation({
-    mutationFn: () => client.login.revoke(id),
+    mutationFn: async () => {
+      if (current) await leavePush();
+      return client.login.revoke(id);
+    },
     onSuccess: () => queries.invalidateQueries({ queryKey: ["logins"] }),
   });
   const who = by === "link" ? texts.byLink : (name ?? "");

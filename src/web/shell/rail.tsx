@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import icon from "../icon.svg";
+import { announce } from "../elements/announce.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { client } from "../query.ts";
 import { useShellTexts } from "../texts/shell.ts";
@@ -90,11 +91,16 @@ function SignOut() {
   const queries = useQueryClient();
   const texts = useShellTexts();
   const signOut = useMutation({
-    mutationFn: () => client.login.delete(),
+    mutationFn: async () => {
+      // Whatever comes of that, the sign-in ends.
+      await import("../push.ts").then(({ leavePush }) => leavePush()).catch(() => null);
+      return client.login.delete();
+    },
     onSuccess: async () => {
       await navigate({ to: "/sign-in" });
       queries.clear();
     },
+    onError: ({ message }) => announce(message),
   });
   return <RailButton icon="leave" word={texts.signOut} onClick={() => signOut.mutate()} />;
 }

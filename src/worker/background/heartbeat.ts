@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
 import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
-import { removeWorker, reportWorker, type WorkerNode } from "../../store/queue/worker-nodes.ts";
+import { removeWorker, reportWorker, type ReportedWorker } from "../../store/queue/worker-nodes.ts";
 
 /** Well within the time after which a worker without a heartbeat does not count (`countedFor`). */
 const everyMs = 15_000;
@@ -13,8 +13,8 @@ export interface HeartbeatOptions {
   readonly logger: Logger;
   /** Id of the worker. */
   readonly id: string;
-  /** What the worker can do now: a key may have been added since, or a program installed. */
-  readonly describe: () => Promise<Omit<WorkerNode, "id">>;
+  /** What the worker can do now, and how its machine is: a key may have been added since, or a program installed. */
+  readonly describe: () => Promise<Omit<ReportedWorker, "id">>;
   /** Milliseconds between two heartbeats, if they are not the usual 15,000. */
   readonly everyMs?: number;
 }

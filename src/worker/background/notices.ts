@@ -4,7 +4,6 @@ import type { Database } from "../../database/database.ts";
 import { messageOf } from "../../domain/errors/errors.ts";
 import type { NoticeChannel } from "../../domain/notices/notice.ts";
 import { mailBodies, noticeWords, type NoticeWords } from "../../domain/notices/words.ts";
-import { backoffMs } from "../../domain/time/backoff.ts";
 import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
 import { joinServices, type Service } from "../../lifecycle/service.ts";
@@ -20,6 +19,8 @@ import {
 import { dropSubscription, openSubscription } from "../../store/notices/subscriptions.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import { postTo } from "./http-post.ts";
+import { createInvitationMails } from "./invitation-mails.ts";
+import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
 
 /** What telling people needs. */
 export interface NoticeOptions {
@@ -37,21 +38,15 @@ export interface NoticeOptions {
   readonly proxies?: Proxies;
 }
 
-const pollEveryMs = 1_000;
 const atOnce = 16;
 const timeLimitMs = 15_000;
-/** Longer than an attempt can take: if the lease has expired, the sender died, and another may take the delivery. */
-const leaseMs = 120_000;
-const retrying = { fromMs: 10_000, toMs: 3_600_000, jitter: 0.2 };
-/** A notice that could not be sent by then is dropped. */
-const notifiedWithinMs = 24 * 3_600_000;
 /** How long a push service keeps a notice for a browser that is off. */
 const ttlSeconds = 24 * 3_600;
 
 /**
  * Makes the task that tells people: it decides whom the newest changes concern, and sends to each by the channels that they chose. Each
  * delivery is sent once, and again only if nobody knows whether it was: with the same id, by which mail programs and browsers know it
- * again. Any number of workers may do it.
+ * again. Any number of workers may do it. If there is a mail server, it mails invitations, too.
  */
 export function createNotices(options: NoticeOptions): Service {
   const { database, logger, mail } = options;
@@ -77,7 +72,8 @@ export function createNotices(options: NoticeOptions): Service {
     onFailure: (error) => logger.warn({ err: error }, "could not decide whom notices concern; will retry"),
   });
   const closing: Service = { start: () => Promise.resolve(), stop: () => Promise.resolve(mailer?.close()) };
-  return joinServices([closing, deliveries, decisions]);
+  const invitations = mailer === null ? [] : [createInvitationMails({ ...options, mailer })];
+  return joinServices([closing, deliveries, ...invitations, decisions]);
 }
 
 async function tell(
@@ -113,7 +109,7 @@ async function write(
     unsubscribeUrl: await unsubscribeUrl(notice.userId, notice.kind),
   });
   if (result.status === "sent") return { status: "sent" };
-  return result.passing ? later(notice, result.words, null) : { status: "dead", problem: result.words };
+  return result.passing ? tellAgain(notice, result.words, null) : { status: "dead", problem: result.words };
 }
 
 async function push(
@@ -153,13 +149,7 @@ async function push(
     return null;
   }
   const isPassing = status === null || status === 429 || status >= 500;
-  return isPassing ? later(notice, error, retryAfterMs) : { status: "dead", problem: error };
-}
-
-function later({ attempts, createdAt }: ClaimedNotice, problem: string, askedMs: number | null): NoticeOutcome {
-  const retryMs = Math.max(askedMs ?? 0, backoffMs(attempts, retrying));
-  const isTooLate = Date.now() + retryMs - createdAt.getTime() > notifiedWithinMs;
-  return isTooLate ? { status: "dead", problem } : { status: "pending", problem, retryMs };
+  return isPassing ? tellAgain(notice, error, retryAfterMs) : { status: "dead", problem: error };
 }
 
 /** Whom a push service writes to if something is wrong with what this installation sends. */

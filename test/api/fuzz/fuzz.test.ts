@@ -208,7 +208,8 @@ test("no operation breaks, dawdles, or tells of another organization, whatever i
     "decideOAuthRequest",
     "getOAuthRequest",
     "revokeGrant",
-    // A stream that ends by itself, a browser's own address, a link to a session, and a message that waits behind a turn.
+    // A stream that ends by itself, a browser's own address, its secret, a link to a session, and a message that waits behind a turn.
+    "renewSubscription",
     "revokeShare",
     "streamSessionChanges",
     "unsubscribe",

@@ -1,6 +1,15 @@
 import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
-import { createSubscriptionSchema, subscriptionSchema } from "../../../domain/notices/notice.ts";
-import { createSubscription, deleteSubscription, listSubscriptions } from "../../../store/notices/subscriptions.ts";
+import {
+  createSubscriptionSchema,
+  renewSubscriptionSchema,
+  subscriptionSchema,
+} from "../../../domain/notices/notice.ts";
+import {
+  createSubscription,
+  deleteSubscription,
+  listSubscriptions,
+  renewSubscription,
+} from "../../../store/notices/subscriptions.ts";
 import { requirePerson } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { idOfCreated } from "../../http/idempotency.ts";
@@ -27,6 +36,21 @@ export function addSubscriptionOperations(app: App, { database, vault }: ApiOpti
       const userAgent = request.headers["user-agent"] ?? null;
       return createSubscription(database, vault, person, { ...request.body, id: idOfCreated(request), userAgent });
     },
+  );
+  app.post(
+    "/subscription/renew",
+    {
+      // A service worker tells it while nobody need be signed in: the secret says which subscription it is.
+      config: { operation: { scope: null, secretBody: true } },
+      schema: {
+        tags,
+        operationId: "renewSubscription",
+        summary: "Have notices pushed to the new address of a browser that was subscribed with a renewalSecret",
+        body: renewSubscriptionSchema,
+        response: answers(subscriptionSchema),
+      },
+    },
+    async (request) => renewSubscription(database, vault, request.body),
   );
   app.get(
     "/subscription/list",

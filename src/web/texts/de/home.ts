@@ -29,6 +29,7 @@ const german: HomeTexts = {
   showFewer: "Weniger zeigen",
   unread: {
     count: (count) => `${count} ungelesen`,
+    only: "Nur Ungelesenes oder alles",
     readAll: "Alle als gelesen markieren",
     allRead: "Alle als gelesen markiert",
     none: "Nichts ist ungelesen",

@@ -42,7 +42,7 @@ const german: NoticeTexts = {
   subscribe: "Push an diesen Browser",
   subscribing: "Der Browser wird gefragt …",
   unsubscribe: "Kein Push mehr an diesen Browser",
-  untilStopped: "Hierher geht Push, bis du das beendest, auch wenn du dich abgemeldet hast.",
+  untilStopped: "Hierher geht Push, bis du das beendest oder dich hier abmeldest.",
   unanswered: "Der Browser hat keine Benachrichtigungen erlaubt. Versuche es noch einmal und wähle „Zulassen“.",
   failed: (reason) => `Der Browser hat seinen Push-Dienst nicht erreicht: ${reason}`,
   unable: {

@@ -36,13 +36,17 @@ const german: PeopleTexts = {
   inviteTitle: "Jemanden einladen",
   name: "Name",
   email: "E-Mail-Adresse (freiwillig)",
-  emailHint: "Kennt euer Identity Provider die Person unter dieser Adresse, meldet sie sich von da an über ihn an.",
+  emailHint:
+    "Dorthin geht der Link, wenn dieser Server einen Mailserver hat. Kennt euer Identity Provider die Person unter dieser Adresse, meldet sie sich von da an über ihn an.",
   role: "Rolle",
   makeLink: "Link erstellen",
   makingLink: "Wird erstellt …",
   linkOf: (name) => `Link für ${name}`,
   linkAbout: (until) =>
     `Er meldet einen Browser als diese Person an, einmal, bis ${until}. Schick ihn sonst niemandem. Er wird nur jetzt gezeigt.`,
+  mailed: (address) => `Er geht auch per E-Mail an ${address}.`,
+  notMailed: "Dieser Server hat keinen Mailserver: Gib der Person den Link selbst.",
+  mail: { pending: "E-Mail unterwegs", sent: "E-Mail gesendet", dead: "die E-Mail ging nicht hinaus" },
   byLink: "meldet sich über einen Link an",
   invited: "eingeladen",
   notSeen: "noch nicht da",

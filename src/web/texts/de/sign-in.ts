@@ -4,6 +4,10 @@ const german: SignInTexts = {
   title: "Anmelden",
   about: { before: "Mit einem API-Schlüssel oder mit dem Link, den", after: "auf dem Server ausgibt." },
   key: "API-Schlüssel",
+  invited: {
+    title: "Du bist zu Offstage eingeladen",
+    about: "Das meldet diesen Browser als dich an und geht nur einmal: Nimm den Browser, mit dem du arbeitest.",
+  },
   signingIn: "Wird angemeldet …",
   signInWith: (provider) => `Anmelden mit ${provider}`,
   problems: {

@@ -28,6 +28,7 @@ export const english = {
   showFewer: "Show fewer",
   unread: {
     count: (count: string) => `${count} unread`,
+    only: "Only what is unread, or everything",
     readAll: "Mark all as read",
     allRead: "All marked as read",
     none: "Nothing is unread",

@@ -40,7 +40,7 @@ export const english = {
   subscribe: "Push to this browser",
   subscribing: "Asking the browser …",
   unsubscribe: "Stop pushing to this browser",
-  untilStopped: "Notices are pushed here until you stop that, also after you have signed out.",
+  untilStopped: "Notices are pushed here until you stop that, or sign out here.",
   unanswered: "The browser did not allow notices. Try again, and choose “Allow” when it asks.",
   failed: (reason: string) => `The browser could not reach its push service: ${reason}`,
   unable: {

@@ -35,13 +35,17 @@ export const english = {
   inviteTitle: "Invite somebody",
   name: "Name",
   email: "E-mail address (optional)",
-  emailHint: "If your identity provider knows them by this address, they sign in by it from then on.",
+  emailHint:
+    "The link is mailed there, if this server has a mail server. If your identity provider knows them by this address, they sign in by it from then on.",
   role: "Role",
   makeLink: "Make a link",
   makingLink: "Making it …",
   linkOf: (name: string) => `Link for ${name}`,
   linkAbout: (until: string) =>
     `It signs one browser in as this person, once, until ${until}. Send it to nobody else. It is shown only now.`,
+  mailed: (address: string) => `It is mailed to ${address}, too.`,
+  notMailed: "This server has no mail server: give them the link yourself.",
+  mail: { pending: "mail on its way", sent: "mailed", dead: "the mail was not sent" },
   byLink: "signs in by a link",
   invited: "invited",
   notSeen: "not here yet",

@@ -4,6 +4,10 @@ export const english = {
   /** The command that prints the link stands between them. */
   about: { before: "With an API key, or with the link that", after: "prints on the server." },
   key: "API key",
+  invited: {
+    title: "You are invited to Offstage",
+    about: "This signs the browser in as you, and works once: use the browser that you work with.",
+  },
   signingIn: "Signing in …",
   signInWith: (provider: string) => `Sign in with ${provider}`,
   problems: {

@@ -1,4 +1,5 @@
-import { readStored, writeStored } from "../stored.ts";
+import { client } from "./query.ts";
+import { readStored, writeStored } from "./stored.ts";
 
 /** Why nothing can be pushed to this browser. */
 export type Unable = "insecure" | "unsupported" | "homeScreen" | "refused";
@@ -16,6 +17,8 @@ export class NotAllowedError extends Error {}
 const worker = "/service-worker.js";
 /** The browser's own subscription does not say which of the API's it is. */
 const storedAs = "subscription";
+/** Where the service worker finds what it renews the subscription with: `service-worker/service-worker.ts`. */
+const [renewalCache, renewalPath] = ["push", "/subscription/renew"];
 
 /** Id of the subscription that was made in this browser; null: none was, or it is forgotten. */
 export function subscriptionIdHere(): string | null {
@@ -44,15 +47,15 @@ function whyUnable(): Unable | null {
   return Notification.permission === "denied" ? "refused" : null;
 }
 
+/** What the API wants to know of a browser that subscribes. */
+type SubscribedHere = Required<Parameters<typeof client.notices.subscribe>[0]>;
+
 /**
  * Subscribes this browser, which asks whether notices may be shown: call it by a click.
  * @param publicKey the server's
- * @returns what the API wants to know
  * @throws NotAllowedError if that was not allowed
  */
-export async function subscribeHere(
-  publicKey: string,
-): Promise<{ endpoint: string; keys: { p256dh: string; auth: string } }> {
+export async function subscribeHere(publicKey: string): Promise<SubscribedHere> {
   if ((await Notification.requestPermission()) !== "granted") throw new NotAllowedError();
   await navigator.serviceWorker.register(worker);
   const { pushManager } = await navigator.serviceWorker.ready;
@@ -60,12 +63,41 @@ export async function subscribeHere(
   await (await pushManager.getSubscription())?.unsubscribe();
   const made = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: publicKey });
   const { p256dh = "", auth = "" } = made.toJSON().keys ?? {};
-  return { endpoint: made.endpoint, keys: { p256dh, auth } };
+  const renewalSecret = randomSecret();
+  // For the service worker, which has no other storage that a page can write to in a line.
+  await (await caches.open(renewalCache)).put(renewalPath, Response.json({ renewalSecret, publicKey }));
+  return { endpoint: made.endpoint, keys: { p256dh, auth }, renewalSecret };
+}
+
+/** 32 random bytes in base64url. */
+function randomSecret(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  return btoa(String.fromCodePoint(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 }
 
 /** Ends this browser's subscription, if it has one. */
 export async function unsubscribeHere(): Promise<void> {
   const registration = await navigator.serviceWorker.getRegistration("/");
   await (await registration?.pushManager.getSubscription())?.unsubscribe();
+  await caches.delete(renewalCache);
   rememberSubscription(null);
+}
+
+/** Milliseconds that a sign-out waits for the end of a subscription. */
+const patienceMs = 3_000;
+
+/**
+ * Ends what is pushed to this browser, before whoever is signed in leaves it: nothing of theirs is to show here afterwards. The server
+ * forgets the subscription, and so does the browser; if one of them fails, the other is enough. Settles in seconds, whatever happens.
+ */
+export async function leavePush(): Promise<void> {
+  const id = subscriptionIdHere();
+  const ends = Promise.allSettled([
+    id === null ? null : client.notices.unsubscribe(id),
+    "serviceWorker" in navigator ? unsubscribeHere() : null,
+  ]);
+  await Promise.race([ends, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
 }

@@ -1,0 +1,30 @@
+import { readdir } from "node:fs/promises";
+import { spaceOf } from "../database/free-space.ts";
+import type { WorkerMachine } from "../domain/system/health.ts";
+import { version } from "./version.ts";
+
+const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString();
+
+/**
+ * What a worker tells of its program and its disk.
+ * @param folders.data its data folder
+ * @param folders.mirrors the folder of its mirrors, which need not be there yet
+ * @returns null if the disk does not answer: the worker is there all the same
+ */
+export async function describeMachine(
+  folders: { readonly data: string; readonly mirrors: string },
+  neededBytes: number,
+): Promise<WorkerMachine | null> {
+  try {
+    const [space, names] = await Promise.all([spaceOf(folders.data), readdir(folders.mirrors).catch(() => [])]);
+    return {
+      version,
+      nodeVersion: process.versions.node,
+      startedAt,
+      disk: { ...space, neededBytes },
+      mirrors: names.filter((name) => name.endsWith(".git")).length,
+    };
+  } catch {
+    return null;
+  }
+}

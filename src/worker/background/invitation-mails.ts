@@ -1,0 +1,58 @@
+import type { Mailer } from "../../channels/mail.ts";
+import type { Database } from "../../database/database.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
+import { invitationMail } from "../../domain/people/invitation-mail.ts";
+import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
+import type { Service } from "../../lifecycle/service.ts";
+import type { Logger } from "../../observability.ts";
+import {
+  claimInvitationMails,
+  finishInvitationMail,
+  type ClaimedInvitationMail,
+  type InvitationMailOutcome,
+} from "../../store/people/invitation-mails.ts";
+import type { Vault } from "../../store/secrets/vault.ts";
+import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
+
+/** What mailing invitations needs. */
+export interface InvitationMailOptions {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly logger: Logger;
+  readonly publicUrl: () => string;
+  readonly mailer: Mailer;
+}
+
+const atOnce = 4;
+
+/** Makes the task that mails the links of invitations, each once, and again as notices are: with the same id, if nobody knows whether it was sent. */
+export function createInvitationMails(options: InvitationMailOptions): Service {
+  const { database, logger } = options;
+  return createClaimLoop<ClaimedInvitationMail>({
+    atOnce,
+    everyMs: pollEveryMs,
+    claim: () => claimInvitationMails(database, { limit: 2, leaseMs }),
+    work: async (mail) => finishInvitationMail(database, mail, await send(options, mail)),
+    onClaimFailure: (error) => logger.warn({ err: error }, "could not claim invitations to mail; will retry"),
+    onWorkFailure: (error, { id }) => logger.warn({ err: error, mailId: id }, "could not mail an invitation"),
+  });
+}
+
+async function send(
+  { vault, publicUrl, mailer }: InvitationMailOptions,
+  mail: ClaimedInvitationMail,
+): Promise<InvitationMailOutcome> {
+  const { id, name, email, language, expiresAt } = mail;
+  let token: string;
+  try {
+    token = await vault.open(id, mail);
+  } catch (error) {
+    return { status: "dead", problem: messageOf(error) };
+  }
+  const written = invitationMail(language, { publicUrl: publicUrl(), token, expiresAt });
+  const result = await mailer.send({ id, to: { name, address: email }, ...written, unsubscribeUrl: null });
+  if (result.status === "sent") return { status: "sent" };
+  // A filter may say which address of the text it dislikes, and that one is a credential.
+  const problem = result.words.replaceAll(token, "…");
+  return result.passing ? tellAgain(mail, problem, null) : { status: "dead", problem };
+}

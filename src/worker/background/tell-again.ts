@@ -1,0 +1,20 @@
+import { backoffMs } from "../../domain/time/backoff.ts";
+
+/** Milliseconds between two looks for what people are to be told, if nothing brings one earlier. */
+export const pollEveryMs = 1_000;
+/** Longer than an attempt can take: if the lease has expired, the sender died, and another may take what it was to send. */
+export const leaseMs = 120_000;
+const retrying = { fromMs: 10_000, toMs: 3_600_000, jitter: 0.2 };
+/** What could not be sent by then is given up. */
+const notifiedWithinMs = 24 * 3_600_000;
+
+/** When something that could not be sent is tried again, or that it is too late for that. @param askedMs pause that the receiver asked for */
+export function tellAgain(
+  { attempts, createdAt }: { readonly attempts: number; readonly createdAt: Date },
+  problem: string,
+  askedMs: number | null,
+): { status: "dead"; problem: string } | { status: "pending"; problem: string; retryMs: number } {
+  const retryMs = Math.max(askedMs ?? 0, backoffMs(attempts, retrying));
+  const isTooLate = Date.now() + retryMs - createdAt.getTime() > notifiedWithinMs;
+  return isTooLate ? { status: "dead", problem } : { status: "pending", problem, retryMs };
+}
