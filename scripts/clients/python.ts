@@ -6,7 +6,7 @@ const head = `# Written by scripts/build-clients.ts from the API's description: 
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Union
 from urllib.parse import quote
 
 from ._send import Send
@@ -71,7 +71,10 @@ function methodOf(operation: Operation): string {
 
 const entry = ({ name }: Parameter): string => `${JSON.stringify(name)}: ${snakeCase(name)}`;
 
-function typeOf({ type }: Schema): string {
+function typeOf({ type, anyOf = [] }: Schema): string {
+  const one = anyOf.find((each) => each.type !== "array");
+  if (one !== undefined && anyOf.some((each) => each.type === "array"))
+    return `Union[${typeOf(one)}, List[${typeOf(one)}]]`;
   const types: Readonly<Record<string, string>> = {
     integer: "int",
     number: "float",

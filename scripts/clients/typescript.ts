@@ -128,7 +128,7 @@ ${[...used]
   .map((name) => `  ${name},`)
   .join("\n")}
 } from "./schema.ts";
-import type { Call, CallOptions, Send } from "./send.ts";
+import { readJson, type Call, type CallOptions, type Send } from "./send.ts";
 
 /** Every operation of the API, by the nouns of their paths. */
 export interface Operations {
@@ -137,7 +137,7 @@ ${declared.join("\n")}
 
 /** Makes the operations of a client. */
 export function createOperations(send: Send): Operations {
-  const call = async <Answer>(request: Call): Promise<Answer> => (await (await send(request)).json()) as Answer;
+  const call = async <Answer>(request: Call): Promise<Answer> => (await send(request, readJson)) as Answer;
   const part = encodeURIComponent;
   return {
 ${made.join("\n")}

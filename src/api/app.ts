@@ -2,16 +2,16 @@ import { randomUUID } from "node:crypto";
 import cookie from "@fastify/cookie";
 import Fastify, { LogController, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
-import { UnavailableError } from "../domain/errors/errors.ts";
+import { InvalidInputError, UnavailableError } from "../domain/errors/errors.ts";
 import { statusPaths } from "../metrics/status.ts";
 import { noteDuplicate } from "../store/automations/ledger.ts";
 import { addDocumentation } from "./documentation.ts";
 import { createAdmission } from "./http/admission.ts";
 import { authenticate, organizationOf, withoutKey } from "./http/auth.ts";
 import type { ApiOptions, App } from "./http/context.ts";
-import { answerUnreadable, sendError } from "./http/errors.ts";
+import { answerUnreadable, refuseExpectation, sendError } from "./http/errors.ts";
 import { createFailureLimit } from "./http/failure-limit.ts";
-import { requireKnownHost } from "./http/hosts.ts";
+import { requireHost, requireKnownHost } from "./http/hosts.ts";
 import { storeAnswer, answerAgainOrBegin } from "./http/idempotency.ts";
 import { checkNesting } from "./http/json-value.ts";
 import { createInnerCalls, type InnerCalls } from "./http/inner-calls.ts";
@@ -100,6 +100,8 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
       sendError(error, request, reply);
     },
     clientErrorHandler: answerUnreadable,
+    // Node.js' own answer would have no body.
+    http: { requireHostHeader: false },
     // Fastify's own answer would have another format than our errors: the hooks answer instead.
     return503OnClosing: false,
     genReqId: () => randomUUID(),
@@ -111,6 +113,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
+  app.server.on("checkExpectation", refuseExpectation);
   readBodies(app);
   const methods = collectMethods(app);
   await app.register(cookie);
@@ -195,14 +198,17 @@ function readBodies(app: App): void {
   app.removeAllContentTypeParsers();
   // Without `fatal`, invalid UTF-8 would be replaced silently.
   const utf8 = new TextDecoder("utf-8", { fatal: true });
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => {
+  app.addContentTypeParser("*", { parseAs: "buffer" }, ({ headers }, body, done) => {
     if (body.length === 0) return done(null, undefined);
     try {
       const value: unknown = JSON.parse(utf8.decode(body as Buffer));
       checkNesting(value, "the body");
       done(null, value);
     } catch (error) {
-      done(error as Error);
+      const { "content-encoding": encoding = "identity" } = headers;
+      if (error instanceof InvalidInputError || encoding === "identity") return done(error as Error);
+      const problem = `the body must not be compressed (Content-Encoding: ${encoding.slice(0, 50)})`;
+      done(new InvalidInputError(problem, { cause: error }));
     }
   });
 }
@@ -231,6 +237,7 @@ function addHooks(app: App, options: ApiOptions, { methods, inner, takeToken }: 
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("X-Request-Id", request.id).headers(answerHeaders);
     if (isClosing) throw new UnavailableError("the server is stopping: send the request again", 1);
+    requireHost(request);
     const { operation } = request.routeOptions.config;
     if (!clusterPaths.has(request.routeOptions.url ?? ""))
       requireKnownHost(request, options.publicUrl(), options.hosts);

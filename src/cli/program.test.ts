@@ -82,6 +82,8 @@ describe("offstage", () => {
     ["an argument that is missing", ["run"], "missing required argument 'prompt'"],
     ["a scope that does not exist", ["keys", "create", "--scopes", "read,root"], '"root" is not a scope'],
     ["a key that is no id", ["keys", "revoke", "laptop"], "must be a key's id"],
+    ["an automation that is no id", ["keys", "create", "--automation", "fix"], "must be an automation's id"],
+    ["automations of a key that may do more", ["keys", "create", "--automation", key.id], "--scopes trigger alone"],
     ["a time out of range", ["login-link", "--minutes", "0"], "whole number"],
     ["run without a key", ["run", "do it"], "OFFSTAGE_API_KEY"],
     [
@@ -180,6 +182,15 @@ describe("offstage keys and login-link", () => {
     expect((await program(["keys", "list"])).out).toMatch(/ofs_abc….*read,write.*active.*Ada.*laptop/u);
     const { calls } = await program(["keys", "revoke", key.id]);
     expect(calls).toEqual([["revokeKey", {}, key.id]]);
+  });
+
+  it("hands on every automation that is named, and prints no control character of a name", async () => {
+    const ids = [key.id, key.owner.id];
+    const { calls } = await program(["keys", "create", "--scopes", "trigger", "--automation", ...ids]);
+    expect(calls[0]?.[2]).toMatchObject({ automationIds: ids });
+    const named = { ...key, name: "a\u001b[2J\nb" };
+    const { out } = await program(["keys", "revoke", key.id], { revokeKey: () => Promise.resolve(named) });
+    expect(out).toBe("revoked ofs_abc… (a b)\n");
   });
 
   it("lists a key whatever was put into its name", async () => {

@@ -342,7 +342,7 @@ const calls: Readonly<Record<string, Call>> = {
       talkLimits,
     )(exported, text);
   },
-  "schedule.isCron": (exported, text) => {
+  "schedule.cronProblem": (exported, text) => {
     for (const cron of [text, `${text} * * * *`, `0 0 * * ${text}`]) first(exported, cron);
   },
   "schedule.isTimeZone": (exported, text) => {
@@ -520,8 +520,8 @@ const withoutText: Readonly<Record<string, string>> = {
   "trigger.isSigned": "names of ours",
   "trigger.makesSecret": "names of ours",
   "due-ticks.judgeTicks": "times",
-  "schedule.nextTick": "a schedule that isCron and isTimeZone have found right",
-  "schedule.ticksBefore": "a schedule that isCron and isTimeZone have found right",
+  "schedule.nextTick": "a schedule that cronProblem and isTimeZone have found right",
+  "schedule.ticksBefore": "a schedule that cronProblem and isTimeZone have found right",
   "connection.connectionStateOf": "problems, of which it reads a flag",
   "child-environment.childEnvironment": "variables of the server's own",
   "token-bucket.createTokenBucket": "numbers and a clock",

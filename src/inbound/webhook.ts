@@ -52,24 +52,29 @@ export function webhookDeliveryId({ headers, body }: InboundDelivery): string | 
  */
 export function readWebhook({ headers, body }: InboundDelivery): EventContext {
   if (body.length === 0) return {};
-  const text = decoded(body);
-  const isForm = headers["content-type"]?.startsWith("application/x-www-form-urlencoded") === true;
+  const text = decoded(headers, body);
+  const isForm = headers["content-type"]?.toLowerCase().startsWith("application/x-www-form-urlencoded") === true;
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? (value as EventContext) : { body: value };
   } catch (error) {
     if (isForm) return Object.fromEntries(new URLSearchParams(text));
-    throw new InvalidInputError("the body: must be JSON, or a form (application/x-www-form-urlencoded)", {
-      cause: error,
-    });
+    throw unreadable(headers, "must be JSON, or a form (application/x-www-form-urlencoded)", error);
   }
 }
 
-function decoded(body: Buffer): string {
+function decoded(headers: InboundDelivery["headers"], body: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch (error) {
-    throw new InvalidInputError("the body: must be UTF-8", { cause: error });
+    throw unreadable(headers, "must be UTF-8", error);
   }
+}
+
+function unreadable(headers: InboundDelivery["headers"], problem: string, cause: unknown): InvalidInputError {
+  const { "content-encoding": encoding = "identity" } = headers;
+  const words =
+    encoding === "identity" ? problem : `must not be compressed (Content-Encoding: ${encoding.slice(0, 50)})`;
+  return new InvalidInputError(`the body: ${words}`, { cause });
 }

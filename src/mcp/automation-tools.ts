@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { text } from "../domain/fields/text.ts";
 import { factsAnswer } from "./answer.ts";
 import type { McpParts } from "./parts.ts";
 import { idempotencyKey } from "./session-tools.ts";
 
-const automation = z.string().min(1).max(200).describe("The automation's macro or id.");
+const automation = text(200).describe("The automation's macro or id.");
 const page = {
   limit: z.int().min(1).max(100).default(50),
   cursor: z.string().max(200).optional().describe("nextCursor of the page before."),

@@ -9,10 +9,11 @@ export const sessionId = z.uuid().describe("The session's id.");
 /** The key of a request that may be sent twice. */
 export const idempotencyKey = z
   .string()
-  .min(1)
-  .max(255)
+  .regex(/^[\u0021-\u007e]{1,255}$/u, "must be 1 to 255 letters, digits and signs of ASCII, without spaces")
   .optional()
-  .describe("Any text of yours. If an answer is lost, call again with the same one: it is done only once.");
+  .describe(
+    "A text of yours, without spaces. If an answer is lost, call again with the same one: it is done only once.",
+  );
 
 /** Adds the tools that start, show, list, steer, cancel and retry sessions, and those that say where and by whom work can be done. */
 export function addSessionTools(parts: McpParts): void {

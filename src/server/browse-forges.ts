@@ -21,9 +21,10 @@ const atOnce = 4;
  */
 export function createForgeChoices({
   forges,
-  now = Date.now,
+  now = () => performance.now(),
 }: {
   readonly forges: Pick<OrganizationForges, "of">;
+  /** A clock in milliseconds that never goes back. */
   readonly now?: () => number;
 }): ForgeChoices {
   const kept = new Map<string, { readonly until: number; readonly found: Promise<unknown> }>();

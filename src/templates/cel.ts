@@ -1,6 +1,7 @@
 import { Environment, type ParseResult } from "@marcbachmann/cel-js";
 import { InvalidInputError, messageOf } from "../domain/errors/errors.ts";
 import type { ConditionVariables, Expression, Verdict } from "../domain/automations/condition.ts";
+import { storable } from "../domain/fields/text.ts";
 
 /** Bounds of one expression. Its processor time is bounded from outside. */
 const limits = { maxAstNodes: 500, maxDepth: 50, maxListElements: 200, maxMapEntries: 100, maxCallArguments: 10 };
@@ -57,13 +58,13 @@ export function evaluateCel(
   const variables = { ...shared, trigger };
   try {
     const passes = condition === "" ? true : compile(condition)(variables);
-    if (typeof passes !== "boolean") return { problem: `${part}: gave a ${typeof passes}, and must give a bool` };
+    if (typeof passes !== "boolean") return { problem: `${part}: gave ${kindOf(passes)}, and must give a bool` };
     if (!passes || key === null) return { passes, key: null };
     part = "concurrency.key";
     const value = compile(key)(variables);
-    if (typeof value !== "string") return { problem: `${part}: gave a ${typeof value}, and must give a string` };
+    if (typeof value !== "string") return { problem: `${part}: gave ${kindOf(value)}, and must give a string` };
     if (value.length > longestKey) return { problem: `${part}: gave more than ${longestKey} characters` };
-    return { passes, key: value };
+    return { passes, key: storable(value) };
   } catch (error) {
     return { problem: `${part}: ${firstLine(error)}` };
   }
@@ -84,6 +85,21 @@ function celValue(value: unknown): unknown {
   return new Map(Object.entries(value).map(([name, inner]) => [name, celValue(inner)]));
 }
 
+const kinds: Readonly<Record<string, string>> = {
+  bigint: "an int",
+  number: "a double",
+  boolean: "a bool",
+  string: "a string",
+};
+
+/** What kind of value it is, in CEL's words. */
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (value instanceof Map) return "a map";
+  return value === null ? "null" : (kinds[typeof value] ?? "another value");
+}
+
+/** An error's first line: what it quotes may have NUL by an escape, or be cut inside a character. */
 function firstLine(error: unknown): string {
-  return (messageOf(error).split("\n", 1)[0] ?? "").slice(0, longestProblem);
+  return storable((messageOf(error).split("\n", 1)[0] ?? "").slice(0, longestProblem));
 }

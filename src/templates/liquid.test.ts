@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { Liquid } from "liquidjs";
 import { describe, expect, it } from "vitest";
 import type { EventContext } from "../domain/automations/automation.ts";
+import { storable } from "../domain/fields/text.ts";
 import { allowedFilters, allowedTags, checkLiquid, renderLiquid } from "./liquid.ts";
 
 const longest = 100_000;
@@ -124,7 +125,7 @@ describe("an untrusted block", () => {
       fc.property(texts, (x) => {
         const prompt = render("{{ event.x | untrusted }}", { x });
         const [, name = "", inside] = block.exec(prompt) ?? [];
-        expect(inside).toBe(x.toWellFormed());
+        expect(inside).toBe(storable(x));
         expect(inside).not.toContain(name);
         expect(render("{{ event.x | untrusted }}", { x })).toBe(prompt);
       }),
@@ -135,6 +136,21 @@ describe("an untrusted block", () => {
 it("a text that is cut within a character is rendered to valid Unicode", () => {
   expect(render('{{ event.x | split: "" | join: "-" }}', { x: "a😀" }).isWellFormed()).toBe(true);
   expect(render('{{ event.x | split: "" | join: "-" | untrusted }}', { x: "a😀" }).isWellFormed()).toBe(true);
+});
+
+it.each(["{{ event.x | url_decode }}", String.raw`{{ "\u0000" }}`, "{{ event.x | url_decode | untrusted }}"])(
+  "NUL that %s makes is shown, as no database keeps it",
+  (instructions) => {
+    const prompt = render(`a ${instructions}`, { x: "%00" });
+    expect(prompt).toContain("\u2400");
+    expect(prompt).not.toContain("\0");
+  },
+);
+
+it("NUL that a problem quotes is shown, too", () => {
+  expect(() => render("{% assign name = event.x | url_decode %}{{ event[name] }}", { x: "a%00" })).toThrow(
+    /^instructions: undefined variable: event\.a\u2400,/u,
+  );
 });
 
 /** Known and refused; a name that is in none of the lists is new in liquidjs: decide on it. */

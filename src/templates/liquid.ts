@@ -1,6 +1,7 @@
 import { Liquid, LiquidError, type Context } from "liquidjs";
 import type { EventContext } from "../domain/automations/automation.ts";
 import { InvalidInputError, messageOf } from "../domain/errors/errors.ts";
+import { storable } from "../domain/fields/text.ts";
 import { untrustedBlock } from "./untrusted-block.ts";
 import { tooMuchMemory } from "./limits.ts";
 
@@ -63,7 +64,7 @@ function createEngine(): Liquid {
 
 /** The filter `untrusted`: marks a text as data from outside. */
 function untrusted(this: { readonly context: Context }, value: unknown): string {
-  const text = printed(value).toWellFormed();
+  const text = storable(printed(value));
   this.context.memoryLimit.use(text.length);
   return untrustedBlock(text);
 }
@@ -91,8 +92,8 @@ function keepOnly(named: object, allowed: readonly string[]): void {
  * @throws InvalidInputError naming the place: an unknown value without a `default`, an unknown filter, a limit
  */
 export function renderLiquid(instructions: string, event: EventContext, longest: number): string {
-  // A filter that cuts a text may leave half a character, which no database and no model takes.
-  const rendered = attempt(() => String(createEngine().parseAndRenderSync(instructions, { event })).toWellFormed());
+  // A filter may leave half a character by cutting, or make NUL of `%00`: no database and no model takes these.
+  const rendered = attempt(() => storable(String(createEngine().parseAndRenderSync(instructions, { event }))));
   if (rendered.length > longest) {
     throw new InvalidInputError(
       `instructions: rendered to ${rendered.length} characters; a prompt has at most ${longest}`,
@@ -126,7 +127,7 @@ function problemOf(error: unknown): string {
   if (message.includes("Maximum call stack size")) return "instructions: are nested too deeply";
   const [line = ""] = message.split("\n", 1);
   const short = line.length > longestProblem ? `${line.slice(0, longestProblem)}…` : line;
-  return `instructions: ${LiquidError.is(error) ? "" : "can't be rendered: "}${short}${remedyOf(short)}`.toWellFormed();
+  return storable(`instructions: ${LiquidError.is(error) ? "" : "can't be rendered: "}${short}${remedyOf(short)}`);
 }
 
 function remedyOf(message: string): string {

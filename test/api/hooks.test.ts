@@ -79,6 +79,31 @@ describe("a webhook", () => {
     expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining(word) as string });
   });
 
+  test("whose condition quotes NUL in its problem is answered, and says so", async () => {
+    const hook = await addHook({ condition: String.raw`event["a\u0000"] == 1` });
+    for (const raw of ["{}", '{"a":1}']) {
+      const { status, body } = await deliver(hook, raw);
+      expect([status, body.outcome]).toEqual([202, "filtered"]);
+    }
+    const { triggers } = (await api.get(`/automation/${hook.automationId}`)).body;
+    expect(triggers[1].problem).toBe("condition: No such key: a\u2400");
+  });
+
+  test("takes a form whatever its content type's capitals, and says of a compressed body what to do", async () => {
+    const hook = await addHook();
+    const form = await deliver(hook, "a=1", { "content-type": "Application/X-WWW-Form-Urlencoded; Charset=UTF-8" });
+    expect((await entry(form.body.ledgerId)).payload).toEqual({ a: "1" });
+    const packed = await deliver(hook, "\u001f\u008b\u0008", { "content-encoding": "gzip" });
+    expect([packed.status, packed.body.error]).toEqual([400, expect.stringContaining("gzip")]);
+  });
+
+  test("takes exactly 1 MiB", async () => {
+    const hook = await addHook();
+    const raw = `"${"x".repeat(1024 * 1024 - 2)}"`;
+    expect((await deliver(hook, raw)).body.outcome).toBe("accepted");
+    expect((await deliver(hook, `${raw} `)).status).toBe(413);
+  });
+
   test("refuses more than 1 MiB with 413, and another id with 404", async () => {
     const hook = await addHook();
     expect((await deliver(hook, JSON.stringify({ a: "x".repeat(1024 * 1024) }))).status).toBe(413);
@@ -636,7 +661,9 @@ test("triggers are changed as a whole: kept by id, added without one, removed if
   expect((await deliver(hook, "{}")).status).toBe(404);
   for (const [triggers, error] of [
     [[{ type: "webhook", id: randomUUID() }], "triggers[0].id"],
-    [[{ type: "schedule", cron: "* * *" }], "triggers.0.cron"],
+    [[{ type: "schedule", cron: "* * *" }], "triggers.0.cron must be five fields"],
+    [[{ type: "schedule", cron: "@daily" }], "triggers.0.cron must be five fields"],
+    [[{ type: "schedule", cron: "0 0 31 2 *" }], "triggers.0.cron: never comes"],
     [[{ type: "schedule", cron: "0 9 * * *", timeZone: "Mars/Olympus" }], "triggers.0.timeZone"],
     [[{ type: "forge", events: ["issue.eaten"] }], "triggers.0.events"],
     [[{ type: "api", id: randomUUID() }], "triggers[0].id"],

@@ -52,6 +52,19 @@ describe("what can't be read as a request is answered as every error is", () => 
   });
 
   it.each([
+    ["no Host", `GET /session/list HTTP/1.1\r\nConnection: close\r\n\r\n`, 400],
+    ["no Host for a probe", `GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n`, 400],
+    ["an expectation", `GET /session/list HTTP/1.1\r\n${host}Expect: 200-ok\r\n\r\n`, 417],
+    ["no key by HTTP/1.0", `GET /session/list HTTP/1.0\r\n${host}\r\n`, 401],
+    ["no Host by HTTP/1.0", "GET /session/list HTTP/1.0\r\n\r\n", 421],
+  ])("%s", async (_name, request, status) => {
+    const answer = await exchange(request);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `, "u"));
+    expect(answer).toMatch(/^x-request-id: [0-9a-f-]{36}\r$/imu);
+    expect(bodyOf(answer)).toEqual(justAnError);
+  });
+
+  it.each([
     ["a path with a broken escape", "/session/%zz?apiKey=hidden", 400],
     ["an id of any length", `/session/${"a".repeat(5_000)}`, 404],
   ])("%s", async (_name, url, status) => {
@@ -67,6 +80,14 @@ describe("what can't be read as a request is answered as every error is", () => 
     const body = Buffer.from('{"prompt":"caf\u00e9","queueRightAway":false}', "latin1");
     const answer = await fetch(`http://127.0.0.1:${port}/session/create`, { method: "POST", headers, body });
     expect([answer.status, await answer.json()]).toEqual([400, { error: "the body must be UTF-8" }]);
+  });
+
+  it("a body that is compressed, with what to do about it", async () => {
+    const answer = await api.request("POST", "/session/create", {
+      raw: "\u001f",
+      headers: { "content-encoding": "gzip" },
+    });
+    expect(answer).toMatchObject({ status: 400, body: { error: expect.stringContaining("Content-Encoding: gzip") } });
   });
 
   it("a Host that is longer than any name", async () => {

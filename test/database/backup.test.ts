@@ -212,6 +212,19 @@ describe("a backup", () => {
     expect(await readFile(file)).toEqual(before);
   });
 
+  test("says where it can't be written, and where none can be read", async () => {
+    const source = await pool(createTestDatabase);
+    await writeFile(join(folder, "file"), "");
+    await expect(backUp(source, "file/a.backup")).rejects.toMatchObject({
+      code: "invalid_input",
+      message: expect.stringContaining("can't be written (ENOTDIR)") as string,
+    });
+    await expect(backUp(source, "none/a.backup")).rejects.toThrow("does not exist: create it first");
+    await expect(checkBackup(join(folder, "file/a.backup"), new AbortController().signal)).rejects.toThrow(
+      "give the path of a backup",
+    );
+  });
+
   test("that is interrupted leaves no file", async () => {
     const source = await pool(createTestDatabase);
     await fillEveryTable(source);

@@ -286,6 +286,9 @@ describe("answers", () => {
       said(await mcp.callTool({ name: "start_session", arguments: arguments_ })),
     ];
     expect(one.facts.sessionId).toBe(other.facts.sessionId);
+    const strange = { ...arguments_, idempotencyKey: "once \u2014 again" };
+    const refused = said(await mcp.callTool({ name: "start_session", arguments: strange }));
+    expect([refused.isError, refused.texts[0]]).toEqual([true, expect.stringContaining("idempotencyKey")]);
   });
 
   test("an argument that the tool does not have is named", async () => {

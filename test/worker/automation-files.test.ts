@@ -267,6 +267,29 @@ test("what is no plain file, or too large, or too many, is told and read no furt
   expect((await state()).problem).toContain("more than 50 files");
 });
 
+test("a file that is not UTF-8 does not count, and a name that can't be kept is told", async () => {
+  const text = file("", "Pr\u00fcfe es");
+  await push({ "marked.yaml": `\ufeff${text}` }, async (folder) => {
+    await writeFile(join(folder, "latin.yaml"), Buffer.from(text, "latin1"));
+    await writeFile(join(folder, "wide.yaml"), Buffer.from(`\ufeff${text}`, "utf16le"));
+  });
+  await switchTo(true);
+  await look();
+  expect((await state()).files).toMatchObject([
+    { path: ".offstage/automations/latin.yaml", problem: "must be UTF-8" },
+    { path: ".offstage/automations/marked.yaml", problem: null },
+    { path: ".offstage/automations/wide.yaml", problem: "must be UTF-8" },
+  ]);
+  expect((await api.get("/automation/marked")).body.instructions).toBe("Pr\u00fcfe es");
+  const unreadable = (first: string) => Buffer.from(`/${first}\u00ff.yaml`, "latin1");
+  await push({}, async (folder) => {
+    await mkdir(folder, { recursive: true });
+    for (const first of ["", "\u00fe"]) await writeFile(Buffer.concat([Buffer.from(folder), unreadable(first)]), text);
+  });
+  await look();
+  expect((await state()).problem).toContain("whose name is no text");
+});
+
 test("the branch's present head decides, and a worker that was overtaken changes nothing", async () => {
   const macro = macroOf("race");
   await push({ [`${macro}.yaml`]: file("", "One") });

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, Optional
 from urllib.parse import quote
 
 from ._operations import Operations
-from ._send import OffstageError, Send
+from ._send import STRANGE_ANSWER, OffstageError, Send
 from ._webhooks import WebhookVerificationError, verify_webhook
 
 __all__ = ["Offstage", "OffstageError", "WebhookVerificationError", "every_item", "verify_webhook"]
@@ -38,12 +38,16 @@ class Offstage(Operations):
 
     def events(self, session_id: str, *, after: int = 0) -> Iterator[Dict[str, Any]]:
         """A session's events in order, each once, until it has ended. A lost connection is made again from the last one."""
-        seen, failures = after, 0
+        seen, failures, is_known = after, 0, False
         while True:
             try:
                 path = f"/session/{quote(session_id, safe='')}/events"
                 headers = {"Accept": "text/event-stream", "Last-Event-ID": str(seen)}
                 with self._send_request.open("GET", path, headers=headers) as response:
+                    # Once there was a stream, it is a page of something before the server, which will be back.
+                    if not is_known and response.headers.get_content_type() != "text/event-stream":
+                        raise OffstageError(response.status, STRANGE_ANSWER)
+                    is_known = True
                     for name, data in _messages(response):
                         failures = 0
                         if name == "end":
@@ -54,7 +58,7 @@ class Offstage(Operations):
                         seen = event["seq"]
                         yield event
             except OffstageError as error:
-                if 400 <= error.status < 500 and error.status != 429:
+                if 0 < error.status < 500 and error.status != 429:
                     raise
             except (OSError, HTTPException):
                 pass

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Union
 from urllib.parse import quote
 
 from ._send import Send
@@ -21,11 +21,11 @@ class _Session:
         """Create a session."""
         return self._send("POST", "/session/create", body=body, idempotency_key=idempotency_key, creates=True)
 
-    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[str] = None, archived: Optional[str] = None, attention: Optional[str] = None, unread: Optional[str] = None) -> Dict[str, Any]:
+    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[Union[str, List[str]]] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[Union[str, List[str]]] = None, archived: Optional[str] = None, attention: Optional[Union[str, List[str]]] = None, unread: Optional[str] = None) -> Dict[str, Any]:
         """List sessions, newest first."""
         return self._send("GET", "/session/list", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "repositoryId": repository_id, "requestedBy": requested_by, "label": label, "archived": archived, "attention": attention, "unread": unread})
 
-    def search(self, *, q: str, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[str] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[str] = None, archived: Optional[str] = None, attention: Optional[str] = None, unread: Optional[str] = None) -> Dict[str, Any]:
+    def search(self, *, q: str, limit: Optional[int] = None, cursor: Optional[str] = None, status: Optional[Union[str, List[str]]] = None, automation_id: Optional[str] = None, repository_id: Optional[str] = None, requested_by: Optional[str] = None, label: Optional[Union[str, List[str]]] = None, archived: Optional[str] = None, attention: Optional[Union[str, List[str]]] = None, unread: Optional[str] = None) -> Dict[str, Any]:
         """Search sessions by words."""
         return self._send("GET", "/session/search", query={"limit": limit, "cursor": cursor, "status": status, "automationId": automation_id, "repositoryId": repository_id, "requestedBy": requested_by, "label": label, "archived": archived, "attention": attention, "unread": unread, "q": q})
 

@@ -8,7 +8,7 @@ import random
 import time
 import uuid
 from http.client import HTTPException, HTTPResponse
-from typing import Any, Mapping, Optional
+from typing import Any, List, Mapping, Optional
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 _PASSING = {429, 502, 503, 504}
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 10.0
+STRANGE_ANSWER = "the answer is none of Offstage's: check the server's address"
 
 
 class OffstageError(Exception):
@@ -62,14 +63,21 @@ class Send:
         for tries in range(self._retries + 1):
             try:
                 with self.open(method, path, query=query, body=body, headers=headers) as response:
-                    content = response.read()
-                    return json.loads(content) if is_json else content
+                    content = self._read(response)
+                    return _parsed(response.status, content) if is_json else content
             except OffstageError as error:
                 is_passing = error.status == 0 or error.status in _PASSING
                 if not is_passing or not may_repeat or tries == self._retries:
                     raise
                 time.sleep(max(_pause(tries), getattr(error, "retry_after", 0.0)))
         raise AssertionError("unreachable")
+
+    def _read(self, response: HTTPResponse) -> bytes:
+        """The whole answer, in the midst of which the connection may be lost."""
+        try:
+            return response.read()
+        except (HTTPException, OSError) as error:
+            raise OffstageError(0, f"{self._server} can't be reached: {error}") from error
 
     def open(
         self,
@@ -81,8 +89,8 @@ class Send:
         headers: Mapping[str, str] = {},
     ) -> HTTPResponse:
         """Sends one request, once. Whoever calls closes the answer."""
-        given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
-        address = self._server + path + ("?" + urlencode(given) if given else "")
+        given = {name: _texts(value) for name, value in (query or {}).items() if value is not None}
+        address = self._server + path + ("?" + urlencode(given, doseq=True) if given else "")
         data = None
         all_headers = dict(headers)
         if self._key:
@@ -99,8 +107,17 @@ class Send:
             raise OffstageError(0, f"{self._server} can't be reached: {error}") from error
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _texts(value: Any) -> List[str]:
+    """The values of a parameter of the query: a list gives it several times."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [str(each).lower() if isinstance(each, bool) else str(each) for each in values]
+
+
+def _parsed(status: int, content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise OffstageError(status, STRANGE_ANSWER) from None
 
 
 def _pause(tries: int) -> float:
@@ -113,7 +130,7 @@ def _refusal(error: HTTPError) -> OffstageError:
         told = json.loads(error.read()).get("error")
         if isinstance(told, str):
             sentence = told
-    except (ValueError, AttributeError, OSError):
+    except (ValueError, AttributeError, OSError, HTTPException):
         pass
     refusal = OffstageError(error.code, sentence)
     try:

@@ -1,5 +1,5 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { OffstageError, pause, type Send } from "./send.ts";
+import { OffstageError, pause, strangeAnswer, type Send } from "./send.ts";
 
 /** Options of a session's events. */
 export interface EventOptions {
@@ -24,6 +24,7 @@ export async function* streamEvents<Event extends { readonly seq: number }>(
   { after = 0, signal, onConnection }: EventOptions = {},
 ): AsyncGenerator<Event, void, undefined> {
   let seen = after;
+  let isKnown = false;
   for (let failures = 0; signal?.aborted !== true; failures += 1) {
     try {
       const response = await send({
@@ -34,6 +35,10 @@ export async function* streamEvents<Event extends { readonly seq: number }>(
         headers: { Accept: "text/event-stream", "Last-Event-ID": String(seen) },
         ...(signal !== undefined && { signal }),
       });
+      // Once there was a stream, it is a page of something before the server, which will be back.
+      if (!isKnown && response.headers.get("content-type")?.startsWith("text/event-stream") !== true)
+        throw new OffstageError(response.status, strangeAnswer);
+      isKnown = true;
       onConnection?.(true);
       for await (const { event, data } of messages(response)) {
         failures = 0;
@@ -45,8 +50,7 @@ export async function* streamEvents<Event extends { readonly seq: number }>(
         yield told;
       }
     } catch (error) {
-      const isFinal =
-        error instanceof OffstageError && error.status >= 400 && error.status < 500 && error.status !== 429;
+      const isFinal = error instanceof OffstageError && error.status > 0 && error.status < 500 && error.status !== 429;
       if (isFinal || aborted(signal)) throw error;
     }
     onConnection?.(false);

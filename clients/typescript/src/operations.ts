@@ -224,7 +224,7 @@ import type {
   WebhookUpdateAnswer,
   WebhookUpdateBody,
 } from "./schema.ts";
-import type { Call, CallOptions, Send } from "./send.ts";
+import { readJson, type Call, type CallOptions, type Send } from "./send.ts";
 
 /** Every operation of the API, by the nouns of their paths. */
 export interface Operations {
@@ -576,7 +576,7 @@ export interface Operations {
 
 /** Makes the operations of a client. */
 export function createOperations(send: Send): Operations {
-  const call = async <Answer>(request: Call): Promise<Answer> => (await (await send(request)).json()) as Answer;
+  const call = async <Answer>(request: Call): Promise<Answer> => (await send(request, readJson)) as Answer;
   const part = encodeURIComponent;
   return {
     session: {

@@ -47,8 +47,14 @@ const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
 
-/** Sends requests with the client's key, again if they fail for a passing reason. */
-export type Send = (call: Call) => Promise<Response>;
+/**
+ * Sends requests with the client's key, again if they fail for a passing reason.
+ * @returns the answer: what `read` makes of it, if that is given, else as it came
+ */
+export interface Send {
+  (call: Call): Promise<Response>;
+  <Answer>(call: Call, read: (response: Response) => Promise<Answer>): Promise<Answer>;
+}
 
 /** Makes the sender of a client. */
 export function createSend(options: OffstageOptions): Send {
@@ -57,11 +63,9 @@ export function createSend(options: OffstageOptions): Send {
   const key = options.key ?? environment["OFFSTAGE_API_KEY"];
   const { retries = 4, fetch: fetched = (...request: Parameters<typeof fetch>) => fetch(...request) } = options;
 
-  return async (call) => {
+  return async <Answer>(call: Call, read?: (response: Response) => Promise<Answer>) => {
     const { method, path, query, body, isIdempotent, signal, idempotencyKey } = call;
-    const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
-    const search =
-      given.length === 0 ? "" : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+    const search = searchOf(query ?? {});
     const init: RequestInit = {
       method,
       headers: {
@@ -74,8 +78,12 @@ export function createSend(options: OffstageOptions): Send {
       ...(signal !== undefined && { signal }),
     };
     for (let tries = 0; ; tries += 1) {
-      const outcome = await attempt(() => fetched(`${server}${path}${search}`, init), signal);
-      if (outcome instanceof Response && outcome.ok) return outcome;
+      const outcome = await attempt(async () => {
+        const response = await fetched(`${server}${path}${search}`, init);
+        // A connection may be lost in the midst of an answer, too.
+        return response.ok ? { answer: read === undefined ? response : await read(response) } : response;
+      }, signal);
+      if ("answer" in outcome) return outcome.answer as Answer & Response;
       const isPassing = outcome instanceof Response ? passing.has(outcome.status) : true;
       if (!isPassing || !isIdempotent || tries >= retries) {
         if (outcome instanceof Response) throw await refusal(outcome);
@@ -87,12 +95,39 @@ export function createSend(options: OffstageOptions): Send {
   };
 }
 
-/** @returns why there is no answer; throws if whoever called gave up */
-async function attempt(work: () => Promise<Response>, signal: AbortSignal | undefined): Promise<Response | Error> {
+/** What a parameter of a query may be. */
+type Given = string | number | boolean | null | undefined;
+
+/** The query of an address: a list is a parameter that is given several times. */
+function searchOf(query: object): string {
+  const given = Object.entries(query).flatMap(([name, value]: [string, Given | readonly Given[]]) =>
+    [value].flat().flatMap((each): [string, string][] => (each == null ? [] : [[name, String(each)]])),
+  );
+  return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
+}
+
+/** What is said of an answer of another program. */
+export const strangeAnswer = "the answer is none of Offstage's: check the server's address";
+
+/** What an answer says as JSON. @throws OffstageError if it is none, as that of another program */
+export async function readJson(response: Response): Promise<unknown> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new OffstageError(response.status, strangeAnswer, { cause });
+  }
+}
+
+/** @returns why there is no answer; throws if whoever called gave up, or the answer can't be read */
+async function attempt<Outcome>(
+  work: () => Promise<Outcome>,
+  signal: AbortSignal | undefined,
+): Promise<Outcome | Error> {
   try {
     return await work();
   } catch (error) {
-    if (signal?.aborted === true) throw error;
+    if (signal?.aborted === true || error instanceof OffstageError) throw error;
     return error instanceof Error ? error : new Error(String(error));
   }
 }

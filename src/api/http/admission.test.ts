@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Database } from "../../database/database.ts";
 import { UnavailableError } from "../../domain/errors/errors.ts";
 import { createAdmission } from "./admission.ts";
@@ -30,6 +30,23 @@ test("counts each organization by itself, and again after a second", async () =>
   await admit("two");
   await expect(admit("one")).rejects.toThrow(UnavailableError);
   now = 1_000;
+  await admit("one");
+});
+
+test("counts again after a second, also if the machine's clock is put back", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let count = 3;
+  const query = () => Promise.resolve({ rows: [{ count }] });
+  const admit = createAdmission({
+    database: { pool: { query } } as unknown as Database,
+    queueLimit: 3,
+    hasRoom: () => Promise.resolve(true),
+  });
+  await expect(admit("one")).rejects.toThrow(UnavailableError);
+  count = 0;
+  vi.setSystemTime(Date.now() - 3_600_000);
+  vi.advanceTimersByTime(1_000);
   await admit("one");
 });
 

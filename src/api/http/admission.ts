@@ -9,6 +9,7 @@ export interface AdmissionOptions {
   readonly queueLimit: number;
   /** Whether the disk has room for more rows; called at most once a second. */
   readonly hasRoom: () => Promise<boolean>;
+  /** A clock in milliseconds that never goes back. */
   readonly now?: () => number;
 }
 
@@ -27,7 +28,12 @@ const diskFullSeconds = 60;
  * Makes an admission check. A 503 now, which clients retry, is better than work that waits without end or a full
  * disk.
  */
-export function createAdmission({ database, queueLimit, hasRoom, now = Date.now }: AdmissionOptions): AdmissionCheck {
+export function createAdmission({
+  database,
+  queueLimit,
+  hasRoom,
+  now = () => performance.now(),
+}: AdmissionOptions): AdmissionCheck {
   interface Count {
     /** Those that were admitted since it was begun. */
     admitted: number;

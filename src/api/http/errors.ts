@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { STATUS_CODES } from "node:http";
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
@@ -117,6 +117,18 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
       body,
     ].join("\r\n"),
   );
+}
+
+/** Answers a request that expects what the server does not know; `100-continue` is known. */
+export function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const body = JSON.stringify({ error: "the Expect header must be 100-continue: send the request without it" });
+  response.writeHead(417, {
+    Connection: "close",
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": Buffer.byteLength(body),
+    "X-Request-Id": randomUUID(),
+  });
+  response.end(body);
 }
 
 /** Describes the first problem as one sentence: the field, what is wrong and so how to fix it. */

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { TooManyRequestsError } from "../../domain/errors/errors.ts";
 import { createFailureLimit } from "./failure-limit.ts";
 
@@ -32,4 +32,15 @@ test.each([
     refused = true;
   }
   expect(refused).toBe(same);
+});
+
+test("failures are over after a minute, also if the machine's clock is put back", () => {
+  vi.useFakeTimers({ toFake: ["Date", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const limit = createFailureLimit(1);
+  limit.fail("192.0.2.1");
+  expect(() => limit.check("192.0.2.1")).toThrow("try again in 60 s");
+  vi.setSystemTime(Date.now() - 3_600_000);
+  vi.advanceTimersByTime(60_000);
+  limit.check("192.0.2.1");
 });

@@ -16,9 +16,9 @@ export interface FailureLimit {
 /**
  * Makes a limit that slows down guessing.
  * @param perMinute failures per minute from one address, whatever was guessed
- * @param now time in milliseconds
+ * @param now a clock in milliseconds that never goes back
  */
-export function createFailureLimit(perMinute: number, now: () => number = Date.now): FailureLimit {
+export function createFailureLimit(perMinute: number, now: () => number = () => performance.now()): FailureLimit {
   const failures = new Map<string, number[]>();
   const recent = (network: string): number[] => (failures.get(network) ?? []).filter((at) => now() - at < windowMs);
   return {

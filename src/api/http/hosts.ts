@@ -1,8 +1,14 @@
 import { isIP } from "node:net";
 import type { FastifyRequest } from "fastify";
-import { ForbiddenError } from "../../domain/errors/errors.ts";
+import { ForbiddenError, InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Resource } from "../../domain/people/grant.ts";
 import { MisdirectedError } from "./errors.ts";
+
+/** @throws InvalidInputError if a request lacks what every one of HTTP/1.1 must have (RFC 9112, section 3.2) */
+export function requireHost({ raw: { httpVersion, headers } }: FastifyRequest): void {
+  if (headers.host !== undefined || httpVersion !== "1.1") return;
+  throw new InvalidInputError("the Host header is missing: send the server's name");
+}
 
 /**
  * Protects against DNS rebinding: another site can point its own name at this server, and its page then has our

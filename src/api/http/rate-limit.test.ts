@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { TooManyRequestsError } from "../../domain/errors/errors.ts";
 import type { Principal } from "../../domain/people/key.ts";
 import { createRateLimit } from "./rate-limit.ts";
@@ -52,4 +52,15 @@ it("counts keys apart, and people in browsers apart", () => {
     expect([who, ask(who)["refused"]]).toEqual([who, undefined]);
     expect(ask(who)["refused"]).toBeDefined();
   }
+});
+
+it("keeps nobody waiting because the machine's clock is put back", () => {
+  vi.useFakeTimers({ toFake: ["Date", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const take = createRateLimit(2);
+  const reply = { headers: () => reply, header: () => reply } as unknown as FastifyReply;
+  take(principal, reply);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  take(principal, reply);
+  expect(() => take(principal, reply)).toThrow("try again in 30 s");
 });

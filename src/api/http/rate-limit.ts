@@ -16,7 +16,7 @@ const pruneAbove = 10_000;
  */
 export function createRateLimit(
   perMinute: number,
-  now: () => number = Date.now,
+  now: () => number = () => performance.now(),
 ): (principal: Principal, reply: FastifyReply) => void {
   const take = createRateLimitById(perMinute, "this key", now);
   return ({ keyId, userId, shareId, organizationId }, reply) =>
@@ -26,14 +26,14 @@ export function createRateLimit(
 /**
  * Makes a token bucket for each id: `perMinute` requests at once, refilled evenly over a minute.
  * @param who makes the requests, for the message
- * @param now time in milliseconds
+ * @param now a clock in milliseconds that never goes back
  * @returns a function that takes a token and sets the `RateLimit-*` headers; it throws TooManyRequestsError if the
  * bucket is empty
  */
 export function createRateLimitById(
   perMinute: number,
   who: string,
-  now: () => number = Date.now,
+  now: () => number = () => performance.now(),
 ): (id: string, reply: FastifyReply) => void {
   const buckets = new Map<string, Bucket>();
   const perMs = perMinute / 60_000;

@@ -1,8 +1,10 @@
 import { InvalidArgumentError, type Command } from "commander";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { scopes, type Key, type Scope } from "../../domain/people/key.ts";
 import { roles, scopesOf, type Role } from "../../domain/people/user.ts";
 import type { CommandContext } from "../terminal/commands.ts";
 import { printable } from "../../printable.ts";
+import { collect } from "../terminal/collect.ts";
 import { parseId } from "../terminal/id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
@@ -23,7 +25,11 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
     .option("--name <name>", "what the key is for", "command line")
     .option("--scopes <list>", "trigger, read, write and admin, separated by commas (default: read,write)", parseScopes)
     .option("--role <role>", "admin, member or viewer, instead of scopes", parseRole)
-    .option("--automation <id...>", "ids of the automations that a key with --scopes trigger may start (default: all)")
+    .option(
+      "--automation <id...>",
+      "ids of the automations that a key with --scopes trigger may start (default: all)",
+      (value, before?: readonly string[]) => collect(parseId("an automation")(value), before),
+    )
     .option("--owner <user>", "e-mail address or id of the user whose its sessions are (default: nobody)")
     .option("--expires-in-days <days>", "days until it expires (default: never)", parseDays);
   withDataFlag(command).action(
@@ -39,9 +45,9 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
         options.expiresInDays === undefined ? null : new Date(Date.now() + options.expiresInDays * dayMs).toISOString();
       const { name, owner = null } = options;
       const chosen = options.role === undefined ? (options.scopes ?? ["read", "write"]) : [...scopesOf(options.role)];
-      const automationIds = options.automation?.map(parseId("an automation")) ?? null;
+      const automationIds = options.automation ?? null;
       if (automationIds !== null && chosen.join() !== "trigger") {
-        throw new InvalidArgumentError("--automation goes with --scopes trigger alone.");
+        throw new InvalidInputError("--automation goes with --scopes trigger alone");
       }
       const key = { name, scopes: chosen, automationIds, expiresAt, owner };
       const created = await commands.createKey(serverFlags({ ...options }), key);
@@ -68,7 +74,7 @@ function addRevoke(keys: Command, { commands, terminal }: CommandContext): void 
     .description("revoke a key; it stops working at once");
   withDataFlag(command).action(async (id: string, options) => {
     const revoked = await commands.revokeKey(serverFlags(options), id);
-    terminal.write(`revoked ${revoked.prefix}… (${revoked.name})\n`);
+    terminal.write(`revoked ${revoked.prefix}… (${oneLine(revoked.name)})\n`);
   });
 }
 

@@ -28,12 +28,23 @@ export function writeBackup(
   return writeNewFile(path, [Readable.from(encodeDump(parts)), createGzip(compression)], signal);
 }
 
+/** Codes of files that can't be written, for a reason that whoever named them can mend. */
+const unwritable: ReadonlySet<string> = new Set([
+  "EACCES",
+  "EPERM",
+  "ENOTDIR",
+  "ENAMETOOLONG",
+  "EROFS",
+  "ENOSPC",
+  "EDQUOT",
+]);
+
 /**
  * Writes a file that only its owner can read, and that is there only when it is complete and on the disk.
  * @param content what is written: a source, and what it goes through
  * @returns the file's size in bytes
  * @throws ConflictError if the file exists already
- * @throws InvalidInputError if its folder does not exist
+ * @throws InvalidInputError if its folder does not exist, or nothing can be written there
  */
 export async function writeNewFile(
   path: string,
@@ -49,11 +60,13 @@ export async function writeNewFile(
     await pipeline([...content, file], { signal });
     await rename(unfinished, path);
   } catch (error) {
-    await rm(unfinished, { force: true });
+    await rm(unfinished, { force: true }).catch(() => undefined);
     if (signal.aborted) throw interrupted();
-    const { code } = error as NodeJS.ErrnoException;
+    const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "ENOENT")
       throw new InvalidInputError(`the folder ${dirname(path)} does not exist: create it first`, { cause: error });
+    if (unwritable.has(code))
+      throw new InvalidInputError(`${path} can't be written (${code}): name another file`, { cause: error });
     throw error;
   }
   await syncFolder(dirname(path));
@@ -97,7 +110,7 @@ export async function* readBackup(path: string, signal: AbortSignal): AsyncGener
 
 function readable(path: string, error: NodeJS.ErrnoException): Error {
   const { code } = error;
-  if (code === "ENOENT" || code === "EISDIR" || code === "EACCES") {
+  if (code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR" || code === "EACCES") {
     return new InvalidInputError(`${path} can't be read: give the path of a backup`, { cause: error });
   }
   if (code === "Z_DATA_ERROR" || code === "Z_BUF_ERROR") {

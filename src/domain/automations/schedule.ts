@@ -3,14 +3,18 @@ import { Cron } from "croner";
 /** Characters of a cron expression. */
 const longestCron = 200;
 
-/** Whether a text is a cron expression of five fields (minute, hour, day of the month, month, day of the week) with a tick to come. */
-export function isCron(text: string): boolean {
-  if (text.length > longestCron) return false;
-  if (text.trim().split(/\s+/u).length !== 5) return false;
+/**
+ * What keeps a text from being a cron expression of five fields (minute, hour, day of the month, month, day of the week) with a tick to
+ * come, as the end of a sentence; null: nothing.
+ */
+export function cronProblem(text: string): string | null {
+  const form = "must be five fields of cron: minute, hour, day of the month, month, day of the week";
+  if (text.length > longestCron || text.trim().split(/\s+/u).length !== 5) return form;
   try {
-    return new Cron(text, { mode: "5-part" }).nextRun() !== null;
+    const isEver = new Cron(text, { mode: "5-part" }).nextRun() !== null;
+    return isEver ? null : "never comes: no month that it names has that day";
   } catch {
-    return false;
+    return form;
   }
 }
 
@@ -28,7 +32,7 @@ export function isTimeZone(text: string): boolean {
 
 /** When a trigger of type `schedule` ticks. */
 export interface Schedule {
-  /** Five fields, as `isCron` takes them. */
+  /** Five fields, with which `cronProblem` finds nothing wrong. */
   readonly cron: string;
   /** As `isTimeZone` takes it. */
   readonly timeZone: string;

@@ -5,7 +5,7 @@ import { repositoryPatternSchema } from "../repositories/repository-pattern.ts";
 import { forgeEventNames } from "./forge-event.ts";
 import { isAboutPullRequest, isAboutSubject } from "./event-subject.ts";
 import { isSourceEventName, sourceNames } from "./source-event.ts";
-import { isCron, isTimeZone } from "./schedule.ts";
+import { cronProblem, isTimeZone } from "./schedule.ts";
 
 /** Kinds of triggers. */
 export const triggerTypes = ["api", "schedule", "webhook", "forge", "source"] as const;
@@ -82,7 +82,10 @@ export type Verification = z.infer<typeof verifySchema>;
 const cron = z
   .string()
   .max(200)
-  .refine(isCron, "must be five fields of cron: minute, hour, day of the month, month, day of the week");
+  .superRefine((given, context) => {
+    const message = cronProblem(given);
+    if (message !== null) context.addIssue({ code: "custom", message });
+  });
 const timeZone = z.string().max(100).refine(isTimeZone, "must be a name of the IANA time zone database");
 const connectionId = z.string().toLowerCase().refine(isUuid, "must be a connection's id").nullable();
 const events = z.array(z.enum([...forgeEventNames, ...ownEventNames])).min(1, "must name an event");

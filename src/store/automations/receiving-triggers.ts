@@ -20,12 +20,12 @@ const mostKept = 5_000;
 
 /**
  * Keeps the triggers of deliveries in memory: opening a secret takes longer than all else that is done with a small delivery.
- * @param now ms, for tests
+ * @param now a clock in milliseconds that never goes back
  */
 export function createReceivingTriggers(
   database: Database,
   vault: Vault,
-  now: () => number = Date.now,
+  now: () => number = () => performance.now(),
 ): ReceivingTriggers {
   const kept = new Map<string, { readonly trigger: ReceivingTrigger; readonly at: number }>();
 

@@ -34,7 +34,7 @@ import { ensureMirror } from "../git/mirrors/make-mirror.ts";
 import { fetchBranch } from "../git/mirrors/fetch-commits.ts";
 import { remoteOptions, type Mirror } from "../git/mirrors/mirror.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
-import { listFolder, readBlob, type TreeFile } from "../git/mirrors/read-folder.ts";
+import { listFolder, readText, type TreeFile } from "../git/mirrors/read-folder.ts";
 
 /** Interval, in ms, of the poll that finds repositories that are due. */
 const pollMs = 5_000;
@@ -42,6 +42,8 @@ const pollMs = 5_000;
 const atOnce = 3;
 /** Time after which another worker may look at a repository whose worker says nothing any more, in ms. */
 const defaultLeaseMs = 60_000;
+/** Bytes of a file's path, of which those of git may be as long as they like. */
+const longestPath = 300;
 /** Characters of a status' description; GitHub takes 140. */
 const longestDescription = 140;
 
@@ -196,6 +198,11 @@ async function readFiles(
       `${automationFolder} has more than ${mostAutomationFiles} files: nothing of it was read`,
     );
   }
+  if (named.some(({ path }) => isUnnameable(path))) {
+    throw new InvalidInputError(
+      `${automationFolder} has a file whose name is no text, or longer than ${longestPath} bytes: nothing of it was read`,
+    );
+  }
   const files: ReadFile[] = [];
   for (const file of named) {
     const { path, blob } = file;
@@ -207,6 +214,9 @@ async function readFiles(
   return { branch, commit, files };
 }
 
+/** Whether a path can't be kept: it is the key of its file, and unreadable bytes all look the same. */
+const isUnnameable = (path: string): boolean => path.includes("\ufffd") || Buffer.byteLength(path) > longestPath;
+
 async function readFile(
   options: FileSyncs,
   { organizationId }: ClaimedSync,
@@ -216,7 +226,8 @@ async function readFile(
 ): Promise<ReadFile["content"]> {
   if (bytes === null) return { problem: "is no plain file" };
   if (bytes > longestAutomationFile) return { problem: `has more than ${longestAutomationFile / 1024} KiB` };
-  const content = await readBlob(mirror, { blob, longest: longestAutomationFile, signal });
+  const content = await readText(mirror, { blob, signal });
+  if (content === null) return { problem: "must be UTF-8" };
   try {
     return await check(options, organizationId, path, content);
   } catch (error) {

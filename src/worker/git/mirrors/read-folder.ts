@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { Mirror } from "./mirror.ts";
 import { git, mustGit, type GitOptions } from "../git.ts";
 
@@ -37,10 +38,17 @@ export async function listFolder(
     });
 }
 
-/** Reads a file's content from git's objects, as text. @param longest bytes that are read */
-export function readBlob(
+/**
+ * Reads a file's content from git's objects, of which git has said how large it is.
+ * @returns null if it is not UTF-8
+ */
+export async function readText(
   mirror: Mirror,
-  { blob, longest, signal }: { readonly blob: string; readonly longest: number; readonly signal: AbortSignal },
-): Promise<string> {
-  return mustGit(["cat-file", "blob", blob], { cwd: mirror.path, signal, maximumOutput: longest });
+  { blob, signal }: { readonly blob: string; readonly signal: AbortSignal },
+): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  const onOutput = (chunk: Buffer): void => void chunks.push(chunk);
+  await mustGit(["cat-file", "blob", blob], { cwd: mirror.path, signal, onOutput });
+  const content = Buffer.concat(chunks);
+  return isUtf8(content) ? new TextDecoder().decode(content) : null;
 }
