@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { LeaseLostError } from "../../../src/store/queue/lease.ts";
+import { saveRepository } from "../../../src/store/queue/recorded-work.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { mustGit } from "../../../src/worker/git/git.ts";
@@ -133,6 +134,35 @@ test("what a worker that was cut off pushed late is kept, and the work of its su
   expect(remote("work")).toBe(reached);
   expect(remote("work^")).toBe(late);
   expect(remote("work^{tree}")).toBe(await git("rev-parse", `${mine}^{tree}`));
+});
+
+test("each push that began is known, from the one that was recorded last, also if its worker died", async () => {
+  const { database } = world;
+  const { position } = clone.repository;
+  const made: string[] = [];
+  const pushMore = async (): Promise<string> => {
+    made.push(await commit(`work ${made.length}`, "more"));
+    const reached = await push(made.at(-1) ?? "", made);
+    made.push(reached);
+    return reached;
+  };
+  const record = (pushedSha: string) => saveRepository(database, attempt.session, position, { pushedSha });
+  const begun = async () => {
+    const { rows } = await database.pool.query<{ begun: readonly string[] }>(
+      "select begun_pushes as begun from session_repository where session_id = $1",
+      [attempt.session.sessionId],
+    );
+    return rows[0]?.begun;
+  };
+  const first = await pushMore();
+  await record(first);
+  const lost = await pushMore();
+  const next = await pushMore();
+  expect(await begun()).toEqual([first, lost, next]);
+  await record(next);
+  expect(await begun()).toEqual([first, lost, next]);
+  const last = await pushMore();
+  expect(await begun()).toEqual([next, last]);
 });
 
 test("what was pushed late and is the same is left as it is", async () => {
