@@ -141,6 +141,14 @@ const cases: readonly Case[] = [
     check: `${changed("b.bat")}; test "$(git show HEAD:b.bat | wc -c)" = 2`,
   },
   {
+    called: "tags, of which versions are made",
+    commands:
+      "echo 1 > a.txt; git add . && git commit -qm One; git tag -a v1.0 -m One; git tag light; git tag of-a-blob main:a.txt; echo 2 > a.txt; git add . && git commit -qm Two; git checkout -q -b other && git commit -q --allow-empty -m Other && git tag elsewhere && git checkout -q main",
+    agent:
+      "git fsck --connectivity-only > fsck.txt 2>&1 && rm fsck.txt && { git describe --long; git tag; } > seen.txt",
+    check: `${changed("seen.txt")}; git show HEAD:seen.txt | head -1 | grep -q '^v1.0-1-g'; test "$(git show HEAD:seen.txt | tail -n +2 | tr '\\n' ' ')" = 'light v1.0 '`,
+  },
+  {
     called: "a tag with the name of the default branch, and one of the work branch",
     commands: "echo 1 > a.txt; git add . && git commit -qm One; git tag main; git tag same; echo 2 > a.txt",
     agent: "cat a.txt > seen.txt",
