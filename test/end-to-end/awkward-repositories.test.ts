@@ -129,6 +129,26 @@ const cases: readonly Case[] = [
     check: changed("a.txt"),
   },
   {
+    called: "names with control characters",
+    commands: `echo 1 > $'one\\001'; echo 1 > $'\\033[2J'`,
+    agent: `echo 2 >> "$(printf 'one\\001')" && echo 3 > "$(printf 'two\\001three')"`,
+    check: `test "$(git diff --name-only -z "$base" HEAD | tr '\\0\\001' '/%')" = 'one%/two%three/'`,
+  },
+  {
+    called: "a line of attributes that is too long for git, which ignores it",
+    commands: `{ head -c 3000 /dev/zero | tr '\\0' a; echo ' text'; echo '*.bat text eol=crlf'; } > .gitattributes; printf 'a\\n' > a.bat`,
+    agent: "printf 'b\\r\\n' > b.bat",
+    check: `${changed("b.bat")}; test "$(git show HEAD:b.bat | wc -c)" = 2`,
+  },
+  {
+    called: "tags, of which versions are made",
+    commands:
+      "echo 1 > a.txt; git add . && git commit -qm One; git tag -a v1.0 -m One; git tag light; git tag of-a-blob main:a.txt; echo 2 > a.txt; git add . && git commit -qm Two; git checkout -q -b other && git commit -q --allow-empty -m Other && git tag elsewhere && git checkout -q main",
+    agent:
+      "git fsck --connectivity-only > fsck.txt 2>&1 && rm fsck.txt && { git describe --long; git tag; } > seen.txt",
+    check: `${changed("seen.txt")}; git show HEAD:seen.txt | head -1 | grep -q '^v1.0-1-g'; test "$(git show HEAD:seen.txt | tail -n +2 | tr '\\n' ' ')" = 'light v1.0 '`,
+  },
+  {
     called: "a tag with the name of the default branch, and one of the work branch",
     commands: "echo 1 > a.txt; git add . && git commit -qm One; git tag main; git tag same; echo 2 > a.txt",
     agent: "cat a.txt > seen.txt",
@@ -253,6 +273,13 @@ describe("before the agent works, the session says what is missing if", () => {
       remedy: /Push a first commit/u,
     },
     {
+      called: "its history is cut off",
+      commands: "echo 1 > a.txt; git add . && git commit -qm One; echo 2 > a.txt",
+      bare: `git clone -q --bare --depth 1 "file://$PWD" ../cut-off && rm -rf ./* && mv ../cut-off/* . && rmdir ../cut-off`,
+      words: /only the newest part of its history/u,
+      remedy: /--unshallow/u,
+    },
+    {
       called: "HEAD points to a branch that is not there",
       commands: "echo 1 > a.txt",
       bare: "git branch -m main develop; git symbolic-ref HEAD refs/heads/gone",
@@ -298,4 +325,17 @@ describe("before the agent works, the session says what is missing if", () => {
     const { events } = await client.session.events(id, { limit: 1_000 });
     expect(events.filter(({ type }) => type === "agent.started")).toEqual([]);
   });
+});
+
+test("a repository that was empty at first is worked on once it has a commit, whatever names its objects have", async () => {
+  const { name, url, path } = await seeded({ commands: "true", objectFormat: "sha256" });
+  const request = { prompt: "write b.txt: b", repositories: [url] };
+  const first = await client.session.create(request);
+  expect(await untilOver(client, first.id)).toMatchObject({ status: "failed", failure: { retryable: false } });
+  await seedRepository(path, { commands: "echo a > a.txt", objectFormat: "sha256" });
+  const second = await client.session.create(request);
+  const session = await untilOver(client, second.id);
+  expect(session).toMatchObject({ status: "completed", failure: null });
+  expect(await world.forge.pullRequests("acme", name)).toMatchObject([{ head: session.branchName }]);
+  await inClone(path, session.branchName, changed("b.txt"));
 });

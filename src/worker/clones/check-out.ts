@@ -12,6 +12,7 @@ import { changesIn } from "../disk/overlay.ts";
 import type { SessionPaths } from "../disk/session-folders.ts";
 import { fetchForFolder } from "../git/lfs/lfs.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
+import { copyTags } from "../git/mirrors/tags.ts";
 import type { CloneStart, RemoteRepository, Submodule } from "../git/remote-repository.ts";
 import { createClone, reportLines, type ReportProgress, type Room } from "./create-clone.ts";
 import type { CloneServices } from "./clone.ts";
@@ -166,7 +167,7 @@ async function copyClone({ services, place }: Making, { order, base }: Pick<Base
 }
 
 /** Writes what of a clone's repository is its session's own: the branch that it is on, and what it knows of its remote. */
-async function writeOwn(repository: string, { remote, start }: CloneOrder): Promise<void> {
+async function writeOwn(repository: string, { mirror, remote, start }: CloneOrder): Promise<void> {
   const refs = [
     { path: "HEAD", content: `ref: refs/heads/${remote.branch}` },
     { path: `refs/heads/${remote.branch}`, content: start.headSha },
@@ -176,6 +177,7 @@ async function writeOwn(repository: string, { remote, start }: CloneOrder): Prom
     await mkdir(dirname(join(repository, path)), { recursive: true });
     await writeFile(join(repository, path), `${content}\n`);
   }
+  await copyTags(mirror.path, repository);
 }
 
 /** Writes into a clone's folder what its commit has, beyond what it begins on. */

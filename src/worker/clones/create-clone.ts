@@ -7,6 +7,7 @@ import { isWithin } from "../git/join.ts";
 import { fetchBranch, keepLatest } from "../git/mirrors/fetch-commits.ts";
 import { lookUpHeads } from "../git/mirrors/ask-remote.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
+import { copyTags, keepTags } from "../git/mirrors/tags.ts";
 import { initClone } from "../checkouts/init-clone.ts";
 import {
   knownOf,
@@ -45,7 +46,7 @@ export async function fetchHeads(
   progress: (progress: { text: string; fraction?: number }) => void,
   signal: AbortSignal,
 ): Promise<Heads> {
-  const { targetBranch, targetSha, branchSha, trusted } = await lookUpHeads(mirror, repository, signal);
+  const { targetBranch, targetSha, branchSha, trusted, tags } = await lookUpHeads(mirror, repository, signal);
   const pin = `refs/offstage/${sessionId}/${repository.directory}`;
   const report = reportLines(progress);
   await fetchBranch(mirror, { branch: targetBranch, sha: targetSha, into: `${pin}/target` }, report, signal);
@@ -53,6 +54,7 @@ export async function fetchHeads(
   if (branchSha !== null) {
     await fetchBranch(mirror, { branch: repository.branch, sha: branchSha, into: `${pin}/start` }, report, signal);
   }
+  await keepTags(mirror, tags, signal);
   const { sparse = [] } = repository;
   return { baseSha: await baseOf(), headSha: branchSha ?? targetSha, targetBranch, branchSha, trusted, sparse };
 
@@ -93,6 +95,7 @@ export async function createClone(
   await addCheckout(written, mirror.path, headSha, bounds, signal, sparse);
   const options = { cwd: folder, signal };
   await initClone(mirror.path, folder, { url, sha: headSha, sparse, branch }, signal);
+  await copyTags(mirror.path, join(folder, ".git"));
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
   const lfsProblem = await contents();
   await whileWithin(disk, bounds, signal, async (watched) => {

@@ -2,6 +2,9 @@ import type { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { git, type GitOptions } from "../git/git.ts";
 
+/** All of git's own, but for attributes in lines that it ignores, as it says: repositories have them since before it looked. */
+const checks = "--strict=gitattributesLineLength=ignore";
+
 /**
  * Takes a pack of the agent's objects into a repository. Each object is checked: git itself makes no tree with a `.git` entry,
  * and checking one out would write where it must not. Everything that `heads` need must be there.
@@ -14,7 +17,7 @@ export async function importPack(
   known: readonly string[],
   options: GitOptions,
 ): Promise<void> {
-  const imported = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], { ...options, input: pack });
+  const imported = await git(["index-pack", "--stdin", "--fix-thin", checks], { ...options, input: pack });
   if (imported.code !== 0) throw brokenWorkspace(imported.stderr);
   const wanted = heads.map((head) => `${head}^{commit}`);
   const connected = await git(["rev-list", "--objects", "--quiet", ...wanted, "--not", ...known], options);

@@ -50,7 +50,8 @@ stage_changes() {
   [ -n "${OFFSTAGE_CHANGES:-}" ] && [ -f "$(git rev-parse --git-path index)" ] || return 1
   [ "$(git config --bool core.sparseCheckout)" != true ] || return 1
   [ -z "$(inner_worktrees | head -n 1)" ] || return 1
-  # One name a line, with a byte that names do not have for a line break in a name.
+  # One name a line, with a byte that names hardly ever have for a line break in a name.
+  ! LC_ALL=C grep -q "$(printf '\001')" "$OFFSTAGE_CHANGES" || return 1
   listed() { tr '\n\0' '\001\n' < "$OFFSTAGE_CHANGES" | LC_ALL=C sed -n "s/^[$1]//p"; }
   lines() { tr '\n\0' '\001\n' | LC_ALL=C sort -u; }
   names() { tr '\001\n' '\n\0'; }

@@ -5,6 +5,7 @@ import {
   targetNotFound,
   workOnTarget,
 } from "./branch-refusals.ts";
+import { tagsIn, tagsPattern, type RemoteTag } from "./tags.ts";
 import { git, tooSlow, withinMs, type GitOptions } from "../git.ts";
 import { remoteError } from "../remote-error.ts";
 import type { TrustedCommit } from "../remote-repository.ts";
@@ -17,6 +18,8 @@ export interface RemoteHeads {
   readonly branchSha: string | null;
   /** The target's commit, if the repository's configured branch is at the same one; null if not. */
   readonly trusted: TrustedCommit | null;
+  /** All tags; some of them if there are very many. */
+  readonly tags: readonly RemoteTag[];
 }
 
 /**
@@ -46,8 +49,9 @@ export async function lookUpHeads(
     `refs/heads/${wanted.branch}`,
     ...(formerTarget === null ? [] : [`refs/heads/${formerTarget}`]),
     ...clashingPatterns(wanted.branch),
+    tagsPattern,
   ];
-  const { defaultBranch, branches, shaOf } = await askRemote(mirror, refs, options);
+  const { defaultBranch, branches, tags, shaOf } = await askRemote(mirror, refs, options);
   const formerSha = formerTarget === null ? null : shaOf(`refs/heads/${formerTarget}`);
   const targetBranch = formerSha === null ? (wanted.targetBranch ?? defaultBranch ?? null) : formerTarget;
   const targetSha = formerSha ?? shaOf(target);
@@ -62,7 +66,7 @@ export async function lookUpHeads(
   // older commit of the configured branch does not count: a branch may be made at a commit that was never reviewed alone.
   const isTrusted = branch !== null && shaOf(configured) === targetSha;
   const trusted = isTrusted ? { sha: targetSha, branch, isDefault: configuredBranch === null } : null;
-  return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`), trusted };
+  return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`), trusted, tags };
 }
 
 /** What a remote answered about some of its refs. */
@@ -71,6 +75,8 @@ export interface RemoteRefs {
   readonly defaultBranch: string | null;
   /** Names of the branches in the answer. */
   readonly branches: readonly string[];
+  /** The tags in the answer. */
+  readonly tags: readonly RemoteTag[];
   /** The commit of a ref, by its full name; null if the remote does not have it. */
   readonly shaOf: (ref: string) => string | null;
 }
@@ -86,6 +92,7 @@ export async function askRemote(mirror: Mirror, refs: readonly string[], options
   return {
     defaultBranch: defaultBranchIn(listed),
     branches: branchesIn(listed),
+    tags: tagsIn(listed),
     shaOf(ref) {
       const line = lines.find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
       return line?.split("\t")[0] ?? null;

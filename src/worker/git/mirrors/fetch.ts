@@ -66,6 +66,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
         }),
     );
     if (code !== 0) throw await fetchError(folder, stderr, { url, limits });
+    if (shallowRoots.test(stderr)) throw cutOff(url);
     await moveObjects(folder, join(mirror, "objects"));
   } finally {
     watch.stop();
@@ -115,6 +116,19 @@ async function filesBelow(folder: string): Promise<string[]> {
   return entries
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}
+
+/** git's words about a remote whose history is cut off (git-clone(1), --depth); it fetches its commits all the same, without their parents. */
+const shallowRoots = /^warning: rejected .* because shallow roots are not allowed to be updated/mu;
+
+function cutOff(url: string): SessionError {
+  return new SessionError({
+    code: "repository_unreachable",
+    reason: `The repository ${url} has only the newest part of its history: it is a shallow clone of another, on which no work can be built.`,
+    retryable: false,
+    remedy:
+      "Name the repository that it was cloned from, or have its host fetch the rest (`git fetch --unshallow`), then retry.",
+  });
 }
 
 function tooLarge(url: string, { bytes }: FetchLimits): SessionError {

@@ -6,6 +6,7 @@ import { mustGit } from "../git.ts";
 import { formatOf, type ObjectFormat } from "../object-format.ts";
 import { remoteOptions, mirrorUsedMark, type Mirror } from "./mirror.ts";
 import { listRefs } from "./ask-remote.ts";
+import { targetNotFound } from "./branch-refusals.ts";
 
 /** Makes the mirror if it is missing, and marks it as used. */
 export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
@@ -66,10 +67,11 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
  * The object format of the remote. It is asked from outside of any repository: in one, git takes the repository's format for the
  * remote's, and fails if it is another.
  * @param empty path of an empty folder
- * @throws SessionError repository_*
+ * @throws SessionError target_branch_not_found if it has no branch, so that nobody knows its format yet; repository_*
  */
 async function askFormat(mirror: Mirror, empty: string, signal: AbortSignal): Promise<ObjectFormat> {
   const options = { ...(await remoteOptions({ ...mirror, path: empty }, signal)), outsideRepositories: true };
   const listed = await listRefs(mirror, [mirror.url, "HEAD", "refs/heads/*"], options);
+  if (listed === "") throw targetNotFound(mirror.url, null, { defaultBranch: null, names: [] });
   return formatOf(listed.slice(0, listed.indexOf("\t")));
 }

@@ -44,6 +44,51 @@ test("progress, colours and banners are no words of a refusal", () => {
   );
 });
 
+// As GitHub answers: https://docs.github.com/en/code-security/secret-scanning/working-with-secret-scanning-and-push-protection.
+test("a push that GitHub's push protection refuses says which secret is where, and that the commits are to be made anew", () => {
+  const words = [
+    "remote: error: GH013: Repository rule violations found for refs/heads/work.",
+    "remote: ",
+    "remote: - GITHUB PUSH PROTECTION",
+    `remote:   ${"—".repeat(41)}`,
+    "remote:     Resolve the following violations before pushing again",
+    "remote: ",
+    "remote:     - Push cannot contain secrets",
+    "remote: ",
+    "remote:      (?) Learn how to resolve a blocked push",
+    "remote:      https://docs.github.com/code-security/secret-scanning/working-with-secret-scanning-and-push-protection/working-with-push-protection-from-the-command-line#resolving-a-blocked-push",
+    "remote: ",
+    `remote:       —— Amazon AWS Access Key ID ${"—".repeat(26)}`,
+    "remote:        locations:",
+    "remote:          - commit: 8728dbe67",
+    "remote:            path: README.md:4",
+    "remote: ",
+    "remote:        (?) To push, remove secret from commit(s) or follow this URL to allow the secret.",
+    "remote:        https://github.com/acme/app/security/secret-scanning/unblock-secret/2sFRj",
+  ].join("\n");
+  const { failure } = failureOf(refused("[remote rejected] (push declined due to repository rule violations)"), words);
+  expect(failure).toMatchObject({ code: "push_rejected", passing: false });
+  expect(failure.reason).toContain(
+    "- Push cannot contain secrets (?) Learn how to resolve a blocked push https://docs.github.com/",
+  );
+  expect(failure.reason).toContain(
+    "Amazon AWS Access Key ID locations: - commit: 8728dbe67 path: README.md:4 (?) To push, remove secret",
+  );
+  expect(failure.reason).toContain("/unblock-secret/2sFRj");
+  expect(failure.reason).not.toContain("—");
+  expect(failure.remedy).toMatch(/commits anew without the secret/u);
+});
+
+test.each([
+  "remote: error: File big.bin is 120.00 MB; this exceeds GitHub's file size limit of 100.00 MB",
+  "remote: error: GH001: Large files detected. You may want to try Git Large File Storage - https://git-lfs.github.com.",
+  "remote: fatal: pack has a file that is larger than the maximum of 50 MB",
+])("a file that is too large for the server is the agent's to take out: %s", (line) => {
+  const { failure } = failureOf(refused("[remote rejected] (pre-receive hook declined)"), line);
+  expect(failure).toMatchObject({ code: "push_rejected", passing: false });
+  expect(failure.remedy).toMatch(/without the large file/u);
+});
+
 test("a refusal is bounded, whatever the server says", () => {
   const stderr = `remote: ${"word ".repeat(10_000)}`;
   const { message } = failureOf(refused("[remote rejected] (pre-receive hook declined)"), stderr);

@@ -52,10 +52,22 @@ export function pushError({ url, branch, stdout, stderr }: RefusedPush): Session
     code: "push_rejected",
     reason: cutAtWord(`The server rejected the push of ${branch}: ${reason}`, wordsLimit),
     retryable: isPassing,
-    remedy: isPassing
-      ? "Retry: the server could not take the branch at that moment."
-      : "Change the rule or hook that refused the branch, or use another branchName, then retry.",
+    remedy: isPassing ? "Retry: the server could not take the branch at that moment." : remedyFor(words),
   });
+}
+
+/** Words of servers that looked into the commits: GitHub's push protection, GitLab's, and limits of a file's size. */
+const secrets = /cannot contain secrets|secret detection|secrets? (?:was|were) (?:found|detected)/iu;
+const largeFile =
+  /file size limit|larger than the maximum|exceeds? (?:the )?(?:maximum )?(?:allowed )?file size|\bGH001\b/iu;
+
+/** What to do about a refusal that does not pass. @param words of the server */
+function remedyFor(words: string): string {
+  if (secrets.test(words))
+    return "Tell the agent in a message to make its commits anew without the secret, or allow it where the server says, then retry.";
+  if (largeFile.test(words))
+    return "Tell the agent in a message to make its commits anew without the large file, or with it in Git LFS.";
+  return "Change the rule or hook that refused the branch, or use another branchName, then retry.";
 }
 
 /**
@@ -92,7 +104,7 @@ function remoteWords(stderr: string): string[] {
 function cleaned(text: string): string {
   return stripVTControlCharacters(text)
     .replace(/\p{Cc}/gu, " ")
-    .replace(/([=\-*#~_])\1{4,}/gu, "")
+    .replace(/([=\-*#~_])\1{4,}|[—─]{2,}/gu, "")
     .replace(/\s+/gu, " ")
     .trim();
 }
