@@ -73,6 +73,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   createLogin: { token: "of a one-time link" },
   decideOAuthRequest: { allow: true },
   updateUser: { role: "member" },
+  inviteUserAgain: { language: "en" },
   inviteUser: { name: "Ada", email: "ada@example.com", role: "member" },
   createWebhook: { url: "https://hooks.example.com/offstage", events: ["session.completed", "session.failed"] },
   updateWebhook: { events: ["session.failed"], enabled: true },

@@ -294,8 +294,8 @@ describe("taking a session's work", () => {
 });
 
 test("run takes a budget, and says what is none", async () => {
-  const made = JSON.parse((await run(["run", "Work", "--no-repository", "--budget", "1.25", "--json"])).out);
-  expect(made).toMatchObject({ budgetUsd: 1.25 });
+  const made = (await run(["run", "Work", "--no-repository", "--budget", "1.25", "--json"])).out;
+  expect(await client.session.get(sessionIdIn(made))).toMatchObject({ budgetUsd: 1.25 });
   expect(await run(["run", "Work", "--budget", "much"])).toMatchObject({
     code: 2,
     err: expect.stringContaining("must be an amount such as 2.50"),

@@ -111,6 +111,11 @@ test("a sign-in leads to the page that it was asked for, and to no other site", 
 test("signing out ends the sign-in on the server too", async () => {
   const page = await signedIn();
   await page.goto("/");
+  await page.route("**/login/delete", (route) => route.fulfill({ status: 403, json: { error: "not today" } }));
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("status").getByText("not today").waitFor();
+  expect((await page.request.get("/session/list")).status()).toBe(200);
+  await page.unroute("**/login/delete");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   expect((await page.request.get("/session/list")).status()).toBe(401);

@@ -46,11 +46,13 @@ export async function countUnread(
 /** Notes that a person looked at a session. @throws NotFoundError */
 export async function markRead(database: Database, person: NotifiedPerson, sessionId: string): Promise<void> {
   await requireSession(database, person.organizationId, sessionId);
-  await database.pool.query(
-    `insert into session_read (user_id, session_id) values ($1, $2)
+  const { rowCount } = await database.pool.query(
+    `insert into session_read (user_id, session_id) select $1, id from session where id = $2 for key share
      on conflict (user_id, session_id) do update set read_at = excluded.read_at`,
     [person.userId, sessionId],
   );
+  // It was deleted a moment ago.
+  if (rowCount === 0) await requireSession(database, person.organizationId, sessionId);
 }
 
 /** Notes that a person looked at everything that is over. */
