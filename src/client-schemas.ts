@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { answerSchema } from "./domain/answers/answer.ts";
 import { automationSchema } from "./domain/automations/automation.ts";
-import { jobSchema } from "./domain/automations/job.ts";
+import { jobSchema, queuedJobSchema } from "./domain/automations/job.ts";
 import { ledgerEntrySchema } from "./domain/automations/ledger.ts";
+import { receivedSchema } from "./domain/automations/trigger.ts";
 import { registrySchema } from "./domain/environments/registry.ts";
 import { secretSchema } from "./domain/environments/secret.ts";
 import { pageSchema } from "./domain/fields/list.ts";
@@ -59,6 +60,8 @@ export { createdShareSchema, shareSchema } from "./domain/sessions/share.ts";
 export { systemHealthSchema } from "./domain/system/health.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
+/** Of a ledger's entry that was replayed: a job, or what came of its event. */
+export const replayedSchema = z.union([queuedJobSchema, receivedSchema]);
 export const subscriptionsPage = pageSchema("subscriptions", subscriptionSchema);
 export const testedNoticesSchema = z.object({ deliveries: z.number().int() });
 export const unreadSchema = z.object({ count: z.number().int(), more: z.boolean() });

@@ -12,11 +12,12 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-/** What is sent with each request of a stream, and what an answer that refuses it is. */
+/** What is sent with each request of a stream, and what an answer is that refuses it, or is none of Offstage's. */
 export interface Sent {
   readonly headers: Record<string, string>;
   readonly send: typeof fetch;
   readonly refusal: (response: Response) => Promise<OffstageError>;
+  readonly strange: (response: Response) => OffstageError;
 }
 
 /** How long a stream is read, and who hears of its connection. */
@@ -28,13 +29,22 @@ interface Reading {
 
 /**
  * The messages of a stream until it says that it has ended, over as many connections as it takes.
- * @throws what `refusal` makes of an answer by which a retry would not help
+ * @throws what `refusal` or `strange` makes of an answer by which a retry would not help
  */
 export async function* streamMessages(
   url: string,
-  { lastId, headers, send, refusal, signal, onConnection }: Sent & Reading & { readonly lastId: string | null },
+  {
+    lastId,
+    headers,
+    send,
+    refusal,
+    strange,
+    signal,
+    onConnection,
+  }: Sent & Reading & { readonly lastId: string | null },
 ): AsyncGenerator<EventSourceMessage> {
   let seen = lastId;
+  let isKnown = false;
   for (let failures = 0; signal?.aborted !== true; failures += 1) {
     try {
       const response = await send(url, {
@@ -43,6 +53,10 @@ export async function* streamMessages(
       });
       if (!response.ok && response.status < 500 && response.status !== 429) throw await refusal(response);
       if (!response.ok || response.body === null) throw new TypeError(`the server answered ${response.status}`);
+      // Once there was a stream, it is a page of something before the server, which will be back.
+      if (!isKnown && response.headers.get("Content-Type")?.startsWith("text/event-stream") !== true)
+        throw strange(response);
+      isKnown = true;
       onConnection?.(true);
       for await (const message of readMessages(response.body)) {
         failures = 0;

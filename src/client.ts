@@ -126,23 +126,23 @@ export function createClient({
     });
     if (!response.ok) throw await refusal(response);
     const { [name]: schema } = await loading;
-    const read = schema.safeParse(await response.json().catch(() => null));
+    const read = schema.safeParse(await response.json().catch(nullIfNoJson));
     if (read.success) return read.data as z.output<AnswerSchemas[Name]>;
-    const server = baseUrl === "" ? "the server" : baseUrl;
-    throw new ClientError(
-      response.status,
-      `${server} did not answer like this version of Offstage: check the address and the server's version`,
-      {
-        cause: read.error,
-      },
-    );
+    throw strange(response, read.error);
   }
 
-  /** An answer that is a file. */
-  async function text(path: string): Promise<string> {
+  /** An answer that is a file. @param type of its content */
+  async function text(path: string, type: string): Promise<string> {
     const response = await send(`${baseUrl}${path}`, { headers });
     if (!response.ok) throw await refusal(response);
+    if (response.headers.get("Content-Type")?.startsWith(type) !== true) throw strange(response);
     return response.text();
+  }
+
+  function strange({ status }: Response, cause?: Error): ClientError {
+    const server = baseUrl === "" ? "the server" : baseUrl;
+    const words = `${server} did not answer like this version of Offstage: check the address and the server's version`;
+    return new ClientError(status, words, { cause });
   }
 
   return {
@@ -182,9 +182,10 @@ export function createClient({
       archive: (id: string) => call("sessionDetailSchema", `/session/${id}/archive`, {}),
       unarchive: (id: string) => call("sessionDetailSchema", `/session/${id}/unarchive`, {}),
       /** A text for `git apply`. @param repositoryId omitted: of all repositories, each in its folder */
-      patch: (id: string, repositoryId?: string) => text(`/session/${id}/patch${query({ repositoryId })}`),
+      patch: (id: string, repositoryId?: string) =>
+        text(`/session/${id}/patch${query({ repositoryId })}`, "text/x-patch"),
       transcript: (id: string, format: "markdown" | "json" = "markdown") =>
-        text(`/session/${id}/transcript${query({ format })}`),
+        text(`/session/${id}/transcript${query({ format })}`, format === "json" ? "application/json" : "text/markdown"),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call("eventPageSchema", `/session/${id}/events${query(page)}`),
       diff: (id: string) => call("sessionDiffSchema", `/session/${id}/diff`),
@@ -281,7 +282,7 @@ export function createClient({
     insight: {
       figures: (asked: z.input<typeof insightQuerySchema> = {}) =>
         call("insightSchema", `/insight/figures${query({ ...asked })}`),
-      csv: (asked: z.input<typeof insightQuerySchema> = {}) => text(`/insight/csv${query({ ...asked })}`),
+      csv: (asked: z.input<typeof insightQuerySchema> = {}) => text(`/insight/csv${query({ ...asked })}`, "text/csv"),
       /** Where a signed-in browser gets that as a file. */
       csvAddress: (asked: z.input<typeof insightQuerySchema> = {}) => `${baseUrl}/insight/csv${query({ ...asked })}`,
     },
@@ -321,7 +322,8 @@ export function createClient({
       list: (page: PageOf & { readonly automationId?: string; readonly outcome?: LedgerOutcome } = {}) =>
         call("ledgerPage", `/ledger/list${query({ ...page })}`),
       get: (id: string) => call("ledgerEntrySchema", `/ledger/${id}`),
-      replay: (id: string) => call("queuedJobSchema", `/ledger/${id}/replay`, {}),
+      /** What is triggered again is a new job; an event that is decided again is a new entry. */
+      replay: (id: string) => call("replayedSchema", `/ledger/${id}/replay`, {}),
     },
     webhook: {
       /** The answers of this and of `rotate` contain the secret, only this once. */
@@ -360,9 +362,9 @@ export function createClient({
     },
     /** What happens to the list of sessions from now on. */
     streamSessions: (options: Omit<StreamOptions, "after"> = {}) =>
-      streamSessions(`${baseUrl}/session/changes`, { headers, schemas, send, refusal, ...options }),
+      streamSessions(`${baseUrl}/session/changes`, { headers, schemas, send, refusal, strange, ...options }),
     streamEvents: (id: string, options: StreamOptions = {}) =>
-      streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, send, refusal, ...options }),
+      streamEvents(`${baseUrl}/session/${id}/events`, { headers, schemas, send, refusal, strange, ...options }),
   };
 }
 
@@ -371,6 +373,12 @@ function query(parameters: Record<string, string | number | readonly string[] | 
     [value ?? []].flat().map((each): [string, string] => [name, String(each)]),
   );
   return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
+}
+
+/** A connection that was lost in the midst is no answer of another program. */
+function nullIfNoJson(error: unknown): null {
+  if (error instanceof SyntaxError) return null;
+  throw error;
 }
 
 async function refusal(response: Response): Promise<ClientError> {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { flushCompileCache } from "node:module";
 import { createInterface } from "node:readline/promises";
 import { text as readAll } from "node:stream/consumers";
-import { Writable } from "node:stream";
+import { addAbortSignal, Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { Commands, ServerFlags, Terminal } from "./cli/terminal/commands.ts";
 import { runCommandLine } from "./cli/program.ts";
@@ -42,7 +42,7 @@ const terminal: Terminal = {
   warn: (text) => void process.stderr.write(text),
   color: process.stdout.isTTY && process.stdout.hasColors(),
   columns: process.stdout.isTTY ? process.stdout.columns : null,
-  readInput: () => readAll(process.stdin),
+  readInput,
   readSecret,
   openPage,
   isInteractive: process.stdin.isTTY,
@@ -144,9 +144,14 @@ function warn(sentence: string): void {
   terminal.warn(`${styleText("yellow", "Warning")}: ${sentence}\n`);
 }
 
+/** All of stdin; given up by Ctrl-C. */
+function readInput(): Promise<string> {
+  return readAll(addAbortSignal(stopping.signal, process.stdin));
+}
+
 /** Asks on stderr, so that stdout has a command's output alone; what is typed is shown nowhere. */
 async function readSecret(question: string): Promise<string> {
-  if (!process.stdin.isTTY) return readAll(process.stdin);
+  if (!process.stdin.isTTY) return readInput();
   process.stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });

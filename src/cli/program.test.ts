@@ -92,6 +92,9 @@ describe("offstage", () => {
       "--with-changes",
     ],
     ["run with a server that is no address", ["run", "do it", "--key", "k", "--server", "here"], "--server"],
+    ["a password in the server's address", ["list", "--key", "k", "--server", "http://a:b@localhost"], "no password"],
+    ["more than the server's address", ["list", "--key", "k", "--server", "http://localhost/?a=b"], "no ?"],
+    ["a key that no header can carry", ["list", "--key", "clé"], "no API key"],
   ])("ends with 2 at %s", async (_case, argv, message) => {
     const { code, err, calls } = await program(argv);
     expect(code).toBe(2);

@@ -51,6 +51,8 @@ export async function runCommandLine(
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (error) {
+    // Somebody pressed Ctrl-C, or reads no further: they know.
+    if (terminal.signal.aborted && isAbort(error)) return exitCodes.interrupted;
     return report(error, terminal);
   }
 }
@@ -110,6 +112,11 @@ function requireCommand(program: Command, name: string | undefined): void {
   const names = program.commands.map((command) => command.name());
   if (!names.includes(name))
     program.error(`error: there is no command '${name}'; the commands are ${names.join(", ")}`);
+}
+
+/** Whether an error says that its work was given up, as those of `fetch`, of processes and of streams do. */
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
 }
 
 function report(error: unknown, terminal: Terminal): number {

@@ -400,6 +400,18 @@ const calls: Readonly<Record<string, Call>> = {
     ),
   "words.mailBodies": (exported, text) =>
     withArguments({ title: text, text, url: text, tag: "" }, text)(exported, text),
+  "words.layOutMail": (exported, text) =>
+    withArguments({
+      language: "en",
+      title: text,
+      text,
+      url: text,
+      open: text,
+      footer: text,
+      change: { text, url: text },
+    })(exported, text),
+  "invitation-mail.invitationMail": (exported, text) =>
+    withArguments("de", { publicUrl: "https://offstage.example", token: text, expiresAt: new Date(0) })(exported, text),
   "patch.inDirectory": (exported, text) => {
     const act = exported as unknown as (patch: string, directory: string) => unknown;
     return [text, `diff --git a/x b/x\n--- a/${text}`, `@@ -1,${text.length} +1 @@\n${text}`].map((each) =>
@@ -530,6 +542,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.oneOrMore": "schemas",
   "new-id.newId": "a time",
+  "problems.fullnessOf": "numbers",
   "problems.systemProblems": "figures of ours, and the ids of at most 500 workers, of which it names three",
   "notice.scopeOf": "names of ours",
   "notice.isNotified": "names of ours, and ids",

@@ -190,6 +190,36 @@ describe("run in a git checkout", () => {
     expect(files).toEqual(["README.md", "more.txt", "new.txt", "old.txt"]);
   });
 
+  test("refuses to guess where there is no remote that is meant, or git refuses", async () => {
+    const refused = async (argv: string[], env: Record<string, string> = {}) => {
+      const { code, out, err } = await run(argv, { env: { OFFSTAGE_API_KEY: adminKey, ...env } });
+      expect(out).toBe("");
+      return [code, err] as const;
+    };
+    expect(await refused(["run", "say a"], { GIT_TEST_ASSUME_DIFFERENT_OWNER: "1" })).toEqual([
+      1,
+      expect.stringContaining("dubious ownership"),
+    ]);
+    await git(clone, "remote", "set-url", "--push", "origin", `${url}-of-mine`);
+    writeFileSync(join(clone, "new.txt"), "new\n");
+    expect(await refused(["run", "say a", "--with-changes"])).toEqual([2, expect.stringContaining("-of-mine, and")]);
+    await git(clone, "config", "--unset", "remote.origin.pushurl");
+    await git(clone, "remote", "rename", "origin", "one");
+    await git(clone, "remote", "add", "two", url);
+    await git(clone, "switch", "--quiet", "--detach");
+    expect(await refused(["run", "say a"])).toEqual([
+      2,
+      expect.stringMatching(/has the remotes one, two, .* --no-repository what to work on\n$/u),
+    ]);
+    await git(clone, "remote", "remove", "two");
+    await git(clone, "remote", "remove", "one");
+    expect(await refused(["run", "say a"])).toEqual([2, expect.stringContaining("no remote: add one with")]);
+    expect((await run(["run", "say a", "--no-repository"])).code).toBe(0);
+    await git(clone, "remote", "add", "origin", withToken(url));
+    await git(clone, "switch", "--quiet", "--orphan", "unborn");
+    expect(await refused(["run", "say a", "--with-changes"])).toEqual([2, expect.stringContaining("no commit yet")]);
+  });
+
   test("says so if there is nothing to send", async () => {
     const { code, err } = await run(["run", "say a", "--with-changes"]);
     expect([code, err]).toEqual([2, expect.stringContaining("nothing to send")]);
@@ -276,6 +306,17 @@ describe("taking a session's work", () => {
     expect([outside.code, outside.err]).toEqual([2, expect.stringContaining("no git checkout")]);
   });
 
+  test("apply refuses what could not be kept as it is", async () => {
+    const { id } = await client.session.create({ prompt: "say x", repositories: [url], queueRightAway: false });
+    const file = "diff --git a/latin.txt b/latin.txt\nnew file mode 100644\n--- /dev/null\n+++ b/latin.txt\n";
+    // As a file that is not UTF-8 is kept.
+    const patch = `${file}@@ -0,0 +1 @@\n+caf\ufffd\n`;
+    await offstage.database.pool.query("update session_repository set patch = $2 where session_id = $1", [id, patch]);
+    const { code, err } = await run(["apply", id]);
+    expect([code, err]).toEqual([2, expect.stringContaining(`offstage checkout ${id}`)]);
+    expect(await git(clone, "status", "--porcelain")).toBe("");
+  });
+
   test("checkout switches to the session's branch, and follows it", async () => {
     const id = await written("branch.txt", "one");
     const { branchName } = await client.session.get(id);
@@ -338,6 +379,15 @@ test("automations are made, triggered, paused and deleted, and the ledger tells 
   expect(shown).toMatch(/\n\nsay \{\{ event\.title \}\} \{\{ event\.n \}\}\n$/u);
   expect((await run(["automations", "delete", "say-it"])).code).toBe(0);
   expect(await run(["automations", "show", "say-it/../x"])).toMatchObject({ code: 1 });
+});
+
+test("an event that is replayed is decided again", async () => {
+  const { rows } = await offstage.database.pool.query<{ id: string }>(
+    `insert into arrival (id, organization_id, name, outcome, reason, payload)
+     select gen_random_uuid(), id, 'issue.opened', 'filtered', 'nothing listens to it', '{}' from organization returning id`,
+  );
+  const { code, out, err } = await run(["ledger", "replay", rows[0]?.id ?? ""]);
+  expect([code, out, err]).toEqual([0, expect.stringMatching(/^filtered {2}event [0-9a-f-]{36}\n$/u), ""]);
 });
 
 test("insight tells what came of sessions: to people, as JSON and as CSV", async () => {

@@ -46,6 +46,8 @@ function shell(
   onOutput?: (out: string) => void,
   // Outside any git checkout, whose repository it would take.
   cwd = world.data,
+  // Nobody types any more.
+  inputEnds = true,
 ) {
   const child = spawn(process.execPath, [main, ...argv], {
     cwd,
@@ -56,8 +58,8 @@ function shell(
       OFFSTAGE_API_KEY: adminKey,
       ...variables,
     },
-    stdio: ["ignore", "pipe", "pipe"],
   });
+  if (inputEnds) child.stdin.end();
   let out = "";
   let err = "";
   child.stdout.on("data", (chunk: Buffer) => {
@@ -104,6 +106,47 @@ test("a server that is no Offstage is told as such, without a stack", async () =
   expect(err).toBe(
     `offstage: ${server} did not answer like this version of Offstage: check the address and the server's version\n`,
   );
+});
+
+test("a page is not taken for a file or a stream that was asked for", async () => {
+  const page = createServer((_request, response) => response.setHeader("content-type", "text/html").end("<html>"));
+  await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
+  const server = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+  const id = "00000000-0000-4000-8000-000000000000";
+  for (const argv of [
+    ["transcript", id],
+    ["follow", id],
+    ["insight", "--csv"],
+  ]) {
+    const { code, out, err } = await shell(argv, { OFFSTAGE_SERVER: server }).ended;
+    expect([code, out, err]).toEqual([1, "", expect.stringContaining(`${server} did not answer like`)]);
+  }
+  const login = await shell(["login", server, "--browser"]).ended;
+  page.close();
+  expect([login.code, login.err]).toEqual([
+    1,
+    `offstage: ${server} did not answer like an Offstage: check the address, or try again\n`,
+  ]);
+});
+
+test("Ctrl-C gives up a request that is not answered, and input that does not end", async () => {
+  const asked: string[] = [];
+  let interrupt = (): void => undefined;
+  const silent = createServer(({ url: path = "" }, response) => {
+    asked.push(path);
+    if (path.includes("/events")) response.end(JSON.stringify({ events: [], nextCursor: null }));
+    interrupt();
+  });
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const variables = { OFFSTAGE_SERVER: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` };
+  for (const argv of [["list"], ["send", "00000000-0000-4000-8000-000000000000", "-", "--follow"]]) {
+    const command = shell(argv, variables, undefined, undefined, false);
+    ({ interrupt } = command);
+    expect(await command.ended).toEqual({ code: 130, out: "", err: "" });
+  }
+  silent.closeAllConnections();
+  silent.close();
+  expect(asked).toHaveLength(2);
 });
 
 test("run without --follow prints the session's page and nothing else", async () => {

@@ -101,6 +101,8 @@ async function withEditor<Result>(
     ask: (method: string, params: object) => Promise<never>,
     heard: Heard,
     tell: (method: string, params: object) => Promise<void>,
+    /** What it has written to stderr. */
+    noted: () => string,
   ) => Promise<Result>,
 ): Promise<Result> {
   const child = person.start("acp", ...argv);
@@ -129,6 +131,7 @@ async function withEditor<Result>(
           (method, params) => editor.request<never, object>(method, params),
           heard,
           (method, params) => editor.notify(method as never, params as never),
+          () => err,
         );
       });
   } finally {
@@ -269,6 +272,23 @@ describe("an editor", () => {
     });
   });
 
+  test("may prompt again once what the server refused is mended", async () => {
+    const remote = await person.git("remote", "get-url", "origin");
+    await person.git("remote", "set-url", "origin", `${remote}?x=1`);
+    await withEditor([], async (ask, heard) => {
+      const { sessionId }: { sessionId: string } = await ask(session.new, { cwd: person.clone, mcpServers: [] });
+      const prompt = (text: string) =>
+        ask(session.prompt, {
+          sessionId,
+          prompt: [...textPrompt(text), { type: "resource_link", name: "far", uri: "file://elsewhere/a.txt" }],
+        });
+      await expect(prompt("say one")).rejects.toThrow("must not have a query");
+      await person.git("remote", "set-url", "origin", remote);
+      await prompt("say two");
+      expect((await api.session.get(idIn(heard))).prompt).toBe("say two[far](file://elsewhere/a.txt)");
+    });
+  });
+
   test("no character of an agent's making reaches it that controls a terminal", async () => {
     await withEditor([], async (ask, heard) => {
       const { sessionId }: { sessionId: string } = await ask(session.new, { cwd: person.home, mcpServers: [] });
@@ -336,6 +356,18 @@ describe("offstage login --browser", () => {
     expect((await person.run(["logout"])).out).toContain("signed out");
     expect((await api.grant.list()).grants).toEqual([]);
     expect(await readFile(credentials(), "utf8")).not.toContain("ofa_");
+  });
+
+  test("by an editor is good for the server however its address is written", async () => {
+    person.environment["OFFSTAGE_API_KEY"] = "";
+    await withEditor(["--server", `${offstage.url}/`], async (ask, _heard, _tell, noted) => {
+      const printed = () => /^http\S+\/oauth\/authorize\?\S+$/mu.exec(noted())?.[0] ?? "";
+      const signedIn = ask(methods.agent.authenticate, { methodId: "browser" });
+      await expect.poll(printed).not.toBe("");
+      await allow(printed());
+      await signedIn;
+      expect(await ask(methods.agent.session.new, { cwd: person.clone, mcpServers: [] })).toHaveProperty("sessionId");
+    });
   });
 
   test.skipIf(spawnSync("script", ["--version"]).status !== 0)(

@@ -125,6 +125,21 @@ test("an entry is replayed into one that leads back to it, and a refusal is said
   await page.getByRole("alert").getByText("is paused: resume it first").waitFor();
 });
 
+test("an event is replayed into a new entry, to which its link leads", async () => {
+  const { rows: made } = await site.offstage.database.pool.query<{ id: string }>(
+    `insert into arrival (id, organization_id, name, outcome, reason, payload)
+     select gen_random_uuid(), id, 'issue.opened', 'filtered', 'nothing listens to it', '{}' from organization returning id`,
+  );
+  const id = made[0]?.id ?? "";
+  const page = await site.signedIn();
+  await page.goto(`/ledger?entry=${id}`);
+  await page.getByRole("button", { name: /^Replay / }).click();
+  await page.getByRole("link", { name: "Triggered again" }).click();
+  await page.getByRole("link", { name: "Replay of an earlier one" }).click();
+  await page.waitForURL(new RegExp(`entry=${id}`, "u"));
+  expect(await page.getByRole("alert").count()).toBe(0);
+});
+
 test("what was dead-lettered says why, also once its automation was deleted", async () => {
   const { macro } = await createAutomation("Deleted since");
   const id = await trigger(macro, { word: "x" });

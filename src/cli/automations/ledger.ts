@@ -38,11 +38,15 @@ export function addLedgerCommand(program: Command, { terminal }: CommandContext)
   const replay = ledger
     .command("replay")
     .argument("<id>", "of an entry that is listed", parseId("an entry"))
-    .description("let the event of an entry start a run again");
+    .description("let what an entry is about start a run again; an event is decided again");
   withJsonFlag(withConnectionFlags(replay)).action((id: string, options: ConnectionFlags & { readonly json?: true }) =>
     onServer(options, terminal, async ({ client }) => {
-      const job = await client.ledger.replay(id);
-      terminal.write(options.json === true ? json(job) : `${job.status}  run ${job.id}\n`);
+      const replayed = await client.ledger.replay(id);
+      const words =
+        "outcome" in replayed
+          ? `${replayed.outcome}  event ${replayed.ledgerId}`
+          : `${replayed.status}  run ${replayed.id}`;
+      terminal.write(options.json === true ? json(replayed) : `${words}\n`);
     }),
   );
 }

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import type { Terminal } from "../terminal/commands.ts";
-import { git, tryGit, type GitRun } from "./git.ts";
+import { git, GitError, tryGit, type GitRun } from "./git.ts";
 
 /** A git checkout on a person's machine. */
 export interface Checkout {
@@ -23,26 +23,28 @@ export interface Checkout {
 
 type Place = Pick<Terminal, "workingDirectory" | "signal">;
 
+/** What must be there: a checkout with a remote, a remote if there is a checkout, or nothing. */
+export type Need = "checkout" | "remote" | "nothing";
+
 /**
  * Reads the checkout of the working directory.
- * @param isNeeded whether it is an error if there is none
- * @returns null if there is none with a remote
- * @throws InvalidInputError if it is needed
+ * @returns null if there is none, or, if nothing is needed, none with a remote
+ * @throws InvalidInputError if what is needed is not there; GitError if git can't tell
  */
-export async function readCheckout(place: Place, isNeeded: true): Promise<Checkout>;
-export async function readCheckout(place: Place, isNeeded: boolean): Promise<Checkout | null>;
-export async function readCheckout(place: Place, isNeeded: boolean): Promise<Checkout | null> {
+export async function readCheckout(place: Place, need: Need): Promise<Checkout | null> {
   const here = { cwd: place.workingDirectory, signal: place.signal };
-  const root = await readRoot(here, isNeeded);
+  const root = await readRoot(here, need);
   if (root === null) return null;
   const run = { cwd: root, signal: place.signal };
   const branch = line(await tryGit(["symbolic-ref", "--quiet", "--short", "HEAD"], run));
-  const remote = await remoteOf(branch, run);
+  const remotes = await remotesOf(run);
+  const remote = await remoteOf(branch, remotes, run);
   if (remote === null) {
-    if (isNeeded) throw new InvalidInputError(`the checkout ${root} has no remote: add one with \`git remote add\``);
-    return null;
+    if (need === "nothing") return null;
+    const otherwise = need === "remote" ? ", or say with --repository or --no-repository what to work on" : "";
+    throw new InvalidInputError(`the checkout ${root} ${noRemote(remotes)}${otherwise}`);
   }
-  const url = withoutCredentials(absolute((await git(["remote", "get-url", remote], run)).trim(), root));
+  const url = await addressOf(remote, run);
   return {
     root,
     remote,
@@ -52,29 +54,41 @@ export async function readCheckout(place: Place, isNeeded: boolean): Promise<Che
   };
 }
 
+function noRemote(remotes: readonly string[]): string {
+  if (remotes.length === 0) return "has no remote: add one with `git remote add`";
+  return `has the remotes ${remotes.join(", ")}, and its branch follows none of them: let it follow one`;
+}
+
 /**
  * The folder of the checkout that the working directory is in.
  * @throws InvalidInputError if there is none
  */
 export async function checkoutRoot({ workingDirectory, signal }: Place): Promise<string> {
-  return (await readRoot({ cwd: workingDirectory, signal }, true)) ?? "";
+  return (await readRoot({ cwd: workingDirectory, signal }, "checkout")) ?? "";
 }
 
-async function readRoot(here: GitRun, isNeeded: boolean): Promise<string | null> {
-  const root = line(
-    await tryGit(["rev-parse", "--show-toplevel"], here).catch((error: unknown) => {
-      if (isNeeded) throw error;
-      return null;
-    }),
-  );
-  if (root === null && isNeeded) {
+/** What git says outside of a checkout, and in a repository without files. */
+const isNoCheckout = /not a git repository|must be run in a work tree/u;
+
+async function readRoot(here: GitRun, need: Need): Promise<string | null> {
+  try {
+    // In English, whatever the person's language.
+    return (await git(["rev-parse", "--show-toplevel"], { ...here, environment: { LC_ALL: "C" } })).trim();
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    const isNone = isNoCheckout.test(error.message);
+    // Whoever has no git has no checkout; what git refuses, such as another user's, must not go unsaid.
+    if (need === "nothing" || (need === "remote" && (isNone || error.isMissing))) return null;
+    if (!isNone) throw error;
     throw new InvalidInputError(`${here.cwd} is in no git checkout: change into one, or clone the repository first`);
   }
-  return root;
 }
 
-async function remoteOf(branch: string | null, run: GitRun): Promise<string | null> {
-  const remotes = (await git(["remote"], run)).split("\n").filter((name) => name !== "");
+async function remotesOf(run: GitRun): Promise<readonly string[]> {
+  return (await git(["remote"], run)).split("\n").filter((name) => name !== "");
+}
+
+async function remoteOf(branch: string | null, remotes: readonly string[], run: GitRun): Promise<string | null> {
   const followed = branch === null ? null : line(await tryGit(["config", "--get", `branch.${branch}.remote`], run));
   if (followed !== null && remotes.includes(followed)) return followed;
   if (remotes.includes("origin")) return "origin";
@@ -96,12 +110,19 @@ async function branchOnRemote(branch: string, remote: string, run: GitRun): Prom
  * @throws GitError if the remote refuses it; InvalidInputError if there is nothing to send
  */
 export async function sendChanges(
-  { root, remote, remoteBranch }: Checkout,
+  { root, remote, url, remoteBranch }: Checkout,
   name: string | null,
   { signal }: Place,
 ): Promise<{ readonly branch: string; readonly commits: number }> {
   const run = { cwd: root, signal };
-  const head = (await git(["rev-parse", "--verify", "HEAD"], run)).trim();
+  const head = line(await tryGit(["rev-parse", "--verify", "--quiet", "HEAD"], run));
+  if (head === null) throw new InvalidInputError(`--with-changes: the checkout ${root} has no commit yet: make one`);
+  const to = await addressOf(remote, run, "--push");
+  if (repositoryKeyOf(to) !== repositoryKeyOf(url)) {
+    throw new InvalidInputError(
+      `--with-changes: what is pushed to ${remote} goes to ${to}, and the session works on ${url}`,
+    );
+  }
   const sha = (await commitOfChanges(run, head)) ?? head;
   const known = remoteBranch === null ? [`--remotes=${remote}`] : [`refs/remotes/${remote}/${remoteBranch}`];
   const commits = Number((await git(["rev-list", "--count", sha, "--not", ...known], run)).trim());
@@ -137,12 +158,15 @@ async function commitOfChanges(run: GitRun, head: string): Promise<string | null
 export async function remoteFor(root: string, urls: readonly string[], signal: AbortSignal): Promise<string | null> {
   const run = { cwd: root, signal };
   const wanted = new Set(urls.map(repositoryKeyOf));
-  const remotes = (await git(["remote"], run)).split("\n").filter((name) => name !== "");
-  for (const remote of remotes) {
-    const url = withoutCredentials(absolute((await git(["remote", "get-url", remote], run)).trim(), root));
-    if (wanted.has(repositoryKeyOf(url))) return remote;
+  for (const remote of await remotesOf(run)) {
+    if (wanted.has(repositoryKeyOf(await addressOf(remote, run)))) return remote;
   }
   return null;
+}
+
+/** A remote's address, as a server can use it. @param options of `git remote get-url` */
+async function addressOf(remote: string, run: GitRun, ...options: readonly string[]): Promise<string> {
+  return withoutCredentials(absolute((await git(["remote", "get-url", ...options, remote], run)).trim(), run.cwd));
 }
 
 /** Equal for all addresses of one repository. */

@@ -12,6 +12,13 @@ export interface GitRun {
 /** git refused, or is not installed. `message` has its words. */
 export class GitError extends OffstageError {
   readonly code = "git";
+  /** Whether git was not even started. */
+  readonly isMissing: boolean;
+
+  constructor(message: string, { isMissing = false }: { readonly isMissing?: boolean } = {}) {
+    super(message);
+    this.isMissing = isMissing;
+  }
 }
 
 /**
@@ -42,7 +49,8 @@ function runGit(
     child.stderr.on("data", (chunk: Buffer) => err.push(chunk));
     child.once("error", (error) => {
       const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
-      reject(isMissing ? new GitError("git is not installed on this machine, or this folder is gone") : error);
+      const words = "git is not installed on this machine, or this folder is gone";
+      reject(isMissing ? new GitError(words, { isMissing }) : error);
     });
     child.once("close", (code) => {
       resolve({ code, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(err).toString() });

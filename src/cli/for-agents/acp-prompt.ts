@@ -29,8 +29,18 @@ export function promptText(blocks: readonly ContentBlock[], root: string | null)
 }
 
 function placeOf(uri: string, root: string | null): string {
-  if (!uri.startsWith("file:")) return uri;
-  const path = fileURLToPath(uri);
+  const path = pathOf(uri);
+  if (path === null) return uri;
   const inside = root === null ? "" : relative(root, path);
   return inside === "" || inside.startsWith("..") ? path : inside;
+}
+
+/** Null: it is no file of this machine, such as one of another host. */
+function pathOf(uri: string): string | null {
+  if (!uri.startsWith("file:")) return null;
+  try {
+    return fileURLToPath(uri);
+  } catch {
+    return null;
+  }
 }

@@ -15,7 +15,7 @@ import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { oneLine, printable } from "../../printable.ts";
-import { repositoryKeyOf, readCheckout, sendChanges, type Checkout } from "../checkout/checkout.ts";
+import { repositoryKeyOf, readCheckout, sendChanges, type Checkout, type Need } from "../checkout/checkout.ts";
 import type { ServerConnection } from "../remote/connect.ts";
 import { lastEvent } from "../remote/last-event.ts";
 import type { Terminal } from "../terminal/commands.ts";
@@ -31,6 +31,8 @@ interface OpenSession {
   choices: Choices;
   /** The server's session, and what the editor was sent of it; null before the first prompt. */
   told: Told | null;
+  /** How often the server refused to make its session. */
+  refusals: number;
   /** Whether the editor gave up the turn under way. */
   isCancelled: boolean;
   /** Ends telling the editor, not the work. */
@@ -67,7 +69,7 @@ export async function openSession(
   const id = await sessionOfName(name, sessions.server, sessions.terminal);
   const detail = id === null ? null : await detailOf(sessions.client, id);
   if (detail === null) throw RequestError.resourceNotFound(name);
-  const told = { name, id: detail.id, root: (await checkoutAt(sessions, cwd, false))?.root ?? null, last: 0 };
+  const told = { name, id: detail.id, root: (await checkoutAt(sessions, cwd, "nothing"))?.root ?? null, last: 0 };
   const choices = { agent: detail.agent ?? defaultAgent, withChanges: false };
   const session = remember(sessions, name, cwd, choices, told);
   if (options.replay) await replay(sessions.client, told, editor);
@@ -86,7 +88,7 @@ export async function listAcpSessions(
   sessions: AcpSessions,
   { cwd, cursor }: ListSessionsRequest,
 ): Promise<ListSessionsResponse> {
-  const checkout = cwd == null ? null : await checkoutAt(sessions, cwd, false);
+  const checkout = cwd == null ? null : await checkoutAt(sessions, cwd, "nothing");
   const page = await sessions.client.session.list({ limit: 50, requestedBy: "me", cursor: cursor ?? undefined });
   return {
     sessions: page.sessions
@@ -147,7 +149,7 @@ export async function cancelAcpSession({ client, open }: AcpSessions, name: stri
 }
 
 function remember({ open }: AcpSessions, name: string, cwd: string, choices: Choices, told: Told | null): OpenSession {
-  const session = { name, cwd, choices, told, isCancelled: false, telling: new AbortController() };
+  const session = { name, cwd, choices, told, refusals: 0, isCancelled: false, telling: new AbortController() };
   open.set(name, session);
   return session;
 }
@@ -158,8 +160,8 @@ function found({ open }: AcpSessions, name: string): OpenSession {
   return session;
 }
 
-function checkoutAt({ terminal }: AcpSessions, cwd: string, isNeeded: boolean): Promise<Checkout | null> {
-  return readCheckout({ workingDirectory: cwd, signal: terminal.signal }, isNeeded);
+function checkoutAt({ terminal }: AcpSessions, cwd: string, need: Need): Promise<Checkout | null> {
+  return readCheckout({ workingDirectory: cwd, signal: terminal.signal }, need);
 }
 
 /** Makes the server's session, on the checkout's repository and for its branch. */
@@ -170,21 +172,25 @@ async function begin(
   editor: AgentContext,
 ): Promise<Told> {
   const { name, cwd, choices } = session;
-  const checkout = await checkoutAt(sessions, cwd, choices.withChanges);
+  const checkout = await checkoutAt(sessions, cwd, choices.withChanges ? "checkout" : "nothing");
   const prompt = promptText(request.prompt, checkout?.root ?? null);
   if (prompt === "") throw new InvalidInputError("the prompt has no text: say what is to be done");
   const place = { workingDirectory: cwd, signal: sessions.terminal.signal };
   const sent = checkout !== null && choices.withChanges ? await sendChanges(checkout, null, place) : null;
-  const created = await sessions.client.session.create(
-    {
-      prompt,
-      repositories: checkout === null ? [] : [checkout.url],
-      ...(choices.agent !== defaultAgent && { agent: choices.agent }),
-      ...(checkout?.remoteBranch != null && { targetBranch: checkout.remoteBranch }),
-      ...(sent !== null && { branchName: sent.branch }),
-    },
-    { idempotencyKey: `acp-${name}` },
-  );
+  const body = {
+    prompt,
+    repositories: checkout === null ? [] : [checkout.url],
+    ...(choices.agent !== defaultAgent && { agent: choices.agent }),
+    ...(checkout?.remoteBranch != null && { targetBranch: checkout.remoteBranch }),
+    ...(sent !== null && { branchName: sent.branch }),
+  };
+  const created = await sessions.client.session
+    .create(body, { idempotencyKey: `acp-${name}-${session.refusals}` })
+    .catch((error: unknown) => {
+      // The server would give this answer again, whatever was mended.
+      if (error instanceof ClientError && error.status < 500) session.refusals += 1;
+      throw error;
+    });
   await keepName(name, { server: sessions.server, sessionId: created.id }, sessions.terminal);
   await tell(editor, name, { sessionUpdate: "session_info_update", title: oneLine(printable(created.title)) });
   const where = `${created.htmlUrl}${checkout === null ? "" : ` on ${checkout.url}`}`;

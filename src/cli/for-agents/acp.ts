@@ -13,6 +13,7 @@ import { loginByBrowser } from "../remote/browser-login.ts";
 import {
   connectToServer,
   isUnreachable,
+  namedServer,
   withConnectionFlags,
   type ServerConnection,
   type ConnectionFlags,
@@ -132,9 +133,8 @@ async function answered<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 async function signIn(options: AcpOptions, terminal: Terminal): Promise<void> {
-  const { current, servers } = await readCredentials(terminal);
-  const server = options.server ?? terminal.environment["OFFSTAGE_SERVER"] ?? current;
-  if (server === null || server === "") throw new InvalidInputError("name the server with --server or OFFSTAGE_SERVER");
+  const server = namedServer(options.server, await readCredentials(terminal), terminal);
   const tokens = await loginByBrowser(server, terminal);
+  const { servers } = await readCredentials(terminal);
   await writeCredentials(terminal, { current: server, servers: { ...servers, [server]: tokens } });
 }

@@ -45,11 +45,9 @@ export async function loginByBrowser(server: string, terminal: Terminal): Promis
     terminal.warn(`Allow this in your browser:\n${address.href}\n`);
     await terminal.openPage(address.href);
     const callback = await listener.answer(terminal.signal);
-    const given = await oauth.authorizationCodeGrant(
-      config,
-      callback,
-      { pkceCodeVerifier: verifier, expectedState: state },
-      { resource: server },
+    const checks = { pkceCodeVerifier: verifier, expectedState: state };
+    const given = await asking(server, () =>
+      oauth.authorizationCodeGrant(config, callback, checks, { resource: server }),
     );
     return tokensOf(given);
   } catch (error) {
@@ -71,7 +69,7 @@ export async function refreshed(server: string, { refreshToken }: LoginTokens): 
   const oauth = await import("openid-client");
   const config = await discover(server);
   try {
-    return tokensOf(await oauth.refreshTokenGrant(config, refreshToken, { resource: server }));
+    return tokensOf(await asking(server, () => oauth.refreshTokenGrant(config, refreshToken, { resource: server })));
   } catch (error) {
     if (error instanceof oauth.ResponseBodyError && error.error === "invalid_grant") return null;
     throw error;
@@ -81,18 +79,33 @@ export async function refreshed(server: string, { refreshToken }: LoginTokens): 
 /** Gives the tokens back, so that nobody can use them any more. */
 export async function giveBack(server: string, { refreshToken }: LoginTokens): Promise<void> {
   const oauth = await import("openid-client");
-  await oauth.tokenRevocation(await discover(server), refreshToken);
+  const config = await discover(server);
+  await asking(server, () => oauth.tokenRevocation(config, refreshToken));
 }
 
 async function discover(server: string): Promise<Configuration> {
   const oauth = await import("openid-client");
   const isPlain = server.startsWith("http:");
-  const config = await oauth.discovery(new URL(server), commandLineClient.id, undefined, oauth.None(), {
-    algorithm: "oauth2",
-    // What the person named has no encryption: with a key it would have none either.
-    execute: isPlain ? [oauth.allowInsecureRequests] : [],
-  });
-  return config;
+  return asking(server, () =>
+    oauth.discovery(new URL(server), commandLineClient.id, undefined, oauth.None(), {
+      algorithm: "oauth2",
+      // What the person named has no encryption: with a key it would have none either.
+      execute: isPlain ? [oauth.allowInsecureRequests] : [],
+    }),
+  );
+}
+
+/** @throws LoginError if what answers does not answer by the protocol: another program, or a proxy whose server is away */
+async function asking<Result>(server: string, work: () => Promise<Result>): Promise<Result> {
+  const { ClientError } = await import("openid-client");
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+    throw new LoginError(`${server} did not answer like an Offstage: check the address, or try again`, {
+      cause: error,
+    });
+  }
 }
 
 function tokensOf({

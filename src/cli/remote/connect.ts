@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { createClient, type Client } from "../../client.ts";
 import { InvalidInputError, OffstageError } from "../../domain/errors/errors.ts";
 import type { Terminal } from "../terminal/commands.ts";
-import { readCredentials } from "./credentials.ts";
+import { readCredentials, type Credentials } from "./credentials.ts";
 import { personFetch } from "./person-fetch.ts";
 
 /** Flags of every command that is a client of a server. */
@@ -12,7 +12,7 @@ export interface ConnectionFlags {
 }
 
 /** The server's address if neither a flag nor a variable nor `offstage login` names another. */
-export const defaultServer = "http://127.0.0.1:4747";
+const defaultServer = "http://127.0.0.1:4747";
 
 /** Adds the flags of `ConnectionFlags`. */
 export function withConnectionFlags(command: Command): Command {
@@ -47,37 +47,66 @@ export async function onServer<Result>(
   terminal: Terminal,
   work: (connection: ServerConnection) => Promise<Result>,
 ): Promise<Result> {
-  const connection = await connectToServer(flags, terminal);
+  const connection = await connectToServer(flags, terminal, terminal.signal);
   return reaching(connection.server, () => work(connection));
 }
 
 /**
  * The server that the flags, the environment or the last login name, and a client of it.
- * @throws InvalidInputError if there is no key, or the address is none
+ * @param signal gives up requests that are under way; omitted: nothing does
+ * @throws InvalidInputError if there is no key, or the key or the address is none
  */
 export async function connectToServer(
   flags: ConnectionFlags,
   terminal: Pick<Terminal, "environment">,
+  signal?: AbortSignal,
 ): Promise<ServerConnection> {
   const stored = await readCredentials(terminal);
-  const server = serverAddress(flags.server ?? given(terminal, "OFFSTAGE_SERVER") ?? stored.current ?? defaultServer);
+  const server = namedServer(flags.server, stored, terminal);
   const key = flags.key ?? given(terminal, "OFFSTAGE_API_KEY");
   const credential = key === undefined ? stored.servers[server] : { key };
   if (credential === undefined || ("key" in credential && credential.key === "")) throw noKey(server);
-  const client = createClient(
-    "key" in credential
-      ? { baseUrl: server, key: credential.key }
-      : { baseUrl: server, fetch: personFetch(server, credential, terminal) },
-  );
+  const send = "key" in credential ? fetch : personFetch(server, credential, terminal);
+  const client = createClient({
+    baseUrl: server,
+    ...("key" in credential && { key: requireKey(credential.key.trim()) }),
+    fetch: (input, init) => send(input, { signal: signal ?? null, ...init }),
+  });
   return { client, server };
 }
 
-/** @throws InvalidInputError if it is not an http or https address */
+/**
+ * The address of the server that is meant.
+ * @param named by a flag or an argument; undefined: the environment, the last login, or this machine
+ * @throws InvalidInputError if it is no address
+ */
+export function namedServer(
+  named: string | undefined,
+  { current }: Pick<Credentials, "current">,
+  terminal: Pick<Terminal, "environment">,
+): string {
+  return serverAddress(named ?? given(terminal, "OFFSTAGE_SERVER") ?? current ?? defaultServer);
+}
+
+/** @throws InvalidInputError if it is not an http or https address, or says more than that */
 export function serverAddress(address: string): string {
-  if (!/^https?:$/u.test(URL.parse(address)?.protocol ?? "")) {
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/u.test(url.protocol)) {
     throw new InvalidInputError(`--server: "${address}" is not an http or https address`);
   }
+  if (url.username !== "" || url.password !== "") {
+    throw new InvalidInputError(
+      "--server: the address must have no user and no password: set OFFSTAGE_API_KEY instead",
+    );
+  }
+  if (/[?#]/u.test(address)) throw new InvalidInputError("--server: the address must have no ? and no #");
   return address.replace(/\/+$/u, "");
+}
+
+/** @throws InvalidInputError if it has other characters than keys have, which no header can carry */
+export function requireKey(key: string): string {
+  if (/^[\x21-\x7e]+$/u.test(key)) return key;
+  throw new InvalidInputError("this is no API key: it has other characters");
 }
 
 /** Converts a failed connection to an error that the user can fix, because it is not a bug of the program. */

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { replaceFile } from "../../atomic-file.ts";
-import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { InvalidInputError, messageOf } from "../../domain/errors/errors.ts";
 import type { Terminal } from "../terminal/commands.ts";
 
 const credentialSchema = z.union([
@@ -32,15 +32,16 @@ export function credentialsFile({ environment }: Pick<Terminal, "environment">):
   return join(folder, "offstage", "credentials.json");
 }
 
-/** @throws InvalidInputError if the file is there and is none of ours */
+/** @throws InvalidInputError if the file is there and can't be read, or is none of ours */
 export async function readCredentials(terminal: Pick<Terminal, "environment">): Promise<Credentials> {
   const path = credentialsFile(terminal);
   let text: string;
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { current: null, servers: {} };
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return { current: null, servers: {} };
+    throw new InvalidInputError(`${path} can't be read (${code ?? messageOf(error)}): see who may read it`);
   }
   const read = fileSchema.safeParse(parsed(text));
   if (read.success) return read.data;

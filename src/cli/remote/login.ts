@@ -3,7 +3,7 @@ import { createClient } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { giveBack, loginByBrowser } from "./browser-login.ts";
-import { defaultServer, reaching, serverAddress } from "./connect.ts";
+import { namedServer, reaching, requireKey, serverAddress } from "./connect.ts";
 import { credentialsFile, readCredentials, writeCredentials, type Credential } from "./credentials.ts";
 import { personFetch } from "./person-fetch.ts";
 
@@ -32,11 +32,7 @@ export function addLoginCommands(program: Command, { terminal }: CommandContext)
 
 /** @throws InvalidInputError if no key is given; ClientError if the server refuses it; LoginError if the person does */
 async function login(named: string | undefined, options: LoginOptions, terminal: Terminal): Promise<void> {
-  const stored = await readCredentials(terminal);
-  const variable = terminal.environment["OFFSTAGE_SERVER"];
-  const server = serverAddress(
-    named ?? (variable === undefined || variable === "" ? null : variable) ?? stored.current ?? defaultServer,
-  );
+  const server = namedServer(named, await readCredentials(terminal), terminal);
   if (options.browser === true && options.withKey === true) {
     throw new InvalidInputError("--browser and --with-key are two ways to sign in: choose one");
   }
@@ -79,8 +75,7 @@ async function credentialByBrowser(server: string, terminal: Terminal): Promise<
 async function credentialByKey(server: string, terminal: Terminal): Promise<SignedIn> {
   const key = (await terminal.readSecret(`API key for ${server} (Settings → API keys): `)).trim();
   if (key === "") throw new InvalidInputError("no key was given: paste it, or pipe it in");
-  if (!/^[\x21-\x7e]+$/u.test(key)) throw new InvalidInputError("this is no API key: it has other characters");
-  const { scopes } = await createClient({ baseUrl: server, key }).me();
+  const { scopes } = await createClient({ baseUrl: server, key: requireKey(key) }).me();
   return { credential: { key }, scopes };
 }
 

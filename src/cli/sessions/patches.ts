@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Client } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { lacksContent } from "../../domain/sessions/patch.ts";
 import type { SessionDetail, SessionDiff } from "../../domain/sessions/session.ts";
 import { checkoutRoot, repositoryKeyOf, remoteFor } from "../checkout/checkout.ts";
 import { git, tryGit } from "../checkout/git.ts";
@@ -86,10 +87,9 @@ async function applyPatch(
   const [detail, diff] = [await client.session.get(id), await client.session.diff(id)];
   const { name, patch, truncated } =
     options.repository === undefined ? await patchFor(root, detail, diff, terminal) : named(diff, options.repository);
-  if (truncated) {
-    throw new InvalidInputError(
-      `the patch of ${name} is longer than what is kept: get the branch with \`offstage checkout ${id}\``,
-    );
+  if (truncated || lacksContent(patch)) {
+    const what = truncated ? "is longer than what is kept" : "has changes that could not be kept as they are";
+    throw new InvalidInputError(`the patch of ${name} ${what}: get the branch with \`offstage checkout ${id}\``);
   }
   if (patch === "") {
     terminal.warn(`nothing is changed in ${name}\n`);

@@ -106,8 +106,7 @@ async function whereToWork(options: RunOptions, terminal: Terminal): Promise<Wor
     return { repositories: repository.map((each) => repositoryAddress(each, terminal.workingDirectory)), ...named };
   }
   if (repository === false) return { repositories: [], ...named };
-  const isNeeded = options.withChanges === true;
-  const checkout = await readCheckout(terminal, isNeeded);
+  const checkout = await readCheckout(terminal, options.withChanges === true ? "checkout" : "remote");
   if (checkout === null) return { repositories: [], ...named };
   return { ...ofCheckout(checkout, options, terminal), ...named, ...(await changesOf(checkout, options, terminal)) };
 }

@@ -7,7 +7,7 @@ export const exitCodes = {
   usage: 2,
   /** The followed session was cancelled. */
   cancelled: 3,
-  /** Ctrl-C while following: the session continues. */
+  /** Ctrl-C, or nobody reads any more; a session that was followed continues. */
   interrupted: 130,
 } as const;
 
@@ -19,4 +19,4 @@ Exit codes:
        or the followed session failed
   2    the command line or the configuration is wrong
   3    the followed session was cancelled
-  130  interrupted while following; the session continues`;
+  130  interrupted; a session that was followed continues`;

@@ -82,7 +82,11 @@ export function Entry({
       </p>
       <output className="block text-good empty:hidden">
         {replay.data !== undefined && (
-          <Link to="/ledger" search={{ entry: replay.data.id }} className="underline">
+          <Link
+            to="/ledger"
+            search={{ entry: "outcome" in replay.data ? replay.data.ledgerId : replay.data.id }}
+            className="underline"
+          >
             {texts.replayed}
           </Link>
         )}
