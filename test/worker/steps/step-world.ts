@@ -62,7 +62,7 @@ export interface StepWorld {
   again(attempt: Attempt, worker: string): Promise<Attempt>;
   /** The repository on the forge. */
   git(...parameters: string[]): string;
-  /** The types of a session's events, with the words of its notices. */
+  /** The types of a session's events, with the words of its notices; how far a fetch is, only a slow machine says. */
   events(attempt: Attempt): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -137,7 +137,7 @@ export async function createStepWorld(secrets: readonly string[] = []): Promise<
     async events({ session: { sessionId } }) {
       const { rows } = await database.pool.query<{ line: string }>(
         `select concat_ws(' ', type, data ->> 'step', data ->> 'text', data -> 'failure' ->> 'code') as line from event
-         where session_id = $1 and type not in ('session.created', 'session.status', 'message.user') order by seq`,
+         where session_id = $1 and type not in ('session.created', 'session.status', 'message.user', 'step.progress') order by seq`,
         [sessionId],
       );
       return rows.map(({ line }) => line);
