@@ -63,7 +63,10 @@ function inOrder(columns: readonly Column[]): string[] {
 const alternatives: Readonly<Record<string, readonly string[]>> = { checkpoint_piece: ["sealed", "object_key"] };
 
 /** Columns that may be null only in a row that is of another kind than these, such as one that was deleted. */
-const needed: Readonly<Record<string, readonly string[]>> = { forge_connection: ["sealed", "master_key"] };
+const needed: Readonly<Record<string, readonly string[]>> = {
+  forge_connection: ["sealed", "master_key"],
+  invitation_mail: ["sealed", "master_key"],
+};
 
 /** Whether this row has another of the columns in its place. */
 function isAlternative({ table, name }: Column, row: number): boolean | null {

@@ -135,6 +135,8 @@ test("nothing but move_session writes what belongs to a move of a session", asyn
     "store/queue/lease.ts: retry",
     // A turn that ended is progress.
     "store/queue/progress.ts: retry",
+    // Its worker takes it again after its lease ran out: it goes on as it was, under a new fence.
+    "store/queue/retake.ts: attempt,retry",
     // The time of a retry has come.
     "store/queue/retry.ts: retry_at",
     // What was counted of other causes goes, and what was counted while its worker outlived it.

@@ -14,6 +14,7 @@ async function begun(pool: Pick<WarmPool, "isTried" | "isOn">, more: Partial<Lau
   const services = {
     metrics: { harnessStarted: (outcome: string) => counted.push(outcome) },
     folders: { isKept: () => isKept },
+    gateways: { prepare: () => undefined },
   } as unknown as EarlyStartServices;
   const asked = { ...pool, problem: "no", want: (launch: Launch) => wanted.push(launch) } as unknown as WarmPool;
   const launch = { variables: {}, registries: [], ...more } as unknown as Launch;
