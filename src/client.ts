@@ -131,11 +131,11 @@ export function createClient({
     throw strange(response, read.error);
   }
 
-  /** An answer that is a file. @param type of its content */
-  async function text(path: string, type: string): Promise<string> {
+  /** An answer that is a file, which is never a page. */
+  async function text(path: string): Promise<string> {
     const response = await send(`${baseUrl}${path}`, { headers });
     if (!response.ok) throw await refusal(response);
-    if (response.headers.get("Content-Type")?.startsWith(type) !== true) throw strange(response);
+    if (response.headers.get("Content-Type")?.startsWith("text/html") === true) throw strange(response);
     return response.text();
   }
 
@@ -182,10 +182,9 @@ export function createClient({
       archive: (id: string) => call("sessionDetailSchema", `/session/${id}/archive`, {}),
       unarchive: (id: string) => call("sessionDetailSchema", `/session/${id}/unarchive`, {}),
       /** A text for `git apply`. @param repositoryId omitted: of all repositories, each in its folder */
-      patch: (id: string, repositoryId?: string) =>
-        text(`/session/${id}/patch${query({ repositoryId })}`, "text/x-patch"),
+      patch: (id: string, repositoryId?: string) => text(`/session/${id}/patch${query({ repositoryId })}`),
       transcript: (id: string, format: "markdown" | "json" = "markdown") =>
-        text(`/session/${id}/transcript${query({ format })}`, format === "json" ? "application/json" : "text/markdown"),
+        text(`/session/${id}/transcript${query({ format })}`),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call("eventPageSchema", `/session/${id}/events${query(page)}`),
       diff: (id: string) => call("sessionDiffSchema", `/session/${id}/diff`),
@@ -282,7 +281,7 @@ export function createClient({
     insight: {
       figures: (asked: z.input<typeof insightQuerySchema> = {}) =>
         call("insightSchema", `/insight/figures${query({ ...asked })}`),
-      csv: (asked: z.input<typeof insightQuerySchema> = {}) => text(`/insight/csv${query({ ...asked })}`, "text/csv"),
+      csv: (asked: z.input<typeof insightQuerySchema> = {}) => text(`/insight/csv${query({ ...asked })}`),
       /** Where a signed-in browser gets that as a file. */
       csvAddress: (asked: z.input<typeof insightQuerySchema> = {}) => `${baseUrl}/insight/csv${query({ ...asked })}`,
     },

@@ -26,7 +26,7 @@ export default defineConfig({
         // A service worker's address stays, and what is above it is what it is for.
         entryFileNames: ({ name }) => (name === "service-worker" ? "[name].js" : "assets/[name]-[hash].js"),
         // Without their names: the first script lists all of them.
-        chunkFileNames: "assets/[hash].js",
+        chunkFileNames: "assets/[hash:7].js",
         // Shared code runs before the entry: only in the library's own chunk does the setting apply before schemas are
         // created.
         codeSplitting: { groups: [{ name: "zod", test: /node_modules\/zod\/|\/strict-policy\.ts$/u }] },
