@@ -200,10 +200,10 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   },
   store: {
     requests: ["people", "cursor.ts", "prune.ts"],
-    notices: ["sessions", "secrets", "cursor.ts", "prune.ts"],
+    notices: ["sessions", "secrets", "cursor.ts", "prune.ts", "telling-outcome.ts"],
     "organization-data": ["people", "queue", "sessions", "secrets", "one-row.ts", "prune.ts"],
     oauth: ["people", "cursor.ts"],
-    people: ["queue", "secrets", "batcher.ts", "cursor.ts", "known.ts", "one-row.ts"],
+    people: ["queue", "secrets", "batcher.ts", "cursor.ts", "known.ts", "one-row.ts", "telling-outcome.ts"],
     checkpoints: ["queue", "sessions", "secrets", "one-row.ts", "prune.ts"],
     webhooks: ["secrets", "cursor.ts", "one-row.ts", "prune.ts"],
     repositories: ["sessions", "automations", "cursor.ts", "one-row.ts"],

@@ -208,6 +208,13 @@ export async function postponeEvent(
   return rows[0]?.isDead === true;
 }
 
+/** What the same connection was told of after an event, which may be decided later than that; $1 is the event, $2 its organization. */
+const toldSince = `from arrival told join arrival later
+    on later.organization_id = told.organization_id and later.created_at > told.created_at and later.connection_id = told.connection_id
+  where told.id = $1 and later.organization_id = $2 and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'`;
+/** The same of one pull request. */
+const toldOfPullRequestSince = `${toldSince} and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}'`;
+
 /**
  * The checks of a commit of whose end the forge has told since an event told of one: the event may be decided after those, as one that was
  * put off.
@@ -220,11 +227,8 @@ export async function checksToldSince(
 ): Promise<NonNullable<ForgeEvent["checks"]>[]> {
   const { rows } = await queryable.query<{ checks: NonNullable<ForgeEvent["checks"]> }>({
     name: "checks_told_since",
-    text: `select later.payload -> 'checks' as checks from arrival told join arrival later
-             on later.organization_id = told.organization_id and later.created_at > told.created_at
-             and later.connection_id = told.connection_id
-           where told.id = $1 and later.organization_id = $2 and later.name in ('checks.failed', 'checks.passed')
-             and later.payload #>> '{checks,sha}' = $3 and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'`,
+    text: `select later.payload -> 'checks' as checks ${toldSince} and later.name in ('checks.failed', 'checks.passed')
+             and later.payload #>> '{checks,sha}' = $3`,
     values: [id, organizationId, sha],
   });
   return rows.map(({ checks }) => checks);
@@ -237,14 +241,9 @@ export async function isReviewedSince(
 ): Promise<boolean> {
   const { rowCount } = await queryable.query({
     name: "is_reviewed_since",
-    text: `select from arrival told join arrival later
-             on later.organization_id = told.organization_id and later.created_at > told.created_at
-             and later.connection_id = told.connection_id
-           where told.id = $1 and later.organization_id = $2
+    text: `select ${toldOfPullRequestSince}
              and later.name in ('pullRequest.reviewSubmitted', 'pullRequest.reviewDismissed')
-             and later.payload #>> '{review,state}' <> 'commented'
-             and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'
-             and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}' limit 1`,
+             and later.payload #>> '{review,state}' <> 'commented' limit 1`,
     values: [id, organizationId],
   });
   return rowCount === 1;
@@ -257,12 +256,7 @@ export async function isDismissedSince(
 ): Promise<boolean> {
   const { rowCount } = await queryable.query({
     name: "is_dismissed_since",
-    text: `select from arrival told join arrival later
-             on later.organization_id = told.organization_id and later.created_at > told.created_at
-             and later.connection_id = told.connection_id
-           where told.id = $1 and later.organization_id = $2 and later.name = 'pullRequest.reviewDismissed'
-             and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'
-             and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}'
+    text: `select ${toldOfPullRequestSince} and later.name = 'pullRequest.reviewDismissed'
              and later.payload #> '{review,id}' = told.payload #> '{review,id}'
              and later.payload #> '{review,author,id}' = told.payload #> '{review,author,id}' limit 1`,
     values: [id, organizationId],

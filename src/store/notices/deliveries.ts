@@ -10,6 +10,7 @@ import type { NoticeFacts } from "../../domain/notices/words.ts";
 import { removeRows } from "../prune.ts";
 import type { Sealed } from "../secrets/vault.ts";
 import type { NotifiedPerson } from "./person.ts";
+import { outcomeColumns, type TellingOutcome } from "../telling-outcome.ts";
 
 /** Notices that one transaction takes up. */
 const noticesAtOnce = 50;
@@ -153,29 +154,17 @@ export async function claimNotices(
   }));
 }
 
-/** What came of an attempt to tell somebody. */
-export type NoticeOutcome =
-  | { readonly status: "sent" }
-  | { readonly status: "dead"; readonly problem: string }
-  | { readonly status: "pending"; readonly problem: string; readonly retryMs: number };
-
 /** Records what came of an attempt; another worker that has claimed it since is not disturbed. */
 export async function finishNotice(
   database: Database,
   { id, attempts, subscription }: Pick<ClaimedNotice, "id" | "attempts" | "subscription">,
-  outcome: NoticeOutcome,
+  outcome: TellingOutcome,
 ): Promise<void> {
   const { rowCount } = await database.pool.query(
     `update notice_delivery set status = $3, problem = $4, updated_at = now(),
        next_attempt_at = now() + $5 * interval '1 millisecond'
      where id = $1 and attempts = $2 and status = 'pending'`,
-    [
-      id,
-      attempts,
-      outcome.status,
-      outcome.status === "sent" ? null : outcome.problem.slice(0, 500).replaceAll("\0", "").toWellFormed(),
-      outcome.status === "pending" ? outcome.retryMs : 0,
-    ],
+    [id, attempts, ...outcomeColumns(outcome)],
   );
   if (rowCount !== 1 || outcome.status !== "sent" || subscription === null) return;
   await database.pool.query("update push_subscription set sent_at = now() where id = $1", [subscription.id]);

@@ -2,6 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { InvitationLanguage } from "../../domain/people/invitation.ts";
 import type { Sealed, Vault } from "../secrets/vault.ts";
 import { hashOf } from "./tokens.ts";
+import { outcomeColumns, type TellingOutcome } from "../telling-outcome.ts";
 
 /** How the links of invitations are mailed. */
 export interface Mailing {
@@ -65,28 +66,16 @@ export async function claimInvitationMails(
   return rows;
 }
 
-/** What came of an attempt to mail a link. */
-export type InvitationMailOutcome =
-  | { readonly status: "sent" }
-  | { readonly status: "dead"; readonly problem: string }
-  | { readonly status: "pending"; readonly problem: string; readonly retryMs: number };
-
 /** Records what came of an attempt, and forgets the link unless it is tried again. Another worker that has claimed it since is not disturbed. */
 export async function finishInvitationMail(
   database: Database,
   { id, attempts }: Pick<ClaimedInvitationMail, "id" | "attempts">,
-  outcome: InvitationMailOutcome,
+  outcome: TellingOutcome,
 ): Promise<void> {
   await database.pool.query(
     `update invitation_mail set status = $3, problem = $4, updated_at = now(), next_attempt_at = now() + $5 * interval '1 millisecond',
        sealed = case when $3 = 'pending' then sealed end, master_key = case when $3 = 'pending' then master_key end
      where id = $1 and attempts = $2 and status = 'pending'`,
-    [
-      id,
-      attempts,
-      outcome.status,
-      outcome.status === "sent" ? null : outcome.problem.slice(0, 500).replaceAll("\0", "").toWellFormed(),
-      outcome.status === "pending" ? outcome.retryMs : 0,
-    ],
+    [id, attempts, ...outcomeColumns(outcome)],
   );
 }

@@ -9,10 +9,10 @@ import {
   claimInvitationMails,
   finishInvitationMail,
   type ClaimedInvitationMail,
-  type InvitationMailOutcome,
 } from "../../store/people/invitation-mails.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
+import type { TellingOutcome } from "../../store/telling-outcome.ts";
 
 /** What mailing invitations needs. */
 export interface InvitationMailOptions {
@@ -41,7 +41,7 @@ export function createInvitationMails(options: InvitationMailOptions): Service {
 async function send(
   { vault, publicUrl, mailer }: InvitationMailOptions,
   mail: ClaimedInvitationMail,
-): Promise<InvitationMailOutcome> {
+): Promise<TellingOutcome> {
   const { id, name, email, language, expiresAt } = mail;
   let token: string;
   try {

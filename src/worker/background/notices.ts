@@ -9,18 +9,13 @@ import { createPeriodic } from "../../lifecycle/periodic.ts";
 import { joinServices, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import type { Proxies } from "../../outbound/proxies.ts";
-import {
-  claimNotices,
-  fanOutNotices,
-  finishNotice,
-  type ClaimedNotice,
-  type NoticeOutcome,
-} from "../../store/notices/deliveries.ts";
+import { claimNotices, fanOutNotices, finishNotice, type ClaimedNotice } from "../../store/notices/deliveries.ts";
 import { dropSubscription, openSubscription } from "../../store/notices/subscriptions.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import { postTo } from "./http-post.ts";
 import { createInvitationMails } from "./invitation-mails.ts";
 import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
+import type { TellingOutcome } from "../../store/telling-outcome.ts";
 
 /** What telling people needs. */
 export interface NoticeOptions {
@@ -98,7 +93,7 @@ async function write(
   mailer: Mailer | null,
   notice: ClaimedNotice,
   words: NoticeWords,
-): Promise<NoticeOutcome> {
+): Promise<TellingOutcome> {
   if (mailer === null) return { status: "dead", problem: "this worker has no mail server" };
   if (notice.email === null) return { status: "dead", problem: "the person has no address any more" };
   const result = await mailer.send({
@@ -117,7 +112,7 @@ async function push(
   notice: ClaimedNotice,
   words: NoticeWords,
   hurry: AbortSignal,
-): Promise<NoticeOutcome | null> {
+): Promise<TellingOutcome | null> {
   const { database, vault, privateHosts, proxies, pushKeys, publicUrl, mail } = options;
   const { id, subscription } = notice;
   if (subscription === null) return { status: "dead", problem: "the browser's subscription is gone" };
