@@ -135,7 +135,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     agents: await listAgents(providers, defaultAgent),
     defaultAgent: await defaultAgent(),
     concurrency: config.concurrency,
-    machine: await describeMachine({ data: config.data, mirrors: mirrors.directory }, config.minimumFreeBytes),
+    machine: await describeMachine({ data: config.data, mirrors: mirrors.directory }, config.minimumFreeBytes, logger),
   });
   await shutdown.start(createHeartbeat({ database, logger, id, describe }));
   await shutdown.start(housekeeping);

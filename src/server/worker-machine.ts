@@ -1,9 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { spaceOf } from "../database/free-space.ts";
 import type { WorkerMachine } from "../domain/system/health.ts";
+import type { Logger } from "../observability.ts";
 import { version } from "./version.ts";
-
-const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString();
 
 /**
  * What a worker tells of its program and its disk.
@@ -14,17 +13,19 @@ const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString();
 export async function describeMachine(
   folders: { readonly data: string; readonly mirrors: string },
   neededBytes: number,
+  logger: Logger,
 ): Promise<WorkerMachine | null> {
   try {
     const [space, names] = await Promise.all([spaceOf(folders.data), readdir(folders.mirrors).catch(() => [])]);
     return {
       version,
       nodeVersion: process.versions.node,
-      startedAt,
+      startedAt: new Date(performance.timeOrigin).toISOString(),
       disk: { ...space, neededBytes },
       mirrors: names.filter((name) => name.endsWith(".git")).length,
     };
-  } catch {
+  } catch (error) {
+    logger.warn({ err: error }, "could not look at the disk of the data folder");
     return null;
   }
 }

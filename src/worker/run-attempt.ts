@@ -77,8 +77,8 @@ export async function runAttempt(
         throw error;
       } finally {
         safePoints.close();
-        // For the next one, which waits for nothing as long as for its start.
-        services.gateways.prepare();
+        // For the next one, which waits for nothing as long as for its start. A worker that shuts down has no next one.
+        if (!draining.aborted) services.gateways.prepare();
       }
     },
   );
