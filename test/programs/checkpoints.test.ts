@@ -114,7 +114,7 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
     };
     await other.git("fetch", "-q", repository.mirror, repository.base);
     expect(
-      await runProgram("worker/checkpoints/restore-work.sh", {
+      await runProgram(["worker/clones/each-gitlink.sh", "worker/checkpoints/restore-work.sh"], {
         shell,
         cwd: other.path,
         environment: { ...other.environment, ...environment },
@@ -130,7 +130,7 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
     const other = await createRepository(join(folder.path, "other"));
     for (const one of [repository, other]) {
       await one.run(
-        "for path in committed left kept; do git init -q $path; git -C $path commit -q --allow-empty -m inner --date=@1; git add $path; git config -f .gitmodules submodule.$path.path $path; done; git add .gitmodules; git commit -qm Submodules",
+        "for path in committed left kept; do git init -q $path; GIT_COMMITTER_DATE=2020-01-01T00:00:00Z git -C $path commit -q --allow-empty -m inner --date=2020-01-01T00:00:00Z; git add $path; git config -f .gitmodules submodule.$path.path $path; done; git add .gitmodules; git commit -qm Submodules",
       );
     }
     await repository.run("git push -q ../clone.git work");
@@ -139,7 +139,7 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
     );
     const { head, commit } = await pack();
     await other.git("fetch", "-q", repository.mirror, "work");
-    const restored = await runProgram("worker/checkpoints/restore-work.sh", {
+    const restored = await runProgram(["worker/clones/each-gitlink.sh", "worker/checkpoints/restore-work.sh"], {
       shell,
       cwd: other.path,
       environment: {

@@ -307,7 +307,7 @@ const joining = (repository: Repository, shell: string, theirs: string, onto: st
   return {
     takeIn: async (to: string) => {
       const head = await repository.git("rev-parse", "HEAD");
-      return run(["worker/clones/take-in.sh"], {
+      return run(["worker/clones/each-gitlink.sh", "worker/clones/take-in.sh"], {
         OFFSTAGE_FROM: head,
         OFFSTAGE_AT: head,
         OFFSTAGE_BRANCH: "work",
@@ -443,7 +443,7 @@ describe.each(shells)("take-in.sh and join-state.sh in %s", (shell) => {
     const { takeIn } = joining(repository, shell, theirs, "");
     await repository.run("git checkout -q --detach");
     const head = await repository.git("rev-parse", "HEAD");
-    const end = await runProgram(["worker/clones/take-in.sh"], {
+    const end = await runProgram(["worker/clones/each-gitlink.sh", "worker/clones/take-in.sh"], {
       shell,
       cwd: repository.path,
       environment: { ...repository.environment, OFFSTAGE_AT: theirs, OFFSTAGE_TO: theirs, OFFSTAGE_ONTO: "" },

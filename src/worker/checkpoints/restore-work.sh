@@ -25,20 +25,10 @@ if [ "$(git config --bool core.sparseCheckout)" = true ]; then
 fi
 # git would leave the folders of submodules that the work no longer has, and the next `git add --all` would bring them back. The clone is
 # fresh: nothing of the agent's is in them.
-line_break="$(printf '\001')"
-if [ -n "$(git ls-tree HEAD -- .gitmodules)" ]; then
-  git ls-tree -r -z HEAD | tr '\n\0' '\001\n' | LC_ALL=C sed -n 's/^160000 commit [0-9a-f]*	//p' |
-    while IFS= read -r inner; do
-      # A process for each of thousands would take minutes.
-      case "$inner" in *"$line_break"*)
-        inner="$(printf '%s' "$inner" | tr '\001' '\n' && echo .)"
-        inner="${inner%.}"
-        ;;
-      esac
-      [ -e "$inner/.git" ] || continue
-      case "$(git ls-tree "$OFFSTAGE_COMMIT" -- "$inner")" in "160000 "*) ;; *) rm -rf -- "$inner" ;; esac
-    done
-fi
+remove_gone() {
+  if ! has_gitlink "$OFFSTAGE_COMMIT" "$1"; then rm -rf -- "$1"; fi
+}
+each_gitlink HEAD remove_gone
 git reset --quiet --hard "$OFFSTAGE_COMMIT"
 is_sparse() { [ "$(git config --bool core.sparseCheckout)" = true ]; }
 # Lists of names, one a line, with a byte that names do not have for a line break in a name.

@@ -11,6 +11,7 @@ import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { PendingRestore } from "../clones/checkpoint-repository.ts";
 import type { Clone } from "../clones/clone.ts";
 import { completeClones, type CheckpointContent } from "../clones/clones.ts";
+import { gitlinkFunctions } from "../clones/each-gitlink.ts";
 import { isDiskFull } from "../disk/disk-full.ts";
 import type { CheckpointWork } from "../git/remote-repository.ts";
 import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
@@ -182,7 +183,8 @@ async function restoreWork(
     OFFSTAGE_STATE: work.merge ?? "",
     OFFSTAGE_MESSAGE: mask.text(session.title),
   };
-  const command = { command: "sh", arguments: ["-c", programText(import.meta.url, "restore-work.sh")], environment };
+  const program = `${gitlinkFunctions()}\n${programText(import.meta.url, "restore-work.sh")}`;
+  const command = { command: "sh", arguments: ["-c", program], environment };
   const seen = { ...folders, readOnly: [...folders.readOnly, work.path] };
   await runCommand({ ...services, signal }, seen, command, (child) => void child.stdout.resume());
 }

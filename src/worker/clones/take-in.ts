@@ -3,6 +3,7 @@ import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { authorVariables, git, type GitOptions, type Identity } from "../git/git.ts";
 import type { Collision } from "../git/join.ts";
 import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
+import { gitlinkFunctions } from "./each-gitlink.ts";
 
 /** What taking commits into a clone needs. */
 export interface TakeInServices {
@@ -47,7 +48,8 @@ export async function takeIn(
     OFFSTAGE_ONTO: collision?.onto ?? "",
     OFFSTAGE_MESSAGE: message,
   };
-  const command = { command: "sh", arguments: ["-c", programText(import.meta.url, "take-in.sh")], environment };
+  const program = `${gitlinkFunctions()}\n${programText(import.meta.url, "take-in.sh")}`;
+  const command = { command: "sh", arguments: ["-c", program], environment };
   await runCommand({ sandbox, limits, signal }, folders, command, (child) => void child.stdout.resume());
 }
 
