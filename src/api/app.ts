@@ -26,6 +26,7 @@ import { addAnswerOperations } from "./operations/answers.ts";
 import { addAuditOperations, createAudit } from "./operations/audit.ts";
 import { addAutomationStateOperations } from "./operations/automations/automation-state.ts";
 import { openAutomationTemplates } from "../automation-files/templates.ts";
+import { compressedProblem } from "../inbound/compressed.ts";
 import { addAutomationTemplateOperations } from "./operations/automations/automation-templates.ts";
 import { addAutomationOperations } from "./operations/automations/automations.ts";
 import { addConnectionOperations } from "./operations/connections.ts";
@@ -205,10 +206,8 @@ function readBodies(app: App): void {
       checkNesting(value, "the body");
       done(null, value);
     } catch (error) {
-      const { "content-encoding": encoding = "identity" } = headers;
-      if (error instanceof InvalidInputError || encoding === "identity") return done(error as Error);
-      const problem = `the body must not be compressed (Content-Encoding: ${encoding.slice(0, 50)})`;
-      done(new InvalidInputError(problem, { cause: error }));
+      const compressed = error instanceof InvalidInputError ? null : compressedProblem(headers);
+      done(compressed === null ? (error as Error) : new InvalidInputError(`the body ${compressed}`, { cause: error }));
     }
   });
 }

@@ -1,6 +1,7 @@
 import type { EventContext } from "../domain/automations/automation.ts";
 import type { Verification } from "../domain/automations/trigger.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
+import { compressedProblem } from "./compressed.ts";
 import { idWithBody, type InboundDelivery } from "./delivery.ts";
 import { hasHmac, hasStandardSignature } from "./signatures.ts";
 
@@ -73,8 +74,5 @@ function decoded(headers: InboundDelivery["headers"], body: Buffer): string {
 }
 
 function unreadable(headers: InboundDelivery["headers"], problem: string, cause: unknown): InvalidInputError {
-  const { "content-encoding": encoding = "identity" } = headers;
-  const words =
-    encoding === "identity" ? problem : `must not be compressed (Content-Encoding: ${encoding.slice(0, 50)})`;
-  return new InvalidInputError(`the body: ${words}`, { cause });
+  return new InvalidInputError(`the body: ${compressedProblem(headers) ?? problem}`, { cause });
 }

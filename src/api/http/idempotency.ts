@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../../database/database.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { abandonRequest, beginRequest, finishRequest } from "../../store/requests/idempotency.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import { principalOfRequest } from "./auth.ts";
 import { pathOf } from "./methods.ts";
-import { newId } from "../../domain/fields/new-id.ts";
 
 /**
  * Runs before the handler of a POST that creates something: a request that was answered before gets the same answer.

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Automation } from "../../domain/automations/automation.ts";
 import type { Job } from "../../domain/automations/job.ts";
+import { shortId } from "../../domain/fields/short-id.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { json } from "../terminal/json.ts";
@@ -8,7 +9,6 @@ import { parseLimit } from "../terminal/limit.ts";
 import { printable } from "../../printable.ts";
 import { age, facts, table } from "../terminal/table.ts";
 import { parseObject, readObject } from "./object.ts";
-import { shortId } from "../../domain/fields/short-id.ts";
 
 interface Options extends ConnectionFlags {
   readonly json?: true;

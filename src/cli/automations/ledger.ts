@@ -1,13 +1,13 @@
 import { Option, type Command } from "commander";
 import { ledgerOutcomes, type LedgerOutcome } from "../../domain/automations/ledger-outcome.ts";
 import type { LedgerEntry } from "../../domain/automations/ledger.ts";
+import { shortId } from "../../domain/fields/short-id.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { parseId } from "../terminal/id.ts";
 import { json } from "../terminal/json.ts";
 import { parseLimit } from "../terminal/limit.ts";
 import { age, table } from "../terminal/table.ts";
-import { shortId } from "../../domain/fields/short-id.ts";
 
 interface ListOptions extends ConnectionFlags {
   readonly automation?: string;

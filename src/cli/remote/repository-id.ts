@@ -2,6 +2,7 @@ import type { Client } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Repository } from "../../domain/repositories/repository.ts";
 import { repositoryKeyOf } from "../checkout/checkout.ts";
+import { allPages } from "./all-pages.ts";
 
 /**
  * Finds a repository by its id, name or address.
@@ -23,13 +24,9 @@ export async function findRepository(client: Client, given: string): Promise<Rep
 }
 
 /** All repositories of the organization. */
-export async function allRepositories(client: Client): Promise<readonly Repository[]> {
-  const found: Repository[] = [];
-  let cursor: string | undefined;
-  for (;;) {
-    const { codeRepositories, nextCursor } = await client.repository.list({ limit: 100, cursor });
-    found.push(...codeRepositories);
-    if (nextCursor === null) return found;
-    cursor = nextCursor;
-  }
+export function allRepositories(client: Client): Promise<readonly Repository[]> {
+  return allPages(async (cursor) => {
+    const { codeRepositories: items, nextCursor } = await client.repository.list({ limit: 100, cursor });
+    return { items, nextCursor };
+  });
 }

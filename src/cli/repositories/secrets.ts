@@ -2,6 +2,7 @@ import { Option, type Command } from "commander";
 import type { Client } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { secretPhases, type Secret, type SecretPhase } from "../../domain/environments/secret.ts";
+import { allPages } from "../remote/all-pages.ts";
 import { onServer, withConnectionFlags, withJsonFlag, type ConnectionFlags } from "../remote/connect.ts";
 import type { CommandContext, Terminal } from "../terminal/commands.ts";
 import { parseId } from "../terminal/id.ts";
@@ -62,15 +63,11 @@ export function addSecretsCommands(secrets: Command, { terminal }: CommandContex
   );
 }
 
-async function allSecrets(client: Client): Promise<readonly Secret[]> {
-  const found: Secret[] = [];
-  let cursor: string | undefined;
-  for (;;) {
-    const { secrets, nextCursor } = await client.secret.list({ limit: 100, cursor });
-    found.push(...secrets);
-    if (nextCursor === null) return found;
-    cursor = nextCursor;
-  }
+function allSecrets(client: Client): Promise<readonly Secret[]> {
+  return allPages(async (cursor) => {
+    const { secrets: items, nextCursor } = await client.secret.list({ limit: 100, cursor });
+    return { items, nextCursor };
+  });
 }
 
 function secretsTable(secrets: readonly Secret[], { color, columns }: Terminal): string {

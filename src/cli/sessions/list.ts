@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Option, type Command } from "commander";
 import type { Client, SessionPageOf } from "../../client.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { shortId } from "../../domain/fields/short-id.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { sessionStatuses, type SessionStatus } from "../../domain/sessions/status.ts";
 import { findRepository } from "../remote/repository-id.ts";
@@ -12,7 +13,6 @@ import { shade } from "../../event-lines.ts";
 import { json } from "../terminal/json.ts";
 import { parseLimit } from "../terminal/limit.ts";
 import { age, table, type Column } from "../terminal/table.ts";
-import { shortId } from "../../domain/fields/short-id.ts";
 
 interface ListOptions extends ConnectionFlags {
   readonly status?: SessionStatus;

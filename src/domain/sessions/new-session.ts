@@ -1,6 +1,6 @@
+import { newId } from "../fields/new-id.ts";
 import type { PullRequestSettings } from "../repositories/pull-request-settings.ts";
 import { defaultBranchName, firstMessage, titleOf } from "./session.ts";
-import { newId } from "../fields/new-id.ts";
 
 /** A new session with every default settled, ready for the database. */
 export interface NewSession {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { dollarsSchema } from "../fields/dollars.ts";
 import { isBranchName } from "../fields/git-ref.ts";
+import { shortId } from "../fields/short-id.ts";
 import { cutAtWord, text } from "../fields/text.ts";
 import { pullRequestSchema } from "../repositories/pull-request.ts";
 import { pullRequestSettingsSchema } from "../repositories/pull-request-settings.ts";
@@ -8,7 +9,6 @@ import { attentionSchema } from "./attention.ts";
 import { failureSchema, retrySchema } from "./event.ts";
 import { labelsSchema } from "./labels.ts";
 import { sessionStatuses } from "./status.ts";
-import { shortId } from "../fields/short-id.ts";
 
 /** Maximum characters of a prompt, a description or a message. */
 export const promptLimit = 100_000;

@@ -63,6 +63,11 @@ export function fullnessOf({ freeBytes, neededBytes }: DiskHealth): "full" | "ne
   return freeBytes < neededBytes * littleSpace ? "nearlyFull" : "roomy";
 }
 
+const diskRemedies = {
+  full: "Make room on that disk, or give it a larger one. OFFSTAGE_MIN_FREE_MB is what has to be free.",
+  nearlyFull: "Make room on that disk, or keep less: docs/operating.md says what is kept, and for how long.",
+} as const;
+
 function diskProblems({ server: { disk } }: Pick<SystemHealth, "server">): SystemProblem[] {
   const fullness = fullnessOf(disk);
   const how = `${megabytes(disk.freeBytes)} are free, and work needs ${megabytes(disk.neededBytes)}.`;
@@ -72,7 +77,7 @@ function diskProblems({ server: { disk } }: Pick<SystemHealth, "server">): Syste
         code: "disk_full",
         severity: "bad",
         what: `The disk of this server's data folder is full: ${how}`,
-        remedy: "Make room on that disk, or give it a larger one. OFFSTAGE_MIN_FREE_MB is what has to be free.",
+        remedy: diskRemedies.full,
       },
     ];
   }
@@ -82,7 +87,7 @@ function diskProblems({ server: { disk } }: Pick<SystemHealth, "server">): Syste
       code: "disk_nearly_full",
       severity: "warn",
       what: `The disk of this server's data folder is nearly full: ${how}`,
-      remedy: "Make room on that disk, or keep less: docs/operating.md says what is kept, and for how long.",
+      remedy: diskRemedies.nearlyFull,
     },
   ];
 }
@@ -99,7 +104,7 @@ function workerDiskProblems({ server, workers }: Pick<SystemHealth, "server" | "
       code: "worker_disk_full",
       severity: "bad",
       what: `${disksOf(full)} full, and no session begins there.`,
-      remedy: "Make room on that disk, or give it a larger one. OFFSTAGE_MIN_FREE_MB is what has to be free.",
+      remedy: diskRemedies.full,
     });
   }
   if (nearlyFull.length > 0) {
@@ -107,7 +112,7 @@ function workerDiskProblems({ server, workers }: Pick<SystemHealth, "server" | "
       code: "worker_disk_nearly_full",
       severity: "warn",
       what: `${disksOf(nearlyFull)} nearly full.`,
-      remedy: "Make room on that disk, or keep less: docs/operating.md says what is kept, and for how long.",
+      remedy: diskRemedies.nearlyFull,
     });
   }
   return found;

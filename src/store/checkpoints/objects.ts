@@ -1,5 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError } from "../../domain/errors/errors.ts";
+import { allSettled } from "../../all-settled.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 
 // Rows about the objects in the object store. A row is committed before its object is uploaded, and deleted after the
@@ -90,12 +91,4 @@ async function markUnused(database: Database, bucket: string): Promise<string[]>
     [bucket],
   );
   return rows.map(({ key }) => key);
-}
-
-/**
- * Waits for all promises, also if one rejects.
- * @throws the reason of the first one that rejected
- */
-async function allSettled(promises: readonly Promise<void>[]): Promise<void> {
-  for (const result of await Promise.allSettled(promises)) if (result.status === "rejected") throw result.reason;
 }

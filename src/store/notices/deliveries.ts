@@ -9,8 +9,8 @@ import {
 import type { NoticeFacts } from "../../domain/notices/words.ts";
 import { removeRows } from "../prune.ts";
 import type { Sealed } from "../secrets/vault.ts";
-import type { NotifiedPerson } from "./person.ts";
 import { outcomeColumns, type TellingOutcome } from "../telling-outcome.ts";
+import type { NotifiedPerson } from "./person.ts";
 
 /** Notices that one transaction takes up. */
 const noticesAtOnce = 50;

@@ -1,8 +1,8 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import type { InvitationLanguage } from "../../domain/people/invitation.ts";
 import type { Sealed, Vault } from "../secrets/vault.ts";
-import { hashOf } from "./tokens.ts";
 import { outcomeColumns, type TellingOutcome } from "../telling-outcome.ts";
+import { hashOf } from "./tokens.ts";
 
 /** How the links of invitations are mailed. */
 export interface Mailing {

@@ -3,9 +3,9 @@ import {
   type PullRequestSettings,
 } from "../../domain/repositories/pull-request-settings.ts";
 import type { Database } from "../../database/database.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 import type { ApprovalRules } from "../../domain/repositories/approval.ts";
 import { underClaim, type Claim } from "./lease.ts";
-import { newId } from "../../domain/fields/new-id.ts";
 
 /** A pull request that a session opened or found. `head` and `target` are branch names. */
 export interface OpenedPullRequest {

@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
-import { removeRows } from "../prune.ts";
 import { newId } from "../../domain/fields/new-id.ts";
+import { removeRows } from "../prune.ts";
 
 /**
  * What is known of a request with an Idempotency-Key: it is new, was answered ("replay"), had another content under

@@ -1,4 +1,5 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { shortId } from "../../domain/fields/short-id.ts";
 import { auditOutcomes, type AuditOutcome } from "../../domain/people/audit-outcome.ts";
 import type { AuditEntry } from "../../domain/people/audit.ts";
 import { PagedList } from "../elements/paged-list.tsx";
@@ -8,7 +9,6 @@ import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
 import { searchOfPage } from "../elements/search-of-page.ts";
 import { useAuditTexts, type AuditTexts } from "../texts/audit.ts";
-import { shortId } from "../../domain/fields/short-id.ts";
 
 /** The audit log, for admins. */
 export function AuditPage() {

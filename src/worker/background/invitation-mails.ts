@@ -11,8 +11,8 @@ import {
   type ClaimedInvitationMail,
 } from "../../store/people/invitation-mails.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
-import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
 import type { TellingOutcome } from "../../store/telling-outcome.ts";
+import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
 
 /** What mailing invitations needs. */
 export interface InvitationMailOptions {

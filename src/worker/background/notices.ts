@@ -12,10 +12,10 @@ import type { Proxies } from "../../outbound/proxies.ts";
 import { claimNotices, fanOutNotices, finishNotice, type ClaimedNotice } from "../../store/notices/deliveries.ts";
 import { dropSubscription, openSubscription } from "../../store/notices/subscriptions.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
+import type { TellingOutcome } from "../../store/telling-outcome.ts";
 import { postTo } from "./http-post.ts";
 import { createInvitationMails } from "./invitation-mails.ts";
 import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
-import type { TellingOutcome } from "../../store/telling-outcome.ts";
 
 /** What telling people needs. */
 export interface NoticeOptions {

@@ -1,4 +1,5 @@
 import { backoffMs } from "../../domain/time/backoff.ts";
+import type { TellingOutcome } from "../../store/telling-outcome.ts";
 
 /** Milliseconds between two looks for what people are to be told, if nothing brings one earlier. */
 export const pollEveryMs = 1_000;
@@ -13,7 +14,7 @@ export function tellAgain(
   { attempts, createdAt }: { readonly attempts: number; readonly createdAt: Date },
   problem: string,
   askedMs: number | null,
-): { status: "dead"; problem: string } | { status: "pending"; problem: string; retryMs: number } {
+): TellingOutcome {
   const retryMs = Math.max(askedMs ?? 0, backoffMs(attempts, retrying));
   const isTooLate = Date.now() + retryMs - createdAt.getTime() > notifiedWithinMs;
   return isTooLate ? { status: "dead", problem } : { status: "pending", problem, retryMs };

@@ -1,11 +1,6 @@
-import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
-import { setImmediate as pause } from "node:timers/promises";
 import { formatOf } from "../git/object-format.ts";
-import { indexEntries, ownerAt } from "./index-entries.ts";
-
-/** Bytes that are hashed without a pause. */
-const hashedAtOnce = 4 * 1024 ** 2;
+import { indexEntries, ownerAt, sealIndex } from "./index-entries.ts";
 
 /**
  * Copies git's index, with another owner of all files. git compares a file's owner, like its times and its number, with what the index
@@ -23,12 +18,6 @@ export async function copyIndex(
   const index = await readFile(from);
   const format = formatOf(sha);
   for await (const { at } of indexEntries(index, format)) ownerAt(index, at, owner);
-  const hash = createHash(format);
-  const content = index.subarray(0, index.length - (format === "sha256" ? 32 : 20));
-  for (let at = 0; at < content.length; at += hashedAtOnce) {
-    hash.update(content.subarray(at, at + hashedAtOnce));
-    await pause();
-  }
-  hash.digest().copy(index, content.length);
+  await sealIndex(index, format);
   await writeFile(to, index);
 }

@@ -1,4 +1,5 @@
 import type { BigIntStats } from "node:fs";
+import { createHash } from "node:crypto";
 import { setImmediate as pause } from "node:timers/promises";
 import type { ObjectFormat } from "../git/object-format.ts";
 
@@ -12,6 +13,11 @@ const lengthMask = 0xfff;
 const extended = 0x4000;
 /** Entries that are read without a pause: an index has one for each file. */
 const atOnce = 10_000;
+/** Bytes that are hashed without a pause. */
+const hashedAtOnce = 4 * 1024 ** 2;
+
+/** Bytes of an object's name, and of the checksum at the end. */
+const nameBytes = (format: ObjectFormat): number => (format === "sha256" ? 32 : 20);
 
 /**
  * The entries of an index, each with its offset and the name of its file.
@@ -24,7 +30,7 @@ export async function* indexEntries(
   const version = index.readUInt32BE(4);
   if (index.toString("latin1", 0, 4) !== "DIRC" || version < 2 || version > 3)
     throw new Error(`an index of git has the form ${version}`);
-  const flagsAt = at.object + (format === "sha256" ? 32 : 20);
+  const flagsAt = at.object + nameBytes(format);
   const count = index.readUInt32BE(8);
   let entry = headerBytes;
   for (let number = 1; number <= count; number += 1) {
@@ -60,4 +66,15 @@ export function statAt(index: Buffer, entry: number, stats: BigIntStats): void {
   put(stats.uid, at.uid);
   put(stats.gid, at.gid);
   put(stats.size, at.size);
+}
+
+/** Writes the checksum of an index whose entries were changed. */
+export async function sealIndex(index: Buffer, format: ObjectFormat): Promise<void> {
+  const hash = createHash(format);
+  const content = index.subarray(0, index.length - nameBytes(format));
+  for (let from = 0; from < content.length; from += hashedAtOnce) {
+    hash.update(content.subarray(from, from + hashedAtOnce));
+    await pause();
+  }
+  hash.digest().copy(index, content.length);
 }

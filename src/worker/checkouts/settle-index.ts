@@ -1,10 +1,9 @@
-import { createHash } from "node:crypto";
 import { lstat, lutimes, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { entriesOf } from "../git/entries.ts";
 import { mustGit, type GitOptions } from "../git/git.ts";
 import { formatIn } from "../git/object-format.ts";
-import { indexEntries, statAt } from "./index-entries.ts";
+import { indexEntries, sealIndex, statAt } from "./index-entries.ts";
 
 /** How much older files are made than they are: git compares the content of a file that is as young as the index that names it. */
 const olderMs = 10_000;
@@ -45,7 +44,6 @@ export async function settleFiles(clone: string, paths: readonly string[]): Prom
     await lutimes(path, older, older);
     statAt(index, at, await lstat(path, { bigint: true }));
   }
-  const content = index.subarray(0, index.length - (format === "sha256" ? 32 : 20));
-  createHash(format).update(content).digest().copy(index, content.length);
+  await sealIndex(index, format);
   await writeFile(file, index);
 }

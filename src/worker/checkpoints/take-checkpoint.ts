@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Provider } from "../../agents/harness.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointedRepository } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
@@ -18,7 +19,7 @@ import { packLfs, type LfsPiece } from "./lfs-pieces.ts";
 import { totalSize } from "./measure.ts";
 import { archiveFiles, archiveState, packWork, type PackedWork } from "./make-pieces.ts";
 import type { RestoreServices } from "./restore.ts";
-import { newId } from "../../domain/fields/new-id.ts";
+import { allSettled } from "../../all-settled.ts";
 
 /** Bound on copying a harness's memory, in ms. */
 const stateLimitMs = 5_000;
@@ -69,10 +70,10 @@ export async function takeCheckpoint(
   const fresh = new Map<string, string>();
   const draft: Draft = { last, folder, fresh, unheld };
   try {
-    const [{ repositories, files }, state] = await bothOf(
+    const [{ repositories, files }, state] = await allSettled([
       archiveWork(attempt, services, clones, draft),
       harness === null ? Promise.resolve(last.state) : archiveMemory(attempt, services, harness, draft),
-    );
+    ]);
     // A join by hand that has begun or is done may have changed no file.
     if (fresh.size === 0 && isDeepStrictEqual(repositories, last.repositories)) return last;
     const { workspace, home } = await folders.visiblePaths(session.sessionId);
@@ -93,12 +94,6 @@ export async function takeCheckpoint(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** Waits for both, also if one fails: nothing of a checkpoint runs after it. @throws what the first threw, else the second */
-async function bothOf<First, Second>(first: Promise<First>, second: Promise<Second>): Promise<[First, Second]> {
-  await Promise.allSettled([first, second]);
-  return Promise.all([first, second]);
 }
 
 /** Packs each clone, one after the other; without any, the workspace's files. */

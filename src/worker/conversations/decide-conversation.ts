@@ -7,6 +7,7 @@ import { happeningOf, type Happening, type Where } from "../../domain/conversati
 import { findMention } from "../../domain/conversations/mention.ts";
 import type { Calling } from "../../domain/repositories/calling.ts";
 import { ConflictError, UnavailableError } from "../../domain/errors/errors.ts";
+import { newId } from "../../domain/fields/new-id.ts";
 import { answersChannel } from "../../store/answers/answers.ts";
 import {
   checksToldSince,
@@ -31,7 +32,6 @@ import { followState } from "./follow-state.ts";
 import { unasked, type ConversationServices, type DecidedLocked, type Occasion } from "./occasion.ts";
 import { askFirst, commitUrlOf } from "./ask-first.ts";
 import { carryOut } from "./carry-out.ts";
-import { newId } from "../../domain/fields/new-id.ts";
 
 /**
  * Decides what comes of an event in the conversation that it belongs to.

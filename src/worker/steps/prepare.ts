@@ -3,6 +3,7 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { firstOf } from "../../domain/fields/text.ts";
 import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
+import { allSettled } from "../../all-settled.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import { saveRepository } from "../../store/queue/recorded-work.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -104,18 +105,13 @@ async function firstAllowed<Rights, Work>(
   signal: AbortSignal,
   allow: (signal: AbortSignal) => Promise<Rights>,
   work: (signal: AbortSignal) => Promise<Work>,
-): Promise<[Rights, Work]> {
+): Promise<readonly [Rights, Work]> {
   const refused = new AbortController();
   const allowed = allow(signal).catch((error: unknown) => {
     refused.abort(error);
     throw error;
   });
-  const done = work(AbortSignal.any([signal, refused.signal]));
-  // Both are over when this is: nothing of an attempt runs after its end.
-  const [rights, result] = await Promise.allSettled([allowed, done]);
-  if (rights.status === "rejected") throw rights.reason;
-  if (result.status === "rejected") throw result.reason;
-  return [rights.value, result.value];
+  return allSettled([allowed, work(AbortSignal.any([signal, refused.signal]))]);
 }
 
 /**

@@ -5,6 +5,7 @@ import { isSigned, receivedSchema, type Received } from "../../../domain/automat
 import type { ForgeEvent } from "../../../domain/automations/forge-event.ts";
 import { steeringHintOf } from "../../../domain/conversations/happening.ts";
 import { NotFoundError, UnauthenticatedError, UnavailableError } from "../../../domain/errors/errors.ts";
+import { newId } from "../../../domain/fields/new-id.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositories/repository.ts";
 import { isUuid } from "../../../domain/fields/uuid.ts";
 import type { InboundDelivery, DeliveryReader } from "../../../inbound/delivery.ts";
@@ -30,7 +31,6 @@ import {
   storablePayload,
   type AddressHandshake,
 } from "./trigger-deliveries.ts";
-import { newId } from "../../../domain/fields/new-id.ts";
 
 const tags = ["Hooks"];
 /** Answers of the operations that take deliveries. 200: what a sender asks for to know the address. */

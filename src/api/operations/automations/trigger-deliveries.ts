@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { EventContext } from "../../../domain/automations/automation.ts";
 import type { Received } from "../../../domain/automations/trigger.ts";
+import { newId } from "../../../domain/fields/new-id.ts";
 import { storableJson } from "../../../domain/fields/text.ts";
 import type { InboundDelivery } from "../../../inbound/delivery.ts";
 import { sources } from "../../../inbound/sources/sources.ts";
@@ -9,7 +10,6 @@ import { noteVerdict, prepareFiring, type Arrival } from "../../../store/automat
 import { expressionOf, type FireableTrigger, type TriggerRecord } from "../../../store/automations/triggers.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { checkJsonValue, isStorableJson } from "../../http/json-value.ts";
-import { newId } from "../../../domain/fields/new-id.ts";
 
 /** A delivery to one trigger. */
 export interface TriggerDelivery {
