@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ConflictError, InvalidInputError, NotFoundError } from "../domain/errors/errors.ts";
 import type { Check, Commands, Terminal } from "./terminal/commands.ts";
 import { runCommandLine } from "./program.ts";
@@ -72,6 +72,22 @@ describe("offstage", () => {
     const { code, calls, signal } = await program(["--data", "/srv/offstage", "--port", "0"]);
     expect(code).toBe(0);
     expect(calls).toEqual([["start", { data: "/srv/offstage", port: "0" }, signal, "all"]]);
+  });
+
+  it("loads no other command if it starts a server", async () => {
+    let loaded = 0;
+    vi.doMock("./other-commands.ts", () => {
+      loaded += 1;
+      return { addOtherCommands: () => undefined };
+    });
+    try {
+      for (const argv of [[], ["start"], ["api"], ["worker"]]) expect(await program(argv)).toMatchObject({ code: 0 });
+      expect(loaded).toBe(0);
+      await program(["--help"]);
+      expect(loaded).toBe(1);
+    } finally {
+      vi.doUnmock("./other-commands.ts");
+    }
   });
 
   it.each([

@@ -1,33 +1,8 @@
 import { Command, CommanderError } from "commander";
 import { InvalidInputError, OffstageError } from "../domain/errors/errors.ts";
-import { addAutomationCommands } from "./automations/automations.ts";
-import { addLedgerCommand } from "./automations/ledger.ts";
-import { addCompletionCommand } from "./completion.ts";
-import { addAcpCommand } from "./for-agents/acp.ts";
-import { addMcpCommand } from "./for-agents/mcp.ts";
-import { addBackupCommands } from "./machine/backup.ts";
 import type { CommandContext, Commands, Terminal } from "./terminal/commands.ts";
-import { addDoctorCommand } from "./machine/doctor.ts";
 import { printable } from "../printable.ts";
 import { exitCodes, exitCodesHelp } from "./terminal/exit-code.ts";
-import { addKeysCommand } from "./machine/keys.ts";
-import { addLoginLinkCommand } from "./machine/login-link.ts";
-import { addOrganizationCommand } from "./machine/organization.ts";
-import { addReplayCommand } from "./machine/replay.ts";
-import { addLoginCommands } from "./remote/login.ts";
-import { addRepositoriesCommand } from "./repositories/repositories.ts";
-import { addSecretsCommands } from "./repositories/secrets.ts";
-import { addChangeCommands } from "./sessions/change.ts";
-import { addFollowCommand } from "./sessions/follow.ts";
-import { addInsightCommand } from "./sessions/insight.ts";
-import { addLabelCommands } from "./sessions/labels.ts";
-import { addListCommand } from "./sessions/list.ts";
-import { addOpenCommand } from "./sessions/open.ts";
-import { addPatchCommands } from "./sessions/patches.ts";
-import { addRunCommand } from "./sessions/run.ts";
-import { addShowCommand } from "./sessions/show.ts";
-import { addTranscriptCommand } from "./sessions/transcript.ts";
-import { addRotateCommand } from "./machine/rotate.ts";
 import { addStartCommands } from "./machine/start.ts";
 
 /**
@@ -46,7 +21,7 @@ export async function runCommandLine(
     exitCode = code;
   };
   try {
-    const program = createProgram({ commands, terminal, finish }, version);
+    const program = await createProgram({ commands, terminal, finish }, version, argv);
     requireCommand(program, argv[0]);
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
@@ -57,7 +32,7 @@ export async function runCommandLine(
   }
 }
 
-function createProgram(context: CommandContext, version: string): Command {
+async function createProgram(context: CommandContext, version: string, argv: readonly string[]): Promise<Command> {
   const { terminal } = context;
   const program = new Command("offstage")
     .description("Self-hosted background coding agents: a prompt in, one pull request out.")
@@ -73,37 +48,16 @@ function createProgram(context: CommandContext, version: string): Command {
     .addHelpText("afterAll", exitCodesHelp);
   program.commandsGroup("A server:");
   addStartCommands(program, context);
-  addDoctorCommand(program, context);
-  addKeysCommand(program, context);
-  addLoginLinkCommand(program, context);
-  addBackupCommands(program, context);
-  addOrganizationCommand(program, context);
-  addReplayCommand(program, context);
-  program.commandsGroup("Sessions:");
-  addRunCommand(program, context);
-  addListCommand(program, context);
-  addShowCommand(program, context);
-  addFollowCommand(program, context);
-  addChangeCommands(program, context);
-  addPatchCommands(program, context);
-  addTranscriptCommand(program, context);
-  addLabelCommands(program, context);
-  addOpenCommand(program, context);
-  addInsightCommand(program, context);
-  program.commandsGroup("Automations, repositories, secrets:");
-  addAutomationCommands(program, context);
-  addLedgerCommand(program, context);
-  addRepositoriesCommand(program, context);
-  const secrets = program.command("secrets").description("keep secrets for sessions, and seal them with a new key");
-  addSecretsCommands(secrets, context);
-  addRotateCommand(secrets, context);
-  program.commandsGroup("Other agents:");
-  addMcpCommand(program, context, version);
-  addAcpCommand(program, context, version);
-  program.commandsGroup("This machine:");
-  addLoginCommands(program, context);
-  addCompletionCommand(program, context);
+  if (!startsServer(argv)) {
+    const { addOtherCommands } = await import("./other-commands.ts");
+    addOtherCommands(program, context, version);
+  }
   return program;
+}
+
+/** Whether a server is started. It then loads no other command: whoever starts it waits for what is loaded before its database. */
+function startsServer([name]: readonly string[]): boolean {
+  return name === undefined || ["start", "api", "worker"].includes(name);
 }
 
 /** Rejects unknown commands: otherwise `start`, the default command, would take the name as its own argument. */

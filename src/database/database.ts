@@ -30,6 +30,8 @@ const idleLimitMs = 60_000;
 /**
  * Opens PostgreSQL, the embedded one if `url` is null, and migrates its schema.
  * @param options.attach for a short command that shares the embedded server of a running process
+ * @param options.onProcess called as soon as a process of the embedded database has started, and perhaps again for the next; at once if
+ *   `url` is set
  * @param options.migrated false: leaves the schema as it is, to back it up or to restore into it
  * @throws ConflictError if another process uses the embedded database, or a newer Offstage has migrated the schema
  * @throws InvalidInputError if the embedded database's folder can't be used, or a pooler shares connections at `url`
@@ -40,13 +42,12 @@ export async function openDatabase(options: {
   readonly directory: string;
   readonly logger: Logger;
   readonly attach?: boolean;
+  readonly onProcess?: () => void;
   readonly migrated?: boolean;
 }): Promise<Database> {
-  const { logger } = options;
-  const server =
-    options.url === null
-      ? await startEmbeddedServer({ directory: options.directory, attach: options.attach ?? false, logger })
-      : null;
+  const { logger, directory, attach = false, onProcess = () => undefined } = options;
+  if (options.url !== null) onProcess();
+  const server = options.url === null ? await startEmbeddedServer({ directory, attach, onProcess, logger }) : null;
   const url = server?.url ?? options.url ?? "";
   // A process that freezes inside a transaction must not hold its locks for ever.
   const limits = { max: poolSize, idle_in_transaction_session_timeout: idleLimitMs };

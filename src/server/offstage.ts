@@ -61,9 +61,16 @@ async function start(config: Config, logger: Logger, role: ServerRole, shutdown:
   shutdown.add(reachOutside(config));
   const traces = await createTraces(config.traces, (error) => logger.warn({ err: error }, "could not send spans"));
   shutdown.add(() => traces.close());
-  // The database starts, and its schema is migrated, while this process loads its own code.
-  const opening = openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
+  const begun = Promise.withResolvers<void>();
+  const opening = openDatabase({
+    url: config.databaseUrl,
+    directory: config.databaseDirectory,
+    onProcess: begun.resolve,
+    logger,
+  });
   shutdown.add(async () => (await opening.catch(() => null))?.close());
+  // The database starts while this process loads its own code. That keeps the process busy, so the database's own comes first.
+  await Promise.race([begun.promise, opening]);
   const [database, { assemble, firstSignIn }, apiNode] = await Promise.all([
     opening,
     import("./assemble.ts"),

@@ -123,6 +123,24 @@ async function startUnwarned(): Promise<void> {
   throw new Error(await readFile(`${directory}.log`, "utf8"));
 }
 
+test("the first process is told before anything answers, of a new folder and of one that has a database", async () => {
+  const { logger } = recordingLogger();
+  const { url } = await prepareEmbeddedPaths(directory);
+  for (const _ of ["new", "again"]) {
+    const { promise: begun, resolve: onProcess } = Promise.withResolvers<void>();
+    let hasStarted = false;
+    const starting = startEmbeddedServer({ directory, logger, onProcess }).then((server) => {
+      hasStarted = true;
+      return server;
+    });
+    await Promise.race([begun, starting]);
+    expect(hasStarted).toBe(false);
+    const server = await starting;
+    expect(await answers(url)).toBe(true);
+    await server.stop();
+  }
+});
+
 test("a server that ends by itself is started again at once, and with growing pauses while it does not come up", async () => {
   const { logger, lines } = recordingLogger();
   const server = await startEmbeddedServer({ directory, logger });

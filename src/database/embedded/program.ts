@@ -67,8 +67,15 @@ async function linkLibraries(program: string): Promise<boolean> {
   return true;
 }
 
-/** Creates the database in a temporary folder and renames it, so that an interrupted attempt is never used. */
-export async function initializeCluster(program: string, paths: EmbeddedPaths): Promise<void> {
+/**
+ * Creates the database in a temporary folder and renames it, so that an interrupted attempt is never used.
+ * @param onProcess called as soon as the process that makes it has started
+ */
+export async function initializeCluster(
+  program: string,
+  paths: EmbeddedPaths,
+  onProcess: () => void = () => undefined,
+): Promise<void> {
   if (await isInitialized(paths.directory)) return;
   const unfinished = `${paths.directory}.initializing`;
   await rm(unfinished, { recursive: true, force: true });
@@ -83,6 +90,7 @@ export async function initializeCluster(program: string, paths: EmbeddedPaths): 
     cwd: "/",
     stdio: ["ignore", "ignore", "pipe"],
   });
+  onProcess();
   let errors = "";
   child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   const [code] = (await once(child, "close")) as [number | null];

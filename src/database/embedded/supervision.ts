@@ -26,14 +26,21 @@ const logLimit = 16 * 1024 * 1024;
 
 /**
  * Starts the server, takes the owner's lock, and restarts the server if it ends before `stop`.
+ * @param onProcess called as soon as its first process has started
  * @throws Error if it does not start
  */
-export async function supervise(program: string, paths: EmbeddedPaths, logger: Logger): Promise<EmbeddedServer> {
+export async function supervise(
+  program: string,
+  paths: EmbeddedPaths,
+  logger: Logger,
+  onProcess: () => void = () => undefined,
+): Promise<EmbeddedServer> {
   const path = `${paths.directory}.log`;
   await rotateLog(path);
   const log = await open(path, "a", 0o600);
   const stopping = new AbortController();
   let child = launch(program, paths, log.fd);
+  onProcess();
   let owner: pg.Client | null = null;
 
   /** Call this directly after `launch`, so that an error of spawning the program is not missed. */
