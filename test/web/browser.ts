@@ -1,13 +1,54 @@
+import { existsSync } from "node:fs";
 import { AxeBuilder } from "@axe-core/playwright";
 import { join } from "node:path";
 import chromium, { inflate } from "@sparticuz/chromium";
-import { chromium as playwright, type Browser, type Page } from "playwright-core";
+import { chromium as playwright, firefox, type Browser, type Locator, type Page } from "playwright-core";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
 const libraries = join(import.meta.dirname, "../../node_modules/@sparticuz/chromium/bin/al2023.tar.br");
 
-/** A real Chromium that comes in a package: nothing is downloaded. */
+/** Whether the tests of the web app run in the machine's Firefox: `OFFSTAGE_TEST_BROWSER=firefox npx vitest run test/web`. */
+export const inFirefox = process.env["OFFSTAGE_TEST_BROWSER"] === "firefox";
+
+/** A real Chromium that comes in a package: nothing is downloaded. Or the machine's Firefox, if it was asked for. */
 export async function launchBrowser(): Promise<Browser> {
+  return inFirefox ? launchFirefox() : launchChromium();
+}
+
+/** A Firefox as its makers publish it, over WebDriver BiDi (https://w3c.github.io/webdriver-bidi/). */
+async function launchFirefox(): Promise<Browser> {
+  const executablePath = ["/usr/bin/firefox-esr", "/usr/bin/firefox"].find((path) => existsSync(path));
+  if (executablePath === undefined) throw new Error("there is no Firefox: install the package firefox-esr or firefox");
+  const browser = await firefox.launch({ channel: "moz-firefox", executablePath, timeout: hangTimeoutMs });
+  await tellReactOfFilledFields(browser);
+  return browser;
+}
+
+/**
+ * Over WebDriver BiDi a field's value is set through the property that React watches, so that React takes the event that follows for one
+ * without a change: a field that was filled tells it once more. Keys that are pressed, as by a person, need none of it.
+ */
+async function tellReactOfFilledFields(browser: Browser): Promise<void> {
+  const page = await browser.newPage();
+  const locators = Object.getPrototypeOf(page.locator("body")) as Locator;
+  await page.close();
+  // Each browser of a process has the same prototype.
+  const fill = locators.fill;
+  if (fill.name === "fillAndTell") return;
+  locators.fill = async function fillAndTell(this: Locator, ...given) {
+    await fill.apply(this, given);
+    await this.evaluate((element) => {
+      const field = element as unknown as {
+        _valueTracker?: { setValue(value: string): void };
+        dispatchEvent(event: Event): void;
+      };
+      field._valueTracker?.setValue("another");
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+  };
+}
+
+async function launchChromium(): Promise<Browser> {
   // No rendering of 3D, so that its software driver need not be unpacked.
   chromium.setGraphicsMode = false;
   // The package's own arguments are for one page in a small cloud function: one process, and no web security.
