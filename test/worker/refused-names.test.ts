@@ -19,7 +19,12 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** A repository with one commit, which has a file of this name in the folder `inner`, and one of each submodule. */
-async function repository(called: string, file: string, submodules: Readonly<Record<string, string>> = {}) {
+async function repository(
+  called: string,
+  file: string,
+  submodules: Readonly<Record<string, string>> = {},
+  [mode, content] = ["100644", "content\n"],
+) {
   const url = join(folder, called);
   await mkdir(url);
   const options = { cwd: url, signal, local: true };
@@ -29,7 +34,7 @@ async function repository(called: string, file: string, submodules: Readonly<Rec
       mustGit(parameters, { ...options, input: Readable.from([input]) });
   const [blob, tree] = [take("hash-object", "-w", "--stdin"), take("mktree", "--missing")];
   await mustGit(["init", "--quiet", "--initial-branch", "main"], options);
-  const inner = await tree(`100644 blob ${await blob("content\n")}\t${file}\n`);
+  const inner = await tree(`${mode} blob ${await blob(content)}\t${file}\n`);
   const settings = Object.keys(submodules).map((path) => `[submodule "${path}"]\npath = ${path}\nurl = ../${path}\n`);
   const root = [
     `100644 blob ${await blob(settings.join(""))}\t.gitmodules\n`,
@@ -49,16 +54,28 @@ const clone = (url: string, remote: Partial<RemoteRepository> = {}) => {
   return makeClones(cloneServicesIn(join(folder, "data")), request, null);
 };
 
-test.each(["git~1", ".git ", ".GIT", "g".repeat(300)])(
-  "a commit with the name %j is refused for good, by its path",
-  async (name) => {
-    const { url } = await repository("app", name);
-    const shown = `"inner/${name}`.slice(0, 200);
-    await expect(clone(url)).rejects.toMatchObject({
-      failure: { code: "repository_unreachable", retryable: false, reason: expect.stringContaining(shown) },
-    });
-  },
-);
+test.each([
+  ["like git's folder in short", "git~1"],
+  ["like git's folder with a space", ".git "],
+  ["like git's folder in capitals", ".GIT"],
+  ["of 300 bytes", "g".repeat(300)],
+])("a commit with a name %s is refused for good, by its path", async (_, name) => {
+  const { url } = await repository("app", name);
+  const shown = `"inner/${name}`.slice(0, 200);
+  await expect(clone(url)).rejects.toMatchObject({
+    failure: { code: "repository_unreachable", retryable: false, reason: expect.stringContaining(shown) },
+  });
+});
+
+test.each([
+  ["nothing", ""],
+  ["5,000 bytes", "x".repeat(5_000)],
+])("a symbolic link to %s is refused for good, by its path", async (_, target) => {
+  const { url } = await repository("app", "link", {}, ["120000", target]);
+  await expect(clone(url)).rejects.toMatchObject({
+    failure: { code: "repository_unreachable", retryable: false, reason: expect.stringContaining('"inner/link"') },
+  });
+});
 
 test("a submodule with such a name is left empty, and says why", async () => {
   const { commit } = await repository("library", "git~1");

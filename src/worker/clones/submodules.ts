@@ -117,7 +117,7 @@ async function addSubmodule(
       const lfsProblem = await checkOut(mirror, place, { sha, url: access.url, progress }, room, signal);
       return { url: access.url, problem: null, lfsProblem };
     } catch (error) {
-      // A name in it that no file may have.
+      // A path in it that can't be checked out.
       if (!(error instanceof SessionError) || error.code !== "repository_unreachable" || error.passing) throw error;
       for (const name of await readdir(place)) await rm(join(place, name), { recursive: true, force: true });
       return { url: access.url, problem: error.message };
