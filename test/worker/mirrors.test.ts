@@ -34,10 +34,11 @@ function git(cwd: string, ...parameters: string[]): string {
 }
 
 /** A repository to clone, with one commit. */
-async function createRemote(name: string): Promise<string> {
+async function createRemote(name: string, format = "sha1"): Promise<string> {
   const path = join(data, "remotes", name);
+  await rm(path, { recursive: true, force: true });
   await mkdir(path, { recursive: true });
-  git(path, "init", "--quiet", "--initial-branch", "main");
+  git(path, "init", "--quiet", `--object-format=${format}`, "--initial-branch", "main");
   await commit(path, "first");
   return path;
 }
@@ -111,7 +112,7 @@ test("a file in LFS that no session used for long goes from a mirror that is use
 });
 
 test("what is beyond the size goes, the least recently used first, and what is pinned stays even then", async () => {
-  const [oldest, middle, pinned, newest] = await Promise.all(["a", "b", "c", "d"].map(createRemote));
+  const [oldest, middle, pinned, newest] = await Promise.all(["a", "b", "c", "d"].map((name) => createRemote(name)));
   for (const [url, days] of [
     [pinned, 4],
     [oldest, 3],
@@ -133,7 +134,7 @@ test("what is beyond the size goes, the least recently used first, and what is p
 });
 
 test("if the disk has no room, the least recently used go until it has, and what is pinned stays", async () => {
-  const urls = await Promise.all(["a", "b", "c", "d"].map(createRemote));
+  const urls = await Promise.all(["a", "b", "c", "d"].map((name) => createRemote(name)));
   for (const [index, url] of urls.entries()) {
     const { id } = await begin(url);
     if (index > 0) await removeSession(services, id);
@@ -249,6 +250,25 @@ test("a session whose mirror somebody removed gets it back, with its work kept",
   await begin(url, id);
   expect(await readFile(join(clone, "file.txt"), "utf8")).toBe("rewritten\n");
 });
+
+test.each([
+  ["sha1", "sha256"],
+  ["sha256", "sha1"],
+])(
+  "a remote of %s that is made anew with %s gets another mirror as soon as no session borrows from the earlier one",
+  async (before, now) => {
+    const url = await createRemote("a", before);
+    const old = await begin(url);
+    await createRemote("a", now);
+    await expect(begin(url)).rejects.toMatchObject({
+      failure: { code: "repository_unreachable", passing: false, reason: expect.stringContaining("object format") },
+    });
+    expect(git(old.clone, "fsck", "--full")).not.toMatch(/missing|broken|error/u);
+    await removeSession(services, old.id);
+    const { clone } = await begin(url);
+    expect(git(clone, "rev-parse", "HEAD")).toBe(git(url, "rev-parse", "HEAD"));
+  },
+);
 
 test("a mirror is not removed while it is used, and who wants to use it waits for the removal", async () => {
   const use = createFolderLock();

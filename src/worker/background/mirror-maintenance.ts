@@ -1,17 +1,17 @@
-import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { isOlderThanADay } from "../disk/age.ts";
 import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
-import { fetchPrefix } from "../git/mirrors/fetch.ts";
+import { fetchPrefix, outdatedMark } from "../git/mirrors/fetch.ts";
 import { mustGit } from "../git/git.ts";
 import { pruneContents } from "../git/lfs/prune-contents.ts";
 import { lfsStore } from "../git/lfs/store.ts";
 import { mirrorUsedMark } from "../git/mirrors/mirror.ts";
+import { pinsOf, removedPrefix, removeUnpinned } from "../git/mirrors/remove-mirror.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Bounds above which a mirror is repacked: git slows down with each pack and each loose object that it must search. */
@@ -21,10 +21,6 @@ const manyLoose = 5_000;
 const latestKept = 50;
 /** Most time of one repack, in ms. */
 const longestMs = 60 * 60 * 1_000;
-/** Prefix of the name of a mirror that is being removed, which no session looks for. */
-const removedPrefix = "removed-";
-/** File in a mirror that is to be removed as soon as no session borrows from it. */
-const outdatedMark = "offstage-outdated";
 
 interface MirrorLimits {
   /** Days after which an unused mirror is removed, and an unused content in LFS of one that is used; 0: never. */
@@ -130,46 +126,6 @@ async function inspect(path: string, signal: AbortSignal): Promise<KnownMirror> 
     usedAtMs: mtimeMs,
     isOutdated: existsSync(join(path, outdatedMark)),
   };
-}
-
-/** Offstage's refs in a mirror, each with the session that it pins objects for; null if it is for none. */
-async function pinsOf(path: string, signal: AbortSignal): Promise<{ ref: string; sessionId: string | null }[]> {
-  const listed = await mustGit(["for-each-ref", "--sort=-committerdate", "--format=%(refname)", "refs/offstage/"], {
-    cwd: path,
-    signal,
-  });
-  return listed
-    .split("\n")
-    .filter((ref) => ref !== "")
-    .map((ref) => ({
-      ref,
-      sessionId:
-        /^refs\/offstage\/(?:fetching\/refs-offstage-)?((?:replay-)?[0-9a-f]{8}-[0-9a-f-]{27})[/-]/u.exec(ref)?.[1] ??
-        null,
-    }));
-}
-
-async function isPinned({ folders }: Pick<Kept, "folders">, path: string, signal: AbortSignal): Promise<boolean> {
-  const pins = await pinsOf(path, signal);
-  return pins.some(({ sessionId }) => sessionId !== null && folders.isKept(sessionId));
-}
-
-/**
- * Removes a mirror that no session pins. The rename takes it away in one step: a session finds it whole or not at all, and then
- * makes it again.
- * @returns whether it was removed
- */
-async function removeUnpinned({ mirrors, folders }: Kept, path: string, signal: AbortSignal): Promise<boolean> {
-  const aside = join(mirrors.directory, `${removedPrefix}${randomBytes(8).toString("hex")}`);
-  const isUnused = await mirrors.use.whileUnused(path, async () => {
-    if (await isPinned({ folders }, path, signal)) return;
-    await rename(path, aside);
-    // A replay, which is another process, may have started to borrow from it in the meantime.
-    if (await isPinned({ folders }, aside, signal)) await rename(aside, path);
-  });
-  if (!isUnused || !existsSync(aside)) return false;
-  await rm(aside, { recursive: true, force: true });
-  return true;
 }
 
 /**

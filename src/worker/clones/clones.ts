@@ -7,6 +7,8 @@ import type { SessionPaths, StartRecord } from "../disk/session-folders.ts";
 import { breakLocks, ensureMirror } from "../git/mirrors/make-mirror.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
+import { removeUnpinned } from "../git/mirrors/remove-mirror.ts";
+import { OtherFormatError } from "../git/remote-error.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 import { makeAllClones, type CloneOrder, type MadeClone } from "./check-out.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
@@ -134,9 +136,15 @@ export async function makeClones(
     for (const source of sources) {
       const mirror = mirrors.of(source.remote);
       const work = checkpoint?.work.get(source.repository.directory) ?? null;
+      const find = () =>
+        mirrors.use.whileUsed(mirror.path, () => findStart(services, request, { source, mirror, work }));
       // From its pins on, the session itself keeps the mirror.
       starts.push(
-        await mirrors.use.whileUsed(mirror.path, () => findStart(services, request, { source, mirror, work })),
+        await find().catch(async (error: unknown) => {
+          const isMadeAnew = error instanceof OtherFormatError;
+          if (!isMadeAnew || !(await removeUnpinned(services, mirror.path, signal))) throw error;
+          return find();
+        }),
       );
     }
     const orders = starts.map(({ clone }) => ({

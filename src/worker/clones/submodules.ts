@@ -1,4 +1,4 @@
-import { lstat, readdir } from "node:fs/promises";
+import { lstat, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { addCheckout, whileWithin } from "../disk/checkout-size.ts";
@@ -113,8 +113,15 @@ async function addSubmodule(
       if (!(error instanceof SessionError) || (error.passing && mirror.named)) throw error;
       return { url: access.url, problem: `${error.message} ${access.hint}`.trim() };
     }
-    const lfsProblem = await checkOut(mirror, place, { sha, url: access.url, progress }, room, signal);
-    return { url: access.url, problem: null, lfsProblem };
+    try {
+      const lfsProblem = await checkOut(mirror, place, { sha, url: access.url, progress }, room, signal);
+      return { url: access.url, problem: null, lfsProblem };
+    } catch (error) {
+      // A path in it that can't be checked out.
+      if (!(error instanceof SessionError) || error.code !== "repository_unreachable" || error.passing) throw error;
+      for (const name of await readdir(place)) await rm(join(place, name), { recursive: true, force: true });
+      return { url: access.url, problem: error.message };
+    }
   });
 }
 

@@ -192,14 +192,56 @@ export function wantedMemory(stderr: string): boolean {
 /**
  * Like `git`, for commands that fail only if something is broken.
  * @returns stdout, trimmed
- * @throws SessionError resources_exhausted if it needs more memory than its limit; Error with git's message otherwise
+ * @throws SessionError resources_exhausted if it needs more memory than its limit, repository_unreachable if a commit has a path that
+ *   can't be checked out; Error with git's message otherwise
  */
 export async function mustGit(parameters: readonly string[], options: GitOptions): Promise<string> {
   const { code, stdout, stderr } = await git(parameters, options);
   if (code !== 0 && wantedMemory(stderr)) throw tooMuchMemory(subcommandOf(parameters), options);
+  const refused = code === 0 ? null : refusedPath(stderr);
+  if (refused !== null) throw refused;
   if (code !== 0) throw new Error(`git ${subcommandOf(parameters)} failed: ${stderr.trim().slice(-2_000)}`);
   return stdout.trim();
 }
+
+/** What git says of what can't be checked out, whichever the disk: with the path, and the reason with a blank for it. */
+const refusals = [
+  // Names that lead into `.git` on some system (core.protectNTFS and core.protectHFS, git-config(1)).
+  {
+    said: /^(?:error|fatal): invalid path '([^]*?)'$/mu,
+    why: "git refuses its path %, since on some systems such a name leads into git's own folder",
+  },
+  // NTFS counts 255 characters, others 255 bytes.
+  {
+    said: /^(?:error: unable to create file |fatal: cannot create directory at ')([^]*?)'?: File name too long$/mu,
+    why: "the name of its file % is longer than the worker's file system allows",
+  },
+  // Of an empty target Linux says that there is no such file.
+  {
+    said: /^error: unable to create symlink ([^]*?): (?:File name too long|No such file or directory)$/mu,
+    why: "the target of its symbolic link % is empty, or longer than the worker's file system allows",
+  },
+];
+
+/** The failure of a commit that can't be checked out for a path in it; null if git said nothing of the kind. @param stderr of git */
+function refusedPath(stderr: string): SessionError | null {
+  for (const { said, why } of refusals) {
+    const path = said.exec(stderr)?.[1];
+    if (path === undefined) continue;
+    const shown = path.length > namedLength ? `${path.slice(0, namedLength)}…` : path;
+    const name = JSON.stringify(shown.replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, "\uFFFD"));
+    return new SessionError({
+      code: "repository_unreachable",
+      reason: `The repository can't be checked out: ${why.replace("%", () => name)}.`,
+      retryable: false,
+      remedy: "Change it in a commit, or name a branch without it; then start the session again.",
+    });
+  }
+  return null;
+}
+
+/** Most characters of a path in a message. */
+const namedLength = 300;
 
 /** The command that git runs, for a message: the first parameter after options of git itself, of which two take a value. */
 function subcommandOf(parameters: readonly string[]): string {

@@ -11,6 +11,27 @@ const askedTooOften = /^(?:remote:|fatal: remote error:).*(?:rate limit|too many
 const missing =
   /^(?!remote:).*(?:not found|does not exist|does not appear to be a git repository|returned error: 404)|^remote:.{0,200}\b(?:repository|project)\b.{0,200}(?:not found|not be found|does not exist)/imu;
 
+/** What git says if a remote's objects have names of another kind than those of the repository in which it runs. */
+const otherFormat =
+  /^fatal: (?:mismatched algorithms: client \w+; server \w+|.{0,40}does not support this repository's (?:object format|hash algorithm))/mu;
+
+/**
+ * A remote that was made anew with another object format (git-init(1), `--object-format`): what this worker has of it are objects
+ * that it can neither get nor give any more.
+ */
+export class OtherFormatError extends SessionError {
+  constructor(url: string) {
+    super({
+      code: "repository_unreachable",
+      reason: `The repository ${url} was made anew with another object format (SHA-1 or SHA-256), and this worker still has sessions of the earlier one.`,
+      retryable: true,
+      passing: false,
+      remedy:
+        "The work of earlier sessions can't be pushed there: take it from their diffs. Delete them, then start a new session.",
+    });
+  }
+}
+
 /**
  * Turns git's error about a remote into a failure that tells the user what to do.
  * @param stderr of git
@@ -18,6 +39,7 @@ const missing =
 export function remoteError(url: string, stderr: string): SessionError {
   const bySsh = sshError(url, stderr);
   if (bySsh !== null) return bySsh;
+  if (otherFormat.test(stderr)) return new OtherFormatError(url);
   const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
   const said = withoutAddresses(stderr);
   if (askedTooOften.test(said)) return unreachable(url, lastLines, true);

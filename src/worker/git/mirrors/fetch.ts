@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../../domain/errors/errors.ts";
 import { watchUsage } from "../../../sandboxes/process/watch.ts";
 import { git, tooSlow, wantedMemory, withinMs, type GitOptions } from "../git.ts";
-import { remoteError } from "../remote-error.ts";
+import { OtherFormatError, remoteError } from "../remote-error.ts";
 
 /** Limits of one fetch from a repository's host. */
 export interface FetchLimits {
@@ -18,6 +18,8 @@ export interface FetchLimits {
 
 /** Prefix of the folder in a mirror in which a fetch collects its objects until all have arrived. */
 export const fetchPrefix = "offstage-fetch-";
+/** Name of a file in a mirror that is to be removed as soon as no session borrows from it. */
+export const outdatedMark = "offstage-outdated";
 /**
  * Bound on the files of one fetch. A server that follows git's protocol sends one pack; another may send each object as a file.
  */
@@ -65,7 +67,11 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
           memoryBytes: limits.memoryBytes,
         }),
     );
-    if (code !== 0) throw await fetchError(folder, stderr, { url, limits });
+    if (code !== 0) {
+      const error = await fetchError(folder, stderr, { url, limits });
+      if (error instanceof OtherFormatError) await writeFile(join(mirror, outdatedMark), "");
+      throw error;
+    }
     if (shallowRoots.test(stderr)) throw cutOff(url);
     await moveObjects(folder, join(mirror, "objects"));
   } finally {

@@ -44,6 +44,27 @@ test("progress, colours and banners are no words of a refusal", () => {
   );
 });
 
+test("a push to a repository that was made anew with another object format is not tried again", () => {
+  const said =
+    "fatal: the receiving end does not support this repository's hash algorithm\nfatal: the remote end hung up unexpectedly\n";
+  expect(failureOf("", said).failure).toMatchObject({ code: "repository_unreachable", passing: false });
+  expect(failureOf("", said).message).toContain("made anew with another object format");
+});
+
+// As GitLab answers (lib/gitlab/checks/diff_check.rb, and Premium's locks of paths).
+test.each(["is locked in Git LFS by Jane Doe", "is locked by Jane Doe"])(
+  "a push of a file that %s is final, and names the lock",
+  (words) => {
+    const { failure } = failureOf(
+      refused("[remote rejected] (pre-receive hook declined)"),
+      `remote: GitLab: The path 'art/logo.psd' ${words}\nerror: failed to push some refs to 'https://git.example/acme/app'\n`,
+    );
+    expect(failure).toMatchObject({ code: "push_rejected", retryable: false, passing: false });
+    expect(failure.reason).toContain(`The path 'art/logo.psd' ${words}`);
+    expect(failure.remedy).toContain("git lfs unlock");
+  },
+);
+
 // As GitHub answers: https://docs.github.com/en/code-security/secret-scanning/working-with-secret-scanning-and-push-protection.
 test("a push that GitHub's push protection refuses says which secret is where, and that the commits are to be made anew", () => {
   const words = [

@@ -60,6 +60,8 @@ export function pushError({ url, branch, stdout, stderr }: RefusedPush): Session
 const secrets = /cannot contain secrets|secret detection|secrets? (?:was|were) (?:found|detected)/iu;
 const largeFile =
   /file size limit|larger than the maximum|exceeds? (?:the )?(?:maximum )?(?:allowed )?file size|\bGH001\b/iu;
+/** GitLab's words of a file that somebody locked, in Git LFS (`git lfs lock`) or on the forge itself. */
+const locked = /\bpath '.*' is locked (?:in Git LFS )?by\b/iu;
 
 /** What to do about a refusal that does not pass. @param words of the server */
 function remedyFor(words: string): string {
@@ -67,6 +69,8 @@ function remedyFor(words: string): string {
     return "Tell the agent in a message to make its commits anew without the secret, or allow it where the server says, then retry.";
   if (largeFile.test(words))
     return "Tell the agent in a message to make its commits anew without the large file, or with it in Git LFS.";
+  if (locked.test(words))
+    return "Have the lock released by who holds it (`git lfs unlock`), then retry; or tell the agent in a message to make its commits anew without a change of that file.";
   return "Change the rule or hook that refused the branch, or use another branchName, then retry.";
 }
 
