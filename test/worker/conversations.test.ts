@@ -1390,7 +1390,45 @@ test("a review that is dismissed before its turn begins starts none, in whatever
   // Its turn has begun.
   await submitted("11");
   await sweep();
-  await dismissed("11");
+  await api.database.pool.query("update message set status = 'running' where session_id = $1 and position > 1", [
+    scene.sessionId,
+  ]);
+  expect((await dismissed("11")).reason).toContain("no turn of the review is about to begin");
+  expect(await withdrawn()).toEqual([]);
+});
+
+/** Texts of the session's messages that were withdrawn, and how often its events say it. */
+async function withdrawn(): Promise<string[]> {
+  const { rows } = await api.database.pool.query<{ text: string; events: number }>(
+    `select text, (select count(*)::integer from event where session_id = $1 and type = 'message.withdrawn'
+       and data ->> 'messageId' = message.id::text) as events
+     from message where session_id = $1 and withdrawn_at is not null order by position`,
+    [scene.sessionId],
+  );
+  expect(rows.every(({ events }) => events === 1)).toBe(true);
+  return rows.map(({ text }) => text);
+}
+
+test("a review that is dismissed while its follow-up waits for its turn has that withdrawn, and no other", async () => {
+  const about = (id: string, state: "changesRequested" | "dismissed", body: string) => ({
+    pullRequest: pullRequest(),
+    review: { id, state, body, url: null, author: account("ann") },
+  });
+  const submitted = (id: string, body: string) =>
+    deliver("pullRequest.reviewSubmitted", about(id, "changesRequested", body));
+  const dismissed = (id: string, body: string) => deliver("pullRequest.reviewDismissed", about(id, "dismissed", body));
+  await submitted("9", "Rename it.");
+  await sweep();
+  const { reason } = await dismissed("9", "Rename it.");
+  expect(reason).toContain("dismissed before its turn began");
+  expect(await withdrawn()).toEqual([expect.stringContaining("Rename it.")]);
+  expect((await api.get(`/session/${scene.sessionId}`)).body.status).toBe("cancelled");
+  // Nobody is told of a turn that there was not, and what comes late of it starts none.
+  await deliver("pullRequest.commented", {
+    pullRequest: pullRequest(),
+    comment: comment("Here, too.", "ann", { path: "a.txt", line: 1, threadId: "1", reviewId: "9" }),
+  });
+  await sweepLater();
   expect(await followUps()).toHaveLength(1);
 });
 
@@ -1439,6 +1477,53 @@ test("what anybody writes on lines is kept within bounds, leaves no rows, and is
   await deliver("pullRequest.commented", { pullRequest: pullRequest(), comment: said });
   for (let time = 0; time < 120; time += 1) await say(`${time}`, "nobody", on({ hunk: "short" }));
   for (let time = 0; time < 20; time += 1) await say("y".repeat(9_000), "bob", on());
+  expect(await answers("comment")).toEqual([]);
+
+  await submitted("10", "Test it.");
+  await submitted("11", "@offstage document it.");
+  await sweep();
+  await dismissed("9", "Rename it.");
+  await dismissed("11", "@offstage document it.");
+  expect(await withdrawn()).toHaveLength(1);
+  await dismissed("10", "Test it.");
+  expect(await withdrawn()).toEqual([expect.anything(), expect.stringContaining("Test it.")]);
+  expect((await api.get(`/session/${scene.sessionId}`)).body.status).toBe("queued");
+});
+
+test("a vote that is taken back and given again keeps its words, and is not withdrawn by what is told late", async () => {
+  const vote = (state: "changesRequested" | "dismissed", minute: number) => {
+    const at = `2026-11-26T10:0${minute}:00Z`;
+    const name = state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
+    const review = { id: null, state, at, body: "", url: null, author: account("ann") };
+    return receive(name, { forge: "gitlab", pullRequest: pullRequest(), review });
+  };
+  await deliver("pullRequest.commented", {
+    forge: "gitlab",
+    pullRequest: pullRequest(),
+    comment: comment("Rename it.", "ann", { threadId: "5" }),
+  });
+  await vote("changesRequested", 1);
+  await decideAll();
+  await sweep();
+  await vote("dismissed", 2);
+  await decideAll();
+  expect(await withdrawn()).toEqual([expect.stringContaining("Rename it.")]);
+  await vote("changesRequested", 3);
+  await decideAll();
+  await sweep();
+  expect(await followUps()).toEqual([expect.anything(), expect.stringContaining("Rename it.")]);
+  // Both came before the first of them was decided.
+  const late = await vote("dismissed", 4);
+  await api.database.pool.query(
+    "update arrival set lease_until = now() + interval '1 hour', steers_from = now() + interval '1 hour' where id = $1",
+    [late],
+  );
+  await vote("changesRequested", 5);
+  await decideAll();
+  await passPause(late);
+  await decideAll();
+  expect((await entry(late)).reason).toContain("asked for changes again since");
+  expect(await withdrawn()).toHaveLength(1);
   for (let time = 0; time < 2; time += 1) {
     // Told again, by another connection.
     expect(await deliver("pullRequest.commented", { pullRequest: pullRequest(), comment: said })).toMatchObject({
