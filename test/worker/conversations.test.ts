@@ -1777,6 +1777,34 @@ test.each([
   const opened = { ...pullRequest(), body: as(withMark("Work", { sessionId: scene.sessionId, sha })) };
   const tell = (id: string) => ({
     review: { id, state: "changesRequested", body: `Not so (${id}).`, url: null, author: account("ann") } as const,
+test("a merge of which GitLab told before its API knows of it is asked for again, and the pull request counts as merged at once", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "gitlab", webUrl: forge.url, apiUrl: `${forge.url}/api/v4`, token: forge.token }]);
+  const { pool } = api.database;
+  const merges = async () =>
+    (await pool.query("select state, merge_sha from pull_request where session_id = $1", [scene.sessionId])).rows;
+  const number = await openOnForge();
+  const told = await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", number) });
+  expect([told.outcome, await merges()]).toEqual([null, [{ state: "merged", merge_sha: null }]]);
+  forge.merge("acme", scene.name, number);
+  await passPause(told.id);
+  await decideAll();
+  const tip = tipOf(forge.pathOf("acme", scene.name), "work");
+  expect([(await entry(told.id)).outcome, await merges()]).toEqual(["filtered", [{ state: "merged", merge_sha: tip }]]);
+
+  // It is given up in the end.
+  await addScene();
+  const never = await openOnForge();
+  const waits = await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", never) });
+  for (let time = 0; time < 4; time += 1) {
+    expect((await entry(waits.id)).outcome).toBeNull();
+    await passPause(waits.id);
+    await decideAll();
+  }
+  expect((await entry(waits.id)).outcome).toBe("filtered");
+  forges = before;
+});
+
     pullRequest: opened,
   });
   const mention = () => ({ pullRequest: opened, comment: comment("@offstage look", "ann") });

@@ -60,7 +60,7 @@ export async function decideInConversation(
     return null;
   }
   await waitForPullRequest(services, place, told.happening);
-  const followed = await followState(services, place, repository, told.happening);
+  const followed = await followState(services, place, repository, told.happening, event.postponed);
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
