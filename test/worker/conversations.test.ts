@@ -7,6 +7,7 @@ import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
 import { steeringHintOf, type Where } from "../../src/domain/conversations/happening.ts";
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { createForges, type Forges } from "../../src/forges/forges.ts";
 import { withReferenceMarks } from "../../src/forges/reference-marks.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -39,6 +40,7 @@ import { asAzure } from "../forge/azure-url.ts";
 import { mergedForChecks, tipOf } from "../forge/commits.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
+import { delivered } from "../inbound/deliveries.ts";
 import { addOrganization, addPerson, addSession, requireClaim } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -1036,7 +1038,53 @@ const fail = (sha: string, id = "30", name = "build", outcome: "failed" | "passe
     checks: { kind: "workflow", id, name, url: null, sha, branch: "work", pullRequests: [7] },
   });
 
+/** A pipeline of GitLab ended, or one that a job of it started (`source: parent_pipeline`), at the commit of the scene. */
+const pipeline = (id: number, source: "push" | "parent_pipeline", status: "failed" | "success") => {
+  const object_attributes = { id, source, status, ref: "work", tag: false, sha: scene.sha, finished_at: String(id) };
+  const builds = [{ name: `job ${id}`, status: source === "push" ? "success" : status }];
+  const parent = source === "push" ? {} : { source_pipeline: { project: { id: 1 }, pipeline_id: 60, job_id: 3 } };
+  const project = { id: 1, web_url: scene.repository.url, path_with_namespace: scene.repository.fullName };
+  const payload = { object_kind: "pipeline", object_attributes, builds, project, ...parent };
+  const headers = { "content-type": "application/json", "x-gitlab-event": "pipeline hook" };
+  const [told] = readerOf("gitlab").read(delivered({ forge: "gitlab", headers, payload })).events;
+  if (told === undefined) throw new Error("a pipeline that ended tells nothing");
+  const { name, event } = told;
+  return deliver(name as ForgeEvent["name"], { ...(event as unknown as ForgeEvent), repository: scene.repository });
+};
+
 describe("checks", () => {
+  test("a pipeline and the child that it waits for are one round, whichever of them is told of first, and late", async () => {
+    for (const [first, second] of [
+      ["parent_pipeline", "push"],
+      ["push", "parent_pipeline"],
+    ] as const) {
+      await addScene();
+      expect((await pipeline(first === "push" ? 60 : 61, first, "failed")).outcome).toBe("fired");
+      await sweep();
+      expect((await pipeline(second === "push" ? 60 : 61, second, "failed")).reason).toContain("a round was begun");
+      await endTurn();
+      await sweep();
+      expect(await followUps()).toHaveLength(1);
+    }
+    // Told of before the round begins: it names both.
+    await addScene();
+    await pipeline(61, "parent_pipeline", "failed");
+    await pipeline(60, "push", "failed");
+    await sweep();
+    expect(await followUps()).toEqual([expect.stringContaining("job 61")]);
+  });
+
+  test("a child that fails is a round, also if its pipeline does not wait for it and passes before or after", async () => {
+    for (const order of ["before", "after"] as const) {
+      await addScene();
+      if (order === "before") await pipeline(60, "push", "success");
+      expect((await pipeline(61, "parent_pipeline", "failed")).outcome).toBe("fired");
+      if (order === "after") await pipeline(60, "push", "success");
+      await sweep();
+      expect(await followUps()).toEqual([expect.stringContaining("job 61")]);
+    }
+  });
+
   test("all that failed of a commit are one round, with the log's end; of older commits none", async () => {
     expect((await fail(scene.sha)).outcome).toBe("fired");
     await fail(scene.sha, "40", "lint");
@@ -1387,7 +1435,6 @@ test("a review that is dismissed before its turn begins starts none, in whatever
   expect((await submitted("10")).reason).toContain("taken up before");
   await sweep();
   expect(await followUps()).toEqual([]);
-  // Its turn has begun.
   await submitted("11");
   await sweep();
   await api.database.pool.query("update message set status = 'running' where session_id = $1 and position > 1", [
@@ -1430,53 +1477,6 @@ test("a review that is dismissed while its follow-up waits for its turn has that
   });
   await sweepLater();
   expect(await followUps()).toHaveLength(1);
-});
-
-test("a vote that is put off is not heard once it is taken back, and one that is given again on the same commit is", async () => {
-  const vote = (state: "changesRequested" | "dismissed", minute: number) => {
-    const at = `2026-11-26T10:0${minute}:00Z`;
-    const name = state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
-    const review = { id: null, state, at, body: "", url: null, author: account("ann") };
-    return deliver(name, { forge: "gitlab", pullRequest: pullRequest(), review });
-  };
-  const inThread = (body: string) =>
-    deliver("pullRequest.commented", {
-      forge: "gitlab",
-      pullRequest: pullRequest(),
-      comment: comment(body, "ann", { threadId: body }),
-    });
-  await inThread("Rename it.");
-  isAway = true;
-  const putOff = await vote("changesRequested", 1);
-  isAway = false;
-  await vote("dismissed", 2);
-  await passPause(putOff.id);
-  await decideAll();
-  expect((await entry(putOff.id)).reason).toContain("dismissed since");
-  await sweep();
-  expect(await followUps()).toEqual([]);
-  for (const minute of [3, 4]) {
-    expect((await vote("changesRequested", minute)).outcome).toBe("fired");
-    await sweep();
-    await endTurn();
-    await inThread(`And that, ${minute}.`);
-  }
-  expect(await followUps()).toEqual([expect.stringContaining("Rename it."), expect.stringContaining("And that, 3.")]);
-});
-
-test("what anybody writes on lines is kept within bounds, leaves no rows, and is taken once by its review", async () => {
-  const on = (more: object = {}) => ({
-    path: "a.txt",
-    line: 1,
-    hunk: "x".repeat(9_000),
-    threadId: "t",
-    reviewId: "9",
-    ...more,
-  });
-  const said = comment("Not so.", "ann", on());
-  await deliver("pullRequest.commented", { pullRequest: pullRequest(), comment: said });
-  for (let time = 0; time < 120; time += 1) await say(`${time}`, "nobody", on({ hunk: "short" }));
-  for (let time = 0; time < 20; time += 1) await say("y".repeat(9_000), "bob", on());
   expect(await answers("comment")).toEqual([]);
 
   await submitted("10", "Test it.");
@@ -1524,6 +1524,53 @@ test("a vote that is taken back and given again keeps its words, and is not with
   await decideAll();
   expect((await entry(late)).reason).toContain("asked for changes again since");
   expect(await withdrawn()).toHaveLength(1);
+});
+
+test("a vote that is put off is not heard once it is taken back, and one that is given again on the same commit is", async () => {
+  const vote = (state: "changesRequested" | "dismissed", minute: number) => {
+    const at = `2026-11-26T10:0${minute}:00Z`;
+    const name = state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
+    const review = { id: null, state, at, body: "", url: null, author: account("ann") };
+    return deliver(name, { forge: "gitlab", pullRequest: pullRequest(), review });
+  };
+  const inThread = (body: string) =>
+    deliver("pullRequest.commented", {
+      forge: "gitlab",
+      pullRequest: pullRequest(),
+      comment: comment(body, "ann", { threadId: body }),
+    });
+  await inThread("Rename it.");
+  isAway = true;
+  const putOff = await vote("changesRequested", 1);
+  isAway = false;
+  await vote("dismissed", 2);
+  await passPause(putOff.id);
+  await decideAll();
+  expect((await entry(putOff.id)).reason).toContain("dismissed since");
+  await sweep();
+  expect(await followUps()).toEqual([]);
+  for (const minute of [3, 4]) {
+    expect((await vote("changesRequested", minute)).outcome).toBe("fired");
+    await sweep();
+    await endTurn();
+    await inThread(`And that, ${minute}.`);
+  }
+  expect(await followUps()).toEqual([expect.stringContaining("Rename it."), expect.stringContaining("And that, 3.")]);
+});
+
+test("what anybody writes on lines is kept within bounds, leaves no rows, and is taken once by its review", async () => {
+  const on = (more: object = {}) => ({
+    path: "a.txt",
+    line: 1,
+    hunk: "x".repeat(9_000),
+    threadId: "t",
+    reviewId: "9",
+    ...more,
+  });
+  const said = comment("Not so.", "ann", on());
+  await deliver("pullRequest.commented", { pullRequest: pullRequest(), comment: said });
+  for (let time = 0; time < 120; time += 1) await say(`${time}`, "nobody", on({ hunk: "short" }));
+  for (let time = 0; time < 20; time += 1) await say("y".repeat(9_000), "bob", on());
   for (let time = 0; time < 2; time += 1) {
     // Told again, by another connection.
     expect(await deliver("pullRequest.commented", { pullRequest: pullRequest(), comment: said })).toMatchObject({
@@ -1730,6 +1777,34 @@ test("what GitLab merged without a merge commit is known by what it was squashed
   forges = before;
 });
 
+test("a merge of which GitLab told before its API knows of it is asked for again, and the pull request counts as merged at once", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "gitlab", webUrl: forge.url, apiUrl: `${forge.url}/api/v4`, token: forge.token }]);
+  const { pool } = api.database;
+  const merges = async () =>
+    (await pool.query("select state, merge_sha from pull_request where session_id = $1", [scene.sessionId])).rows;
+  const number = await openOnForge();
+  const told = await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", number) });
+  expect([told.outcome, await merges()]).toEqual([null, [{ state: "merged", merge_sha: null }]]);
+  forge.merge("acme", scene.name, number);
+  await passPause(told.id);
+  await decideAll();
+  const tip = tipOf(forge.pathOf("acme", scene.name), "work");
+  expect([(await entry(told.id)).outcome, await merges()]).toEqual(["filtered", [{ state: "merged", merge_sha: tip }]]);
+
+  // It is given up in the end.
+  await addScene();
+  const never = await openOnForge();
+  const waits = await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", never) });
+  for (let time = 0; time < 4; time += 1) {
+    expect((await entry(waits.id)).outcome).toBeNull();
+    await passPause(waits.id);
+    await decideAll();
+  }
+  expect((await entry(waits.id)).outcome).toBe("filtered");
+  forges = before;
+});
+
 test("closed and quickly opened again, in whatever order it is told, is what the forge says it is", async () => {
   const number = await openOnForge();
   const closed = { pullRequest: pullRequest("closed", number) };
@@ -1777,34 +1852,6 @@ test.each([
   const opened = { ...pullRequest(), body: as(withMark("Work", { sessionId: scene.sessionId, sha })) };
   const tell = (id: string) => ({
     review: { id, state: "changesRequested", body: `Not so (${id}).`, url: null, author: account("ann") } as const,
-test("a merge of which GitLab told before its API knows of it is asked for again, and the pull request counts as merged at once", async () => {
-  const before = forges;
-  forges = createForges([{ kind: "gitlab", webUrl: forge.url, apiUrl: `${forge.url}/api/v4`, token: forge.token }]);
-  const { pool } = api.database;
-  const merges = async () =>
-    (await pool.query("select state, merge_sha from pull_request where session_id = $1", [scene.sessionId])).rows;
-  const number = await openOnForge();
-  const told = await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", number) });
-  expect([told.outcome, await merges()]).toEqual([null, [{ state: "merged", merge_sha: null }]]);
-  forge.merge("acme", scene.name, number);
-  await passPause(told.id);
-  await decideAll();
-  const tip = tipOf(forge.pathOf("acme", scene.name), "work");
-  expect([(await entry(told.id)).outcome, await merges()]).toEqual(["filtered", [{ state: "merged", merge_sha: tip }]]);
-
-  // It is given up in the end.
-  await addScene();
-  const never = await openOnForge();
-  const waits = await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", never) });
-  for (let time = 0; time < 4; time += 1) {
-    expect((await entry(waits.id)).outcome).toBeNull();
-    await passPause(waits.id);
-    await decideAll();
-  }
-  expect((await entry(waits.id)).outcome).toBe("filtered");
-  forges = before;
-});
-
     pullRequest: opened,
   });
   const mention = () => ({ pullRequest: opened, comment: comment("@offstage look", "ann") });
