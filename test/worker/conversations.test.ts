@@ -1478,6 +1478,10 @@ test("a review that is dismissed while its follow-up waits for its turn has that
   await sweepLater();
   expect(await followUps()).toHaveLength(1);
   expect(await answers("comment")).toEqual([]);
+  // Nobody has stopped the session, either.
+  await fail(scene.sha);
+  await sweep();
+  expect(await followUps()).toHaveLength(2);
 
   await submitted("10", "Test it.");
   await submitted("11", "@offstage document it.");

@@ -230,8 +230,8 @@ export function dismissed(
 ): Decided {
   const isOfIt = (each: { readonly group: string; readonly by: Speaker }): boolean =>
     each.group === group && each.by.id === by?.id;
-  const isCalling = (said: readonly { readonly body: string }[]): boolean =>
-    said.some(({ body }) => findMention(body, mention) !== null);
+  const isCalling = (words: readonly { readonly body: string }[]): boolean =>
+    words.some(({ body }) => findMention(body, mention) !== null);
   const waiting = conversation.asked.find(isOfIt);
   const queued = conversation.runs.filter(
     ({ id, review }) => review !== undefined && isOfIt(review) && facts.waitingRuns.has(id),
