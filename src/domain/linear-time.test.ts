@@ -66,6 +66,8 @@ const talkFacts = {
   mayWrite: true,
   isOwnCommit: false,
   isDismissed: false,
+  isAskedAgain: false,
+  waitingRuns: new Set(),
   endedLater: [],
   pullRequest: "open",
   session: { status: "completed", pushedSha: "a", begunShas: [], isOver: false },

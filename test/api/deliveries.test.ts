@@ -6,14 +6,17 @@ import { sampleDelivery, type SourceSample } from "../../src/inbound/sources/sou
 import { forgeEventNames } from "../../src/domain/automations/forge-event.ts";
 import { sourceEventNames, sourceNames } from "../../src/domain/automations/source-event.ts";
 import type { InboundDelivery } from "../../src/inbound/delivery.ts";
+import type { DeliveringForge } from "../../src/inbound/forges/readers.ts";
 import { createLogger } from "../../src/observability.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
 import { delivered, secret as hookSecretOfSamples, type Sample } from "../inbound/deliveries.ts";
 import { azureSamples } from "../inbound/samples/azure.ts";
-import { bitbucketSamples } from "../inbound/samples/bitbucket.ts";
+import { bitbucketDataCenterSamples, bitbucketSamples } from "../inbound/samples/bitbucket.ts";
 import { giteaSamples } from "../inbound/samples/gitea.ts";
+import { example } from "../inbound/samples/github.ts";
+import { gitlabSamples } from "../inbound/samples/gitlab.ts";
 import { signDelivery } from "../inbound/sign-delivery.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 import { decideAllEvents } from "../worker/decide-all.ts";
@@ -281,6 +284,106 @@ test.each([
     expect(await deliver(pushed[kind](b, time(50)))).toBe("accepted");
   },
 );
+
+type Move = (before: string, after: string, at: string) => InboundDelivery;
+const githubExample = (key: string): Sample => ({ ...example(key), names: [] });
+const movedOnServer = (title: string, change: (payload: Record<string, unknown>) => void): InboundDelivery =>
+  ofSample(bitbucketDataCenterSamples, title, change);
+
+/** How forges tell that a branch, or that of a pull request, was moved from one commit to another. */
+const moves: Readonly<Record<string, readonly [DeliveringForge, string, Move]>> = {
+  "GitHub's push": [
+    "github",
+    "push",
+    (before, after, at) =>
+      ofSample([githubExample("push")], /push/u, (payload) => {
+        Object.assign(payload, { ref: "refs/heads/main", before, after });
+        Object.assign(payload["repository"] as object, { pushed_at: Date.parse(at) / 1_000 });
+      }),
+  ],
+  "GitHub's pull request": [
+    "github",
+    "pullRequest.updated",
+    (before, after, at) =>
+      ofSample([githubExample("pull_request.synchronize")], /synchronize/u, (payload) => {
+        Object.assign(payload, { before, after });
+        Object.assign(payload["pull_request"] as object, { updated_at: at });
+      }),
+  ],
+  "Gitea's push": [
+    "gitea",
+    "push",
+    (before, after, at) =>
+      ofSample(giteaSamples, "a push", (payload) => {
+        Object.assign(payload, { before, after });
+        Object.assign(payload["repository"] as object, { updated_at: at });
+      }),
+  ],
+  "Azure's push": [
+    "azure",
+    "push",
+    (oldObjectId, newObjectId, date) =>
+      ofSample(azureSamples, "git.push", (payload) => {
+        const refUpdates = [{ name: "refs/heads/main", oldObjectId, newObjectId }];
+        Object.assign(payload, { id: randomUUID() });
+        Object.assign(payload["resource"] as object, { refUpdates, date });
+      }),
+  ],
+  "Bitbucket Data Center's push": [
+    "bitbucketDataCenter",
+    "push",
+    (fromHash, toHash, date) =>
+      movedOnServer("repo:refs_changed", (payload) => {
+        const [change] = payload["changes"] as readonly object[];
+        Object.assign(payload, { changes: [{ ...change, fromHash, toHash }], date: date.replace("Z", "+0000") });
+      }),
+  ],
+  "Bitbucket Data Center's pull request": [
+    "bitbucketDataCenter",
+    "pullRequest.updated",
+    (previousFromHash, latestCommit, date) =>
+      movedOnServer("pr:from_ref_updated", (payload) => {
+        Object.assign(payload, { previousFromHash, date: date.replace("Z", "+0000") });
+        Object.assign((payload["pullRequest"] as { readonly fromRef: object }).fromRef, { latestCommit });
+      }),
+  ],
+  "GitLab's merge request": [
+    "gitlab",
+    "pullRequest.updated",
+    (oldrev, id, at) =>
+      ofSample(gitlabSamples, "merge request: new commits", (payload) => {
+        const updatedAt = at.replace("T", " ").replace("Z", " UTC");
+        Object.assign(payload["object_attributes"] as object, { oldrev, last_commit: { id }, updated_at: updatedAt });
+      }),
+  ],
+};
+
+test.each(Object.entries(moves))("%s to and fro counts each time, once", async (_, [kind, event, move]) => {
+  const id = randomUUID();
+  await createConnection(api.database, vault, api.organizationId, {
+    id,
+    kind,
+    name: kind,
+    webUrl: `https://${id}.example`,
+    apiUrl: `https://${id}.example`,
+    credential: { type: "configured" },
+    check: { account: null, problems: [] },
+    hookSecret: hookSecretOfSamples,
+  });
+  await addAutomation({ type: "forge", connectionId: id, events: [event] });
+  const deliver = async (delivery: InboundDelivery) =>
+    (await send(`/hook/forge/${id}`, delivery)).body.outcome as string;
+  const [a, b] = ["a".repeat(40), "b".repeat(40)];
+  const time = (minutes: number): string => `2026-11-21T10:${minutes}:00Z`;
+  const all = [10, 11, 12, 13, 14, 15].map((minutes) =>
+    minutes % 2 === 0 ? move(a, b, time(minutes)) : move(b, a, time(minutes)),
+  );
+  for (const delivery of all) expect(await deliver(delivery)).toBe("accepted");
+  // Sent again, and by another webhook.
+  for (const delivery of all) expect(await deliver(delivery)).toBe("duplicate");
+  for (const minutes of [10, 12, 14]) expect(await deliver(move(a, b, time(minutes)))).toBe("duplicate");
+  expect(await deliver(move(a, b, time(16)))).toBe("accepted");
+});
 
 describe("a connection of GitHub", () => {
   let path: string;

@@ -214,6 +214,8 @@ export class MemoryOffstage {
       mayWrite: told.type === "said" && told.by !== null ? this.mayWrite(told.by.login) : null,
       isOwnCommit: told.type === "pushed" && session?.commits.has(told.sha ?? "") === true,
       isDismissed: false,
+      isAskedAgain: false,
+      waitingRuns: new Set(),
       endedLater: [],
       pullRequest: pull?.state ?? null,
       session: of,

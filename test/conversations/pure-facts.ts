@@ -32,6 +32,8 @@ export function factsOf(changes: Partial<ConversationFacts> = {}): ConversationF
     mayWrite: true,
     isOwnCommit: false,
     isDismissed: false,
+    isAskedAgain: false,
+    waitingRuns: new Set(),
     endedLater: [],
     pullRequest: "open",
     session: { status: "completed", pushedSha: sha, pushingSha: sha, begunShas: [], isOver: false },

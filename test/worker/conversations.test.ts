@@ -7,6 +7,7 @@ import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
 import { steeringHintOf, type Where } from "../../src/domain/conversations/happening.ts";
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { createForges, type Forges } from "../../src/forges/forges.ts";
 import { withReferenceMarks } from "../../src/forges/reference-marks.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -39,6 +40,7 @@ import { asAzure } from "../forge/azure-url.ts";
 import { mergedForChecks, tipOf } from "../forge/commits.ts";
 import { idOf } from "../forge/feedback.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
+import { delivered } from "../inbound/deliveries.ts";
 import { addOrganization, addPerson, addSession, requireClaim } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -1036,7 +1038,53 @@ const fail = (sha: string, id = "30", name = "build", outcome: "failed" | "passe
     checks: { kind: "workflow", id, name, url: null, sha, branch: "work", pullRequests: [7] },
   });
 
+/** A pipeline of GitLab ended, or one that a job of it started (`source: parent_pipeline`), at the commit of the scene. */
+const pipeline = (id: number, source: "push" | "parent_pipeline", status: "failed" | "success") => {
+  const object_attributes = { id, source, status, ref: "work", tag: false, sha: scene.sha, finished_at: String(id) };
+  const builds = [{ name: `job ${id}`, status: source === "push" ? "success" : status }];
+  const parent = source === "push" ? {} : { source_pipeline: { project: { id: 1 }, pipeline_id: 60, job_id: 3 } };
+  const project = { id: 1, web_url: scene.repository.url, path_with_namespace: scene.repository.fullName };
+  const payload = { object_kind: "pipeline", object_attributes, builds, project, ...parent };
+  const headers = { "content-type": "application/json", "x-gitlab-event": "pipeline hook" };
+  const [told] = readerOf("gitlab").read(delivered({ forge: "gitlab", headers, payload })).events;
+  if (told === undefined) throw new Error("a pipeline that ended tells nothing");
+  const { name, event } = told;
+  return deliver(name as ForgeEvent["name"], { ...(event as unknown as ForgeEvent), repository: scene.repository });
+};
+
 describe("checks", () => {
+  test("a pipeline and the child that it waits for are one round, whichever of them is told of first, and late", async () => {
+    for (const [first, second] of [
+      ["parent_pipeline", "push"],
+      ["push", "parent_pipeline"],
+    ] as const) {
+      await addScene();
+      expect((await pipeline(first === "push" ? 60 : 61, first, "failed")).outcome).toBe("fired");
+      await sweep();
+      expect((await pipeline(second === "push" ? 60 : 61, second, "failed")).reason).toContain("a round was begun");
+      await endTurn();
+      await sweep();
+      expect(await followUps()).toHaveLength(1);
+    }
+    // Told of before the round begins: it names both.
+    await addScene();
+    await pipeline(61, "parent_pipeline", "failed");
+    await pipeline(60, "push", "failed");
+    await sweep();
+    expect(await followUps()).toEqual([expect.stringContaining("job 61")]);
+  });
+
+  test("a child that fails is a round, also if its pipeline does not wait for it and passes before or after", async () => {
+    for (const order of ["before", "after"] as const) {
+      await addScene();
+      if (order === "before") await pipeline(60, "push", "success");
+      expect((await pipeline(61, "parent_pipeline", "failed")).outcome).toBe("fired");
+      if (order === "after") await pipeline(60, "push", "success");
+      await sweep();
+      expect(await followUps()).toEqual([expect.stringContaining("job 61")]);
+    }
+  });
+
   test("all that failed of a commit are one round, with the log's end; of older commits none", async () => {
     expect((await fail(scene.sha)).outcome).toBe("fired");
     await fail(scene.sha, "40", "lint");
@@ -1387,11 +1435,99 @@ test("a review that is dismissed before its turn begins starts none, in whatever
   expect((await submitted("10")).reason).toContain("taken up before");
   await sweep();
   expect(await followUps()).toEqual([]);
-  // Its turn has begun.
   await submitted("11");
   await sweep();
-  await dismissed("11");
+  await api.database.pool.query("update message set status = 'running' where session_id = $1 and position > 1", [
+    scene.sessionId,
+  ]);
+  expect((await dismissed("11")).reason).toContain("no turn of the review is about to begin");
+  expect(await withdrawn()).toEqual([]);
+});
+
+/** Texts of the session's messages that were withdrawn, and how often its events say it. */
+async function withdrawn(): Promise<string[]> {
+  const { rows } = await api.database.pool.query<{ text: string; events: number }>(
+    `select text, (select count(*)::integer from event where session_id = $1 and type = 'message.withdrawn'
+       and data ->> 'messageId' = message.id::text) as events
+     from message where session_id = $1 and withdrawn_at is not null order by position`,
+    [scene.sessionId],
+  );
+  expect(rows.every(({ events }) => events === 1)).toBe(true);
+  return rows.map(({ text }) => text);
+}
+
+test("a review that is dismissed while its follow-up waits for its turn has that withdrawn, and no other", async () => {
+  const about = (id: string, state: "changesRequested" | "dismissed", body: string) => ({
+    pullRequest: pullRequest(),
+    review: { id, state, body, url: null, author: account("ann") },
+  });
+  const submitted = (id: string, body: string) =>
+    deliver("pullRequest.reviewSubmitted", about(id, "changesRequested", body));
+  const dismissed = (id: string, body: string) => deliver("pullRequest.reviewDismissed", about(id, "dismissed", body));
+  await submitted("9", "Rename it.");
+  await sweep();
+  const { reason } = await dismissed("9", "Rename it.");
+  expect(reason).toContain("dismissed before its turn began");
+  expect(await withdrawn()).toEqual([expect.stringContaining("Rename it.")]);
+  expect((await api.get(`/session/${scene.sessionId}`)).body.status).toBe("cancelled");
+  // Nobody is told of a turn that there was not, and what comes late of it starts none.
+  await deliver("pullRequest.commented", {
+    pullRequest: pullRequest(),
+    comment: comment("Here, too.", "ann", { path: "a.txt", line: 1, threadId: "1", reviewId: "9" }),
+  });
+  await sweepLater();
   expect(await followUps()).toHaveLength(1);
+  expect(await answers("comment")).toEqual([]);
+  // Nobody has stopped the session, either.
+  await fail(scene.sha);
+  await sweep();
+  expect(await followUps()).toHaveLength(2);
+
+  await submitted("10", "Test it.");
+  await submitted("11", "@offstage document it.");
+  await sweep();
+  await dismissed("9", "Rename it.");
+  await dismissed("11", "@offstage document it.");
+  expect(await withdrawn()).toHaveLength(1);
+  await dismissed("10", "Test it.");
+  expect(await withdrawn()).toEqual([expect.anything(), expect.stringContaining("Test it.")]);
+  expect((await api.get(`/session/${scene.sessionId}`)).body.status).toBe("queued");
+});
+
+test("a vote that is taken back and given again keeps its words, and is not withdrawn by what is told late", async () => {
+  const vote = (state: "changesRequested" | "dismissed", minute: number) => {
+    const at = `2026-11-26T10:0${minute}:00Z`;
+    const name = state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
+    const review = { id: null, state, at, body: "", url: null, author: account("ann") };
+    return receive(name, { forge: "gitlab", pullRequest: pullRequest(), review });
+  };
+  await deliver("pullRequest.commented", {
+    forge: "gitlab",
+    pullRequest: pullRequest(),
+    comment: comment("Rename it.", "ann", { threadId: "5" }),
+  });
+  await vote("changesRequested", 1);
+  await decideAll();
+  await sweep();
+  await vote("dismissed", 2);
+  await decideAll();
+  expect(await withdrawn()).toEqual([expect.stringContaining("Rename it.")]);
+  await vote("changesRequested", 3);
+  await decideAll();
+  await sweep();
+  expect(await followUps()).toEqual([expect.anything(), expect.stringContaining("Rename it.")]);
+  // Both came before the first of them was decided.
+  const late = await vote("dismissed", 4);
+  await api.database.pool.query(
+    "update arrival set lease_until = now() + interval '1 hour', steers_from = now() + interval '1 hour' where id = $1",
+    [late],
+  );
+  await vote("changesRequested", 5);
+  await decideAll();
+  await passPause(late);
+  await decideAll();
+  expect((await entry(late)).reason).toContain("asked for changes again since");
+  expect(await withdrawn()).toHaveLength(1);
 });
 
 test("a vote that is put off is not heard once it is taken back, and one that is given again on the same commit is", async () => {
@@ -1642,6 +1778,34 @@ test("what GitLab merged without a merge commit is known by what it was squashed
     ]);
     expect(rows).toEqual([{ state: "merged", merge_sha: squashed ?? last }]);
   }
+  forges = before;
+});
+
+test("a merge of which GitLab told before its API knows of it is asked for again, and the pull request counts as merged at once", async () => {
+  const before = forges;
+  forges = createForges([{ kind: "gitlab", webUrl: forge.url, apiUrl: `${forge.url}/api/v4`, token: forge.token }]);
+  const { pool } = api.database;
+  const merges = async () =>
+    (await pool.query("select state, merge_sha from pull_request where session_id = $1", [scene.sessionId])).rows;
+  const number = await openOnForge();
+  const told = await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", number) });
+  expect([told.outcome, await merges()]).toEqual([null, [{ state: "merged", merge_sha: null }]]);
+  forge.merge("acme", scene.name, number);
+  await passPause(told.id);
+  await decideAll();
+  const tip = tipOf(forge.pathOf("acme", scene.name), "work");
+  expect([(await entry(told.id)).outcome, await merges()]).toEqual(["filtered", [{ state: "merged", merge_sha: tip }]]);
+
+  // It is given up in the end.
+  await addScene();
+  const never = await openOnForge();
+  const waits = await deliver("pullRequest.merged", { pullRequest: pullRequest("merged", never) });
+  for (let time = 0; time < 4; time += 1) {
+    expect((await entry(waits.id)).outcome).toBeNull();
+    await passPause(waits.id);
+    await decideAll();
+  }
+  expect((await entry(waits.id)).outcome).toBe("filtered");
   forges = before;
 });
 

@@ -708,6 +708,27 @@ describe("what a session itself did on the forge", () => {
     expect(await play(await addAutomation({ events: ["push"] }), tell)).toBe(12);
   });
 
+  test("and so does the push of a merge as which commit the forge says only after a while", async () => {
+    const automation = await addAutomation({ events: ["push"] });
+    const tell = async ({ number }: Made): Promise<Told> => {
+      const after = randomCommit();
+      const { ledgerId } = await receive(pushOf(after, [after]).payload, { name: "push" });
+      await decideAll();
+      const { pool } = api.database;
+      await pool.query("update pull_request set state = 'merged', closed_at = now() where number = $1", [number]);
+      for (let time = 0; time < 2; time += 1) {
+        // Its pause is over.
+        await pool.query("update arrival set lease_until = now() where id = $1", [ledgerId]);
+        await decideAll();
+        expect(await entry(ledgerId)).toMatchObject({ outcome: null });
+      }
+      await tellOfMerge(number, after);
+      await pool.query("update arrival set lease_until = now() where id = $1", [ledgerId]);
+      return { name: "issue.closed", payload: {} };
+    };
+    expect(await play(automation, tell)).toBe(5);
+  });
+
   test.each([
     ["the label of its settings", "pullRequest.labeled", (made: Made) => labelled(made, "X")],
     [

@@ -52,6 +52,15 @@ const failedCheckSchema = z.object({
 /** A check that failed. */
 export type FailedCheck = z.infer<typeof failedCheckSchema>;
 
+/** A review that is all that a run was started for. */
+const reviewOfRunSchema = z.object({
+  group: z.string(),
+  by: account,
+  body: z.string(),
+  /** Its comments, which are kept again if it is taken back. */
+  notes: z.array(noteSchema),
+});
+
 const runSchema = z.object({
   /** Of the message, the session or the job. */
   id: z.string(),
@@ -64,6 +73,8 @@ const runSchema = z.object({
   isConfidential: z.boolean().optional(),
   /** What was pushed when it began. */
   pushedSha: z.string().nullable(),
+  /** The review that it was started for, which may be dismissed before its turn begins. Omitted: it was started for something else. */
+  review: reviewOfRunSchema.optional(),
 });
 /** What was started, and is answered once it ended. */
 export type Run = z.infer<typeof runSchema>;

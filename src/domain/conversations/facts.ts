@@ -33,6 +33,10 @@ export interface ConversationFacts {
   readonly isOwnCommit: boolean;
   /** Of a review: whether its forge has told since that it was dismissed, or taken back. */
   readonly isDismissed: boolean;
+  /** Of a vote that was taken back: whether its forge has told since that the same person asks for changes again. */
+  readonly isAskedAgain: boolean;
+  /** Of a review that was dismissed: ids of the conversation's runs whose message no turn has taken, and no turn takes meanwhile. */
+  readonly waitingRuns: ReadonlySet<string>;
   /** Of a check: those of the commit of whose end the forge has told since, since deliveries are decided in any order. */
   readonly endedLater: readonly FailedCheck[];
   /** State of the session's pull request; null: it is not a session's, or the conversation is an issue's. */
@@ -88,6 +92,8 @@ export type Effect =
   /** Resolves a thread once its answer is there. @property after the answer's key */
   | { readonly type: "resolve"; readonly key: string; readonly threadId: string; readonly after: string }
   | { readonly type: "followUp"; readonly runId: string; readonly text: string; readonly mergesTarget: boolean }
+  /** Takes back a follow-up that no turn has taken. */
+  | { readonly type: "withdraw"; readonly withdrawnId: string }
   | { readonly type: "session"; readonly runId: string; readonly title: string; readonly text: string }
   | { readonly type: "macro"; readonly runId: string; readonly macro: string };
 

@@ -50,7 +50,16 @@ export function withNote(notes: readonly Note[], saying: Said, by: Speaker, grou
     path: path?.slice(0, longestName) ?? null,
   };
   const more = { ...(isConfidential && { isConfidential }), ...(!isOnLines && { at: now }) };
-  let kept: Note[] = [...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut, ...more }];
+  return withinBounds([...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut, ...more }]);
+}
+
+/** Keeps comments again that a review had taken which was taken back; they are older than the others. */
+export function withNotesAgain(notes: readonly Note[], again: readonly Note[]): Note[] {
+  return withinBounds([...again, ...notes]);
+}
+
+function withinBounds(notes: readonly Note[]): Note[] {
+  let kept = [...notes];
   for (;;) {
     const of = [...Map.groupBy(kept, (note) => note.by.id).values()].toSorted(
       (a, b) => charactersOf(b) - charactersOf(a),

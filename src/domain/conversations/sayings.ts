@@ -11,7 +11,7 @@ import {
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Happening, Said } from "./happening.ts";
 import { findMention, instructionOf } from "./mention.ts";
-import { isRecentNote, withNote } from "./notes.ts";
+import { isRecentNote, withNote, withNotesAgain } from "./notes.ts";
 import { reviewPrompt, sayingPrompt } from "./prompts.ts";
 
 /**
@@ -219,29 +219,47 @@ function asked(
 }
 
 /**
- * A review was dismissed before its turn began: what it asks for is not done, unless its author called Offstage by name in it. If the forge
- * tells of it before the review itself, that is taken up no more.
+ * A review was dismissed before its turn began: what it asks for is not done, unless its author called Offstage by name in it. A follow-up
+ * that waits for its turn is withdrawn. If the forge tells of it before the review itself, that is taken up no more.
  */
 export function dismissed(
   conversation: Conversation,
   { key, group, by }: Extract<Happening, { type: "dismissed" }>,
-  facts: Pick<ConversationFacts, "isTaken" | "pullRequest">,
+  facts: Pick<ConversationFacts, "isTaken" | "isAskedAgain" | "pullRequest" | "waitingRuns">,
   { mention }: Pick<ConversationLimits, "mention">,
 ): Decided {
   const isOfIt = (each: { readonly group: string; readonly by: Speaker }): boolean =>
     each.group === group && each.by.id === by?.id;
+  const isCalling = (words: readonly { readonly body: string }[]): boolean =>
+    words.some(({ body }) => findMention(body, mention) !== null);
   const waiting = conversation.asked.find(isOfIt);
-  if (waiting === undefined) {
+  const queued = conversation.runs.filter(
+    ({ id, review }) => review !== undefined && isOfIt(review) && facts.waitingRuns.has(id),
+  );
+  if (waiting === undefined && queued.length === 0) {
     const takes = facts.isTaken || facts.pullRequest !== "open" ? null : key;
     return { ...left(conversation, "no turn of the review is about to begin"), takes };
   }
+  // A vote has no id: this may be told of late, when the next one has been taken up.
+  if (key === null && facts.isAskedAgain) return left(conversation, "the reviewer has asked for changes again since");
   const notes = conversation.notes.filter(isOfIt);
-  if ([waiting, ...notes].some(({ body }) => findMention(body, mention) !== null))
+  const isKept = waiting !== undefined && isCalling([waiting, ...notes]);
+  const withdrawn = queued.filter(({ review }) => review !== undefined && !isCalling([review, ...review.notes]));
+  if (withdrawn.length === 0 && (waiting === undefined || isKept))
     return left(conversation, `the review mentions ${mention}, so its turn begins all the same`);
+  const others = isKept ? conversation.notes : conversation.notes.filter((note) => !isOfIt(note));
   // Those that no review holds together may be of the next one.
-  const kept = key === null ? conversation.notes : conversation.notes.filter((note) => !isOfIt(note));
-  const others = conversation.asked.filter((each) => each !== waiting);
-  return left({ ...conversation, asked: others, notes: kept }, "the review was dismissed before its turn began");
+  const again = key === null ? withdrawn.flatMap(({ review }) => review?.notes ?? []) : [];
+  const next: Conversation = {
+    ...conversation,
+    asked: isKept ? conversation.asked : conversation.asked.filter((each) => each !== waiting),
+    notes: key === null ? withNotesAgain(conversation.notes, again) : others,
+    // What comes late of it starts nothing by itself.
+    reviewed: conversation.reviewed.filter((each) => withdrawn.length === 0 || each !== `${group} ${by?.id}`),
+    runs: conversation.runs.filter((run) => !withdrawn.includes(run)),
+  };
+  const effects = withdrawn.map(({ id }): Effect => ({ type: "withdraw", withdrawnId: id }));
+  return { ...left(next, "the review was dismissed before its turn began"), effects };
 }
 
 const keptReason = "it is kept until its review asks for changes";
@@ -291,9 +309,12 @@ export function startReviews(
   if (due === undefined || facts.session === null) return left(conversation, "no review is due");
   const { group, by } = due;
   const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
-  const notes = conversation.notes
-    .filter((note) => isOfIt(note) && isRecentNote(note, facts.now))
-    .map((note) => ({ ...note, ...facts.places.get(note.key), thread: facts.threads.get(note.key) ?? [] }));
+  const ofIt = conversation.notes.filter((note) => isOfIt(note) && isRecentNote(note, facts.now));
+  const notes = ofIt.map((note) => ({
+    ...note,
+    ...facts.places.get(note.key),
+    thread: facts.threads.get(note.key) ?? [],
+  }));
   const rest = {
     ...conversation,
     asked: conversation.asked.filter((each) => each !== due),
@@ -334,7 +355,8 @@ export function startReviews(
   });
   const isConfidential = notes.some((note) => note.isConfidential === true);
   const asks = { threads, places, ...(isConfidential && { isConfidential }) };
-  const run: Run = { id: facts.newId(), kind: "followUp", ...asks, pushedSha: facts.session.pushedSha };
+  const review = group.startsWith("only:") ? {} : { review: { group, by, body: due.body, notes: ofIt } };
+  const run: Run = { id: facts.newId(), kind: "followUp", ...asks, pushedSha: facts.session.pushedSha, ...review };
   const effects: Effect[] = [{ type: "followUp", runId: run.id, text, mergesTarget: false }];
   return { conversation: begun(rest, run), effects, takes: null, takesKept, reason: null };
 }

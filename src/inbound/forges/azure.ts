@@ -81,6 +81,8 @@ export type Resource = NonNullable<
     PullRequest & {
       pullRequest?: PullRequest;
       pushedBy?: Identity;
+      /** Of a push. */
+      date?: unknown;
       requestedFor?: Identity;
       refUpdates?: { name: unknown; oldObjectId: unknown; newObjectId: unknown }[];
       commits?: { commitId: unknown; comment: unknown; author?: { name: unknown } }[];
@@ -126,7 +128,7 @@ function push(resource: Resource, of: ForgeEvent["repository"]): ForgeHappening[
     const [before, after] = [commitOf(update?.oldObjectId), commitOf(update?.newObjectId)];
     const commits = updates.length === 1 ? commitsOf(resource.commits) : [];
     const state = { branch, before, after, created: before === null, deleted: after === null };
-    return [pushOf(of?.url ?? null, { ...state, commits })];
+    return [pushOf(of?.url ?? null, { ...state, commits }, text(resource.date, longest.name))];
   });
 }
 

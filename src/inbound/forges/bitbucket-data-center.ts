@@ -12,6 +12,7 @@ import {
   pushedCommit,
   pushOf,
   reviewEventName,
+  standsAt,
 } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { choice, identifier, integer, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
@@ -112,12 +113,14 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
   "repo:refs_changed": push,
   "pr:opened": opened,
   "pr:modified": modified,
-  "pr:from_ref_updated": (payload) => [
-    happening(payload, "pullRequest.updated", [
+  "pr:from_ref_updated": (payload) => {
+    const sha = text(payload.pullRequest?.fromRef?.latestCommit, longest.name);
+    const updated = happening(payload, "pullRequest.updated", [
       text(payload.previousFromHash, longest.name) ?? "",
-      text(payload.pullRequest?.fromRef?.latestCommit, longest.name),
-    ]),
-  ],
+      sha,
+    ]);
+    return [{ ...updated, ...standsAt(updated.subject ?? "", sha, text(payload.date, longest.name)) }];
+  },
   "pr:reviewer:updated": (payload) => reviewersAsked(payload, payload.addedReviewers, text(payload.date, longest.name)),
   "pr:reviewer:approved": (payload) => review(payload, "approved"),
   "pr:reviewer:needs_work": (payload) => review(payload, "changesRequested"),
@@ -241,7 +244,7 @@ function commented(payload: Payload): ForgeHappening[] {
 }
 
 /** One push may change several branches. Since 7.21 up to 5 of its commits are delivered, which belong to a single change. */
-function push({ changes, commits: given }: Payload, repositoryUrl: string | null): ForgeHappening[] {
+function push({ date, changes, commits: given }: Payload, repositoryUrl: string | null): ForgeHappening[] {
   const changed = list(changes, most.changes);
   return changed.flatMap((change) => {
     const branch = branchOf(change?.ref?.id);
@@ -249,7 +252,8 @@ function push({ changes, commits: given }: Payload, repositoryUrl: string | null
     const [before, after] = [commitOf(change?.fromHash), commitOf(change?.toHash)];
     const commits = changed.length === 1 ? commitsOf(given) : [];
     const state = { created: change?.type === "ADD", deleted: change?.type === "DELETE" };
-    return [pushOf(repositoryUrl, { branch, before, after, ...state, commits })];
+    const at = text(date, longest.name);
+    return [pushOf(repositoryUrl, { branch, before, after, ...state, commits }, at)];
   });
 }
 

@@ -164,7 +164,8 @@ function push({ push: given }: Payload, repositoryUrl: string | null): ForgeHapp
     if (ref?.type !== "branch" || branch === null || branch === "") return [];
     const [before, after] = [commitOf(change?.old?.target?.hash), commitOf(change?.new?.target?.hash)];
     const state = { branch, before, after, created: before === null, deleted: change?.new == null };
-    return [pushOf(repositoryUrl, { ...state, commits: commits(change) })];
+    // Nothing in it says when it was pushed.
+    return [pushOf(repositoryUrl, { ...state, commits: commits(change) }, null)];
   });
 }
 

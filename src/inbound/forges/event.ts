@@ -30,7 +30,7 @@ export interface ForgeHappening {
   /** The name under which the key counts, if happenings of several names are the same one; its own if omitted. */
   readonly keyName?: ForgeEventName;
   /**
-   * How what it is about stands since when (RFC 3339), if the delivery says no more than that: the same key counts again once it stood
+   * How what it is about stands since when (RFC 3339), if it may come to stand so several times: the same key counts again once it stood
    * otherwise. Omitted: the key alone tells.
    */
   readonly state?: { readonly about: string; readonly value: string; readonly at: string | null };
@@ -53,8 +53,8 @@ export function inboundEvents(surroundings: Surroundings, happenings: readonly F
   });
 }
 
-/** A time as forges write it, which PostgreSQL reads, too. */
-const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/u;
+/** A time as forges write it, which PostgreSQL reads, too: RFC 3339, with or without its colon in the zone, or as GitLab also has it. */
+const time = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z| UTC|[+-]\d\d:?\d\d)$/u;
 
 function stateOf(surroundings: Surroundings, state: ForgeHappening["state"]): Pick<InboundEvent, "state"> {
   const { at = null } = state ?? {};
@@ -106,12 +106,31 @@ function branchSubject(repositoryUrl: string | null, branch: string): string | n
   return repositoryUrl === null ? null : `${repositoryUrl}#refs/heads/${branch}`;
 }
 
-/** A push to a branch: one happening for each way from one commit to another, whoever goes it again. */
-export function pushOf(repositoryUrl: string | null, push: NonNullable<ForgeEvent["push"]>): ForgeHappening {
+/** That a branch, or that of a pull request, is at a commit: it may be moved to the same one again. @param at since when; null: nobody knows */
+export function standsAt(about: string, sha: string | null, at: string | null): Pick<ForgeHappening, "state"> {
+  return at === null ? {} : { state: { about, value: sha ?? "", at } };
+}
+
+/**
+ * A push to a branch: one happening for each way from one commit to another, and another one if the branch was elsewhere in between.
+ * @param at when it was pushed, or anything that is later for each further push; null: the delivery does not say it, and the same way counts once
+ */
+export function pushOf(
+  repositoryUrl: string | null,
+  push: NonNullable<ForgeEvent["push"]>,
+  at: string | null,
+): ForgeHappening {
   const { branch, before, after } = push;
   // A deletion that does not say what the branch was at can't be distinguished from the next one.
   const key = before === null && after === null ? null : `${before ?? ""}..${after ?? ""}`;
-  return { name: "push", key: [branch, key], subject: branchSubject(repositoryUrl, branch), fields: { push } };
+  const stands = key === null ? {} : standsAt(`branch ${branch}`, after, at);
+  return {
+    name: "push",
+    key: [branch, key],
+    ...stands,
+    subject: branchSubject(repositoryUrl, branch),
+    fields: { push },
+  };
 }
 
 /** The name of the event of a review in this state. */
@@ -121,17 +140,22 @@ export function reviewEventName(
   return state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
 }
 
-/** What of a push is said in git's own words. @returns nothing if it is not of a branch */
+/** What of a push is said in git's own words. @param at see `pushOf` @returns nothing if it is not of a branch */
 export function gitPush(
   repositoryUrl: string | null,
   { ref, before, after }: { readonly ref?: unknown; readonly before?: unknown; readonly after?: unknown },
   commits: NonNullable<ForgeEvent["push"]>["commits"],
+  at: string | null,
 ): ForgeHappening[] {
   const branch = branchOf(ref);
   if (branch === null) return [];
   const [from, to] = [commitOf(before), commitOf(after)];
   return [
-    pushOf(repositoryUrl, { branch, before: from, after: to, created: from === null, deleted: to === null, commits }),
+    pushOf(
+      repositoryUrl,
+      { branch, before: from, after: to, created: from === null, deleted: to === null, commits },
+      at,
+    ),
   ];
 }
 

@@ -251,12 +251,15 @@ type PushPayload = NonNullable<
     before: unknown;
     after: unknown;
     commits: { id: unknown; message: unknown; author: { name: unknown } }[];
+    repository: { updated_at: unknown };
   }>
 >;
 
 function push(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const change = payload as PushPayload;
-  return gitPush(repositoryUrl, change, commits(change.commits));
+  // As of the push before, which is later for each further one all the same.
+  const at = text(change.repository?.updated_at, longest.name);
+  return gitPush(repositoryUrl, change, commits(change.commits), at);
 }
 
 /** A branch was deleted: no push tells of that. The ref is the branch's short name. */
@@ -265,5 +268,5 @@ function deletion(payload: object, repositoryUrl: string | null): ForgeHappening
   const branch = text(ref, longest.name);
   if (type !== "branch" || branch === null || branch === "") return [];
   const change = { branch, before: null, after: null, created: false, deleted: true, commits: [] };
-  return [pushOf(repositoryUrl, change)];
+  return [pushOf(repositoryUrl, change, null)];
 }

@@ -1,5 +1,5 @@
 import type { components } from "@octokit/openapi-webhooks-types";
-import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
+import { branchOf, commitOf, inboundEvents, longest, pushOf, standsAt } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import {
   account,
@@ -14,7 +14,7 @@ import {
 } from "./github-form.ts";
 import type { IsBot } from "./github-form.ts";
 import { checkSuite, status, workflowRun } from "./github-checks.ts";
-import { choice, identifier, readPayload, text, type Untrusted } from "./payload.ts";
+import { choice, identifier, integer, readPayload, text, type Untrusted } from "./payload.ts";
 import type { DeliveryReader } from "../delivery.ts";
 import { hasHubSignature } from "../signatures.ts";
 
@@ -153,10 +153,12 @@ const pullRequestActions: Readonly<Record<string, (given: Read<ReturnType<typeof
     opened: ({ about, id }) => pullRequestOpened(about, [id], "opened"),
     reopened: ({ about, id, changedAt }) => pullRequestOpened(about, [id, changedAt], "reopened"),
     ready_for_review: ({ about, id, changedAt }) => pullRequestOpened(about, [id, changedAt], "readyForReview"),
-    synchronize: ({ payload, about, id }) => {
+    synchronize: ({ payload, about, id, changedAt }) => {
       const { before, after } = payload as Payload<"webhook-pull-request-synchronize">;
-      const key = [id, text(before, longest.name) ?? "", text(after, longest.name) ?? about.head?.sha ?? null];
-      return [{ name: "pullRequest.updated", key, subject: about.url, fields: { pullRequest: about } }];
+      const sha = text(after, longest.name) ?? about.head?.sha ?? null;
+      const key = [id, text(before, longest.name) ?? "", sha];
+      const stands = standsAt(about.url, sha, changedAt);
+      return [{ name: "pullRequest.updated", key, ...stands, subject: about.url, fields: { pullRequest: about } }];
     },
     labeled: ({ payload, about, id, changedAt }) => {
       const { label } = payload as Payload<"webhook-pull-request-labeled">;
@@ -255,17 +257,29 @@ function reviewComment(payload: object): ForgeHappening[] {
 }
 
 function push(payload: object, repositoryUrl: string | null): ForgeHappening[] {
-  const { ref, before, after, created, deleted, commits: given } = payload as Payload<"webhook-push">;
+  const { ref, before, after, created, deleted, commits: given, repository: of } = payload as Payload<"webhook-push">;
   const branch = branchOf(ref);
   if (branch === null) return [];
   return [
-    pushOf(repositoryUrl, {
-      branch,
-      before: commitOf(before),
-      after: commitOf(after),
-      created: created === true,
-      deleted: deleted === true,
-      commits: commits(given),
-    }),
+    pushOf(
+      repositoryUrl,
+      {
+        branch,
+        before: commitOf(before),
+        after: commitOf(after),
+        created: created === true,
+        deleted: deleted === true,
+        commits: commits(given),
+      },
+      timeOf(of?.pushed_at),
+    ),
   ];
+}
+
+/** The time of a push: in seconds since the epoch, elsewhere in words. */
+function timeOf(pushedAt: unknown): string | null {
+  const seconds = integer(pushedAt);
+  if (seconds === null) return text(pushedAt, longest.name);
+  const date = new Date(seconds * 1_000);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }

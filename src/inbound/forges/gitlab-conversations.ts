@@ -1,5 +1,5 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
-import { commitOf, longest, mergedAs, reviewEventName } from "./event.ts";
+import { commitOf, longest, mergedAs, reviewEventName, standsAt } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
 import { accounts, issue, labels, mergeRequest } from "./gitlab-form.ts";
 import type { Around, Issue, Label, MergeRequest, User } from "./gitlab-form.ts";
@@ -165,7 +165,9 @@ function mergeRequestChange(
       const before = commitOf(given?.oldrev);
       const isReady = changes?.draft?.previous === true && changes.draft.current === false;
       return [
-        ...(before === null ? [] : [{ name: "pullRequest.updated" as const, key: [before, sha] }]),
+        ...(before === null
+          ? []
+          : [{ name: "pullRequest.updated" as const, key: [before, sha], ...standsAt(about.url, sha, changedAt) }]),
         ...(isReady
           ? [
               {

@@ -91,7 +91,8 @@ function pusher(payload: object): ForgeAccount | null {
 
 function push(payload: object, { projectUrl }: Around): ForgeHappening[] {
   const change = payload as PushPayload;
-  return gitPush(projectUrl, change, commits(change.commits));
+  // Nothing in it says when it was pushed.
+  return gitPush(projectUrl, change, commits(change.commits), null);
 }
 
 /** What is read of a pipeline's delivery. */

@@ -264,6 +264,21 @@ export async function isDismissedSince(
   return rowCount === 1;
 }
 
+/** Whether the forge has told since an event told of a vote that was taken back that its author asks for changes again, likewise. */
+export async function isAskedAgainSince(
+  queryable: Queryable,
+  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+): Promise<boolean> {
+  const { rowCount } = await queryable.query({
+    name: "is_asked_again_since",
+    text: `select ${toldOfPullRequestSince} and later.name = 'pullRequest.reviewSubmitted'
+             and later.payload #>> '{review,state}' = 'changesRequested'
+             and later.payload #> '{review,author,id}' = told.payload #> '{review,author,id}' limit 1`,
+    values: [id, organizationId],
+  });
+  return rowCount === 1;
+}
+
 /** A session whose work on a forge a delivery tells of. */
 export interface OwnWork {
   /**

@@ -25,7 +25,9 @@ export async function readFacts(
          or exists (select from session_commit where session_id = $3 and starts_with(sha, $4)) as "isOwnCommit",
        (select state from pull_request where organization_id = $5 and repository_id = $6 and number = $7 and $8 = 'pullRequest'
          order by created_at desc limit 1) as "pullRequest",
-       (select jsonb_build_object('status', status,
+       -- Who withdraws the message that it was queued for has not stopped it: it rests as before.
+       (select jsonb_build_object('status', case when status = 'cancelled' and exists (
+             select from message where session_id = $3 and withdrawn_at = session.finished_at) then 'completed' else status end,
            'pushedSha', (select pushed_sha from session_repository where session_id = $3 and repository_id = $6 limit 1),
            'pushingSha', (select pushing_sha from session_repository where session_id = $3 and repository_id = $6 limit 1),
            'begunShas', (select to_json(begun_pushes[coalesce(array_position(begun_pushes, pushed_sha), 0) + 1:])

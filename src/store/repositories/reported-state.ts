@@ -69,17 +69,19 @@ export async function noteMerge(
 
 /**
  * Whether a push to a branch may be the merge of a session's pull request, of which the forge has not told yet: it tells of the push and
- * of the merge in any order.
+ * of the merge in any order, and may know only later which commit it was merged as.
+ * @param isTold whether only one counts of whose merge the forge has told, for a while
  */
 export async function mayBeMerged(
   database: Database,
   { organizationId, repositoryId }: ReportedRepository,
   branch: string,
+  isTold: boolean,
 ): Promise<boolean> {
   const { rowCount } = await database.pool.query(
     `select from pull_request where organization_id = $1 and repository_id = $2 and target = $3 and merge_sha is null
-       and (state = 'open' or (state = 'merged' and closed_at > now() - interval '1 minute')) limit 1`,
-    [organizationId, repositoryId, branch],
+       and ((state = 'open' and not $4) or (state = 'merged' and closed_at > now() - interval '1 minute')) limit 1`,
+    [organizationId, repositoryId, branch, isTold],
   );
   return rowCount === 1;
 }

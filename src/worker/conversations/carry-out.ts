@@ -9,6 +9,7 @@ import { holdersOfAccount } from "../../store/secrets/accounts.ts";
 import { saveConversation, type LockedConversation } from "../../store/conversations/conversations.ts";
 import { takeItem } from "../../store/conversations/items.ts";
 import { insertSessions } from "../../store/sessions/new-session.ts";
+import { withdrawMessageIn } from "../../store/sessions/messages.ts";
 import { addMessageIn } from "../../store/sessions/sessions.ts";
 import { startMacro } from "./macros.ts";
 import type { ConversationServices, DecidedLocked, Occasion } from "./occasion.ts";
@@ -17,6 +18,8 @@ import type { ConversationServices, DecidedLocked, Occasion } from "./occasion.t
 export interface CarriedOut {
   /** The sessions that have work now. */
   readonly changed: readonly string[];
+  /** The sessions of which a message was withdrawn. */
+  readonly withdrawn: readonly { readonly sessionId: string; readonly isAtRest: boolean }[];
   /** Why an automation that was called starts nothing; null: it does, or none was called. */
   readonly refused: string | null;
 }
@@ -29,8 +32,9 @@ export async function carryOut(
   { locked, decided }: DecidedLocked,
 ): Promise<CarriedOut> {
   const { id, organizationId } = locked;
-  if (id === null) return { changed: [], refused: null };
+  if (id === null) return { changed: [], withdrawn: [], refused: null };
   const changed: string[] = [];
+  const withdrawn: CarriedOut["withdrawn"][number][] = [];
   let refused: string | null = null;
   let startedSession: string | null = null;
   for (const effect of decided.effects) {
@@ -40,7 +44,12 @@ export async function carryOut(
         event: occasion.event,
         repositoryId: locked.repositoryId,
       });
-    else {
+    else if (effect.type === "withdraw") {
+      const { sessionId } = locked;
+      if (sessionId === null) throw new Error("a follow-up that is withdrawn has no session");
+      const isAtRest = await withdrawMessageIn(transaction, organizationId, sessionId, effect.withdrawnId);
+      withdrawn.push({ sessionId, isAtRest });
+    } else {
       const sessionId = await carryOutOne(services, transaction, occasion, { locked, effect });
       if (sessionId !== null) changed.push(sessionId);
     }
@@ -63,14 +72,20 @@ export async function carryOut(
   }
   for (const key of decided.takesKept ?? [])
     await takeItem(transaction, { id, organizationId }, { key, eventId: null, runId: null, reason: null });
-  return { changed, refused };
+  return { changed, withdrawn, refused };
 }
 
 async function carryOutOne(
   { sandboxed }: ConversationServices,
   transaction: Queryable,
   occasion: Occasion,
-  { locked, effect }: { readonly locked: LockedConversation; readonly effect: Exclude<Effect, { type: "macro" }> },
+  {
+    locked,
+    effect,
+  }: {
+    readonly locked: LockedConversation;
+    readonly effect: Exclude<Effect, { type: "macro" | "withdraw" }>;
+  },
 ): Promise<string | null> {
   const { repository, event } = occasion;
   const { organizationId, repositoryId, subject, id, sessionId } = locked;

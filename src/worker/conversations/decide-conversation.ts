@@ -11,6 +11,7 @@ import { newId } from "../../domain/fields/new-id.ts";
 import { answersChannel } from "../../store/answers/answers.ts";
 import {
   checksToldSince,
+  isAskedAgainSince,
   isDismissedSince,
   type ClaimedEvent,
   type Steered,
@@ -22,8 +23,10 @@ import {
   isBeingPushed,
   lockConversation,
   type ConversationPlace,
+  type LockedConversation,
 } from "../../store/conversations/conversations.ts";
 import { readEnds } from "../../store/conversations/ends.ts";
+import { lockWaitingMessages, notifyWithdrawn } from "../../store/sessions/messages.ts";
 import { readFacts } from "../../store/conversations/facts.ts";
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
 import { notifyChange } from "../../store/sessions/transition.ts";
@@ -57,7 +60,7 @@ export async function decideInConversation(
     return null;
   }
   await waitForPullRequest(services, place, told.happening);
-  const followed = await followState(services, place, repository, told.happening);
+  const followed = await followState(services, place, repository, told.happening, event.postponed);
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
@@ -128,10 +131,11 @@ async function happen(services: ConversationServices, occasion: Occasion): Promi
     // Most deliveries leave nothing, and no row.
     const isKept = first.decided.takes !== null || first.decided.conversation !== first.locked.state;
     const last = first.locked.id === null && isKept ? await decideLocked(services, transaction, occasion, true) : first;
-    if (last.before !== null) return { ...last, changed: [], refused: null };
+    if (last.before !== null) return { ...last, changed: [], withdrawn: [], refused: null };
     return { ...last, ...(await carryOut(services, transaction, occasion, last)) };
   });
   for (const sessionId of done.changed) notifyChange(database, sessionId, "queued");
+  for (const { sessionId, isAtRest } of done.withdrawn) notifyWithdrawn(database, sessionId, isAtRest);
   const { effects, reason } = done.decided;
   if (effects.some(({ type }) => type === "macro")) database.notify("offstage_work", "job");
   if (effects.some(({ type }) => type === "answer" || type === "react")) database.notify(answersChannel, "");
@@ -181,6 +185,8 @@ async function decideLocked(
       happening.type === "said" && happening.asksForChanges && event !== null
         ? await isDismissedSince(transaction, event)
         : false,
+    isAskedAgain: happening.type === "dismissed" && event !== null && (await isAskedAgainSince(transaction, event)),
+    waitingRuns: happening.type === "dismissed" ? await lockWaitingRuns(transaction, locked) : new Set(),
     endedLater: happening.type === "checks" && event !== null ? await endedSince(transaction, event) : [],
     isOwn: asked.isOwn,
     mayWrite: asked.mayWrite,
@@ -191,6 +197,16 @@ async function decideLocked(
     ends: locked.state.runs.length === 0 ? new Map() : await readEnds(transaction, locked, urls),
   };
   return { locked, decided: decide(locked.state, happening, facts, limits), before };
+}
+
+/** The runs whose message no turn has taken. The session is locked after the conversation, as when a message is added. */
+async function lockWaitingRuns(
+  transaction: Queryable,
+  { organizationId, sessionId, state: { runs } }: LockedConversation,
+): Promise<ReadonlySet<string>> {
+  const ids = runs.flatMap(({ id, review }) => (review === undefined ? [] : [id]));
+  if (sessionId === null || ids.length === 0) return new Set();
+  return lockWaitingMessages(transaction, organizationId, sessionId, ids);
 }
 
 /** Read while the conversation is locked: what the forge tells from here on is decided after this. */

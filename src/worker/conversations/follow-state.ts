@@ -9,19 +9,24 @@ import {
 } from "../../store/repositories/pull-requests.ts";
 import { noteMerge } from "../../store/repositories/reported-state.ts";
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
-import { askForge, type ForgeQuestions } from "./ask-forge.ts";
+import { askForge, UnansweredError, type ForgeQuestions } from "./ask-forge.ts";
+
+/** An event was put off so often when its forge is asked for the last time about a merge that it does not know yet: about a minute. */
+const mostPostponed = 4;
 
 /**
  * What a delivery says of the end of a session's pull request counts at once, and not when it is next asked for. Deliveries come late and
  * in any order: whether it is closed or open again, its forge has to say. A merge is final.
+ * @param postponed how often the event was put off
  * @returns what happened in truth
- * @throws UnavailableError if the forge does not answer: the event is to be decided again
+ * @throws UnavailableError if the forge does not answer, or does not know yet of the merge that it told of: the event is to be decided again
  */
 export async function followState(
   services: ForgeQuestions & { readonly database: Database },
   { organizationId, repositoryId, subject: { number } }: ConversationPlace,
   repository: RepositoryRecord,
   happening: Happening,
+  postponed: number,
 ): Promise<Happening> {
   if (happening.type !== "ended" && happening.type !== "reopened") return happening;
   const { database } = services;
@@ -43,6 +48,9 @@ export async function followState(
     const merged = read ?? (await ask());
     if (merged?.mergeSha !== undefined)
       await noteMerge(database, { organizationId, repositoryId }, number, merged.mergeSha);
+    // Without the commit, what is told of it would begin a new chain of runs.
+    else if (merged !== null && merged.state !== "merged" && postponed < mostPostponed)
+      throw new UnansweredError("the forge told of a merge of which its API does not know yet");
   }
   return state === "open" ? { type: "reopened" } : { type: "ended", state };
 }

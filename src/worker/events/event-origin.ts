@@ -98,7 +98,7 @@ export async function eventOriginOf(
 
 /**
  * Of a merge as one new commit, only what tells of the merge names that commit, and it may come after the push.
- * @throws UnavailableError once, if it may: the event is to be decided again
+ * @throws UnavailableError if it may, once, and more often if the forge told of a merge and not as which commit: the event is to be decided again
  */
 async function waitForMerge(
   database: Database,
@@ -106,8 +106,8 @@ async function waitForMerge(
   { push }: ForgeEvent,
   place: EventPlace | null,
 ): Promise<void> {
-  if (postponed > 0 || push === undefined || place === null || place.known === null) return;
-  if (await mayBeMerged(database, { organizationId, repositoryId: place.known.id }, push.branch))
+  if (push === undefined || place === null || place.known === null) return;
+  if (await mayBeMerged(database, { organizationId, repositoryId: place.known.id }, push.branch, postponed > 0))
     throw new UnavailableError("it may be the merge of a pull request, of which the forge has not told yet");
 }
 
