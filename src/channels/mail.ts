@@ -53,7 +53,8 @@ const mailMs = 60_000;
 
 /**
  * Makes a mailer. It connects when there is something to send.
- * @param limits `connections`: so many mails are sent at once, further ones wait; `timeLimitMs` for each, its wait included
+ * @param connections so many mails are sent at once; further ones wait
+ * @param timeLimitMs for each mail, its wait included
  */
 export function createMailer(
   { host, port, tls, user, password, from }: MailSettings,
