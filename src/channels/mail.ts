@@ -30,10 +30,13 @@ export type MailResult =
   /** @property passing whether it may take the mail later: no answer, or a code from 400 to 499 (RFC 5321, 4.2.1) */
   | { readonly status: "refused"; readonly passing: boolean; readonly words: string };
 
-/** Sends mail by one server, over a few connections that are kept. */
+/** Sends mail by one server, over connections that are kept. */
 export interface Mailer {
-  /** Never throws: errors are in the result. */
-  send(mail: Mail): Promise<MailResult>;
+  /**
+   * Never throws: errors are in the result.
+   * @param hurry once it aborts, no answer is waited for any more
+   */
+  send(mail: Mail, hurry?: AbortSignal): Promise<MailResult>;
   close(): void;
 }
 
@@ -43,10 +46,20 @@ interface Refusal {
   readonly responseCode: number;
 }
 
-const timeLimitMs = 20_000;
+/** A step of a mail in which the server says nothing. */
+const silenceMs = 20_000;
+/** A whole mail, also if the server says something again and again. */
+const mailMs = 60_000;
 
-/** Makes a mailer. It connects when there is something to send. */
-export function createMailer({ host, port, tls, user, password, from }: MailSettings): Mailer {
+/**
+ * Makes a mailer. It connects when there is something to send.
+ * @param connections so many mails are sent at once; further ones wait
+ * @param timeLimitMs for each mail, its wait included
+ */
+export function createMailer(
+  { host, port, tls, user, password, from }: MailSettings,
+  { connections, timeLimitMs = mailMs }: { readonly connections: number; readonly timeLimitMs?: number },
+): Mailer {
   const transport = createTransport({
     host,
     port,
@@ -56,18 +69,20 @@ export function createMailer({ host, port, tls, user, password, from }: MailSett
     tls: { minVersion: "TLSv1.2" },
     ...(user !== null && { auth: { user, pass: password ?? "" } }),
     pool: true,
-    maxConnections: 2,
-    connectionTimeout: timeLimitMs,
-    greetingTimeout: timeLimitMs,
-    socketTimeout: timeLimitMs,
+    maxConnections: connections,
+    connectionTimeout: silenceMs,
+    greetingTimeout: silenceMs,
+    socketTimeout: silenceMs,
     // A text of a mail is never read as the name of a file or an address to load.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
   return {
-    async send({ id, to, subject, text, html, unsubscribeUrl }) {
+    async send({ id, to, subject, text, html, unsubscribeUrl }, hurry) {
+      const tooLong = AbortSignal.timeout(timeLimitMs);
       try {
         await transport.sendMail({
+          signal: hurry === undefined ? tooLong : AbortSignal.any([tooLong, hurry]),
           messageId: `<${id}@offstage>`,
           from,
           to,
@@ -89,7 +104,11 @@ export function createMailer({ host, port, tls, user, password, from }: MailSett
         // What the server says of the connection or the login is not about this mail.
         const isFinal =
           (code === "EENVELOPE" || code === "EMESSAGE") && responseCode !== undefined && responseCode >= 500;
-        return { status: "refused", passing: !isFinal, words: message.slice(0, 500) };
+        const words =
+          code === "EABORT" && tooLong.aborted
+            ? `The mail server did not take the mail within ${timeLimitMs / 1_000} s`
+            : message.slice(0, 500);
+        return { status: "refused", passing: !isFinal, words };
       }
     },
     close: () => transport.close(),

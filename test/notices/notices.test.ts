@@ -10,6 +10,7 @@ import { addTestDeliveries } from "../../src/store/notices/deliveries.ts";
 import { updatePreferences } from "../../src/store/notices/preferences.ts";
 import { createSubscription } from "../../src/store/notices/subscriptions.ts";
 import { readUnsubscribeToken, unsubscribeToken } from "../../src/store/notices/unsubscribe.ts";
+import { inviteUser } from "../../src/store/people/invitations.ts";
 import { eraseUser, updateUser } from "../../src/store/people/users.ts";
 import { finishSession } from "../../src/store/queue/claims.ts";
 import { completeMessage, nextMessage } from "../../src/store/queue/progress.ts";
@@ -323,6 +324,33 @@ describe("a mail", () => {
     expect(open.mails).toHaveLength(1);
     await Promise.all([open.close(), stranger.close()]);
   });
+});
+
+test("what a mail server keeps waiting holds up neither invitations nor what goes to browsers", async () => {
+  const ada = await person(await addOrganization(testDatabase.database), "Ada", "ada@company.example");
+  const adas = await browser(ada);
+  await choose(ada, { "session.failed": { email: "mine" } });
+  const server = await startMailServer({ startTls: false });
+  server.slow.add("ada@company.example");
+  const { database } = testDatabase;
+  for (let count = 0; count < 20; count += 1) await addTestDeliveries(database, ada, new Set(["email"]));
+  const settings = { host: "127.0.0.1", port: server.port, tls: "none", user: null, password: null } as const;
+  await work({ mail: { ...settings, from: "o@company.example" } });
+  await expect.poll(() => server.waiting).toBe(2);
+  await addTestDeliveries(database, ada, new Set(["push"]));
+  const invited = { name: "Grace", email: "grace@company.example", role: "member" } as const;
+  await inviteUser(database, ada.organizationId, invited, { vault, language: "en" });
+  await expect
+    .poll(() => [adas.pushes.length, server.mails.map(({ to }) => to)])
+    .toEqual([1, [["grace@company.example"]]]);
+  // The others wait where another worker can take them, not in this one, where their lease would run out.
+  await expect
+    .poll(async () => {
+      const mails = (await deliveries()).filter(({ channel }) => channel === "email");
+      return mails.reduce((sum, { attempts }) => sum + attempts, -server.waiting);
+    })
+    .toBe(0);
+  await server.close();
 });
 
 test("nobody is told who does not want it, has no channel, is disabled or was erased, and nothing is kept for them", async () => {

@@ -24,6 +24,9 @@ export interface MailServer {
   readonly mails: ReceivedMail[];
   /** What the next mails are answered with instead of being taken. */
   readonly refusals: { readonly code: number; readonly words: string }[];
+  /** Addresses for which it says nothing more, as a slow server does, until it is closed; each mail to one is counted. */
+  readonly slow: Set<string>;
+  waiting: number;
   close(): Promise<void>;
 }
 
@@ -38,13 +41,19 @@ export async function startMailServer(
 ): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const refusals: { code: number; words: string }[] = [];
+  const slow = new Set<string>();
   const server = new SMTPServer({
+    closeTimeout: 1,
     authOptional: options.login === undefined,
     ...(options.key !== undefined && { key: options.key, cert: options.cert }),
     ...(options.startTls === false && { disabledCommands: ["STARTTLS"] }),
     onAuth: ({ username = "", password = "" }, _session, done) => {
       if (`${username}:${password}` === options.login) done(null, { user: username });
       else done(new Error("Invalid username or password"));
+    },
+    onRcptTo: ({ address }, _session, done) => {
+      if (slow.has(address)) received.waiting += 1;
+      else done();
     },
     onData: (stream, session, done) => {
       const take = async (): Promise<void> => {
@@ -66,12 +75,15 @@ export async function startMailServer(
     },
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
+  const received: MailServer = {
     port: (server.server.address() as AddressInfo).port,
     mails,
     refusals,
+    slow,
+    waiting: 0,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
+  return received;
 }
 
 function headersOf(raw: string): Map<string, string> {

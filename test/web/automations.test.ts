@@ -279,6 +279,11 @@ test("triggers are shown with their address and condition, and changed as JSON; 
   const secret = page.getByRole("region", { name: "New secret" });
   expect(await secret.getByRole("textbox").inputValue()).toMatch(/^[0-9a-f]{64}$/u);
   expect(await accessibilityProblems(page)).toEqual([]);
+  // Nobody has it yet: what is saved meanwhile does not take it away.
+  await page.getByRole("button", { name: "Condition Schedule" }).click();
+  await page.getByRole("dialog").getByLabel("Condition").fill("true");
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await triggers.filter({ hasText: "Schedule" }).getByText("true").waitFor();
   await secret.getByRole("button", { name: "Done" }).click();
   const shown = triggers.filter({ hasText: "Webhook" });
   await shown.getByText("event.go").waitFor();

@@ -141,7 +141,22 @@ test("a message that waits is taken back into the field", async () => {
   await waiting.waitFor({ state: "detached" });
   expect(await page.getByLabel("Follow up").inputValue()).toBe("and then this");
   await page.reload();
-  expect(await page.getByLabel("Follow up").inputValue()).toBe("and then this");
+  const field = page.getByLabel("Follow up");
+  expect(await field.inputValue()).toBe("and then this");
+  // What is written while a slow server takes a message is the next one, and stays.
+  const answer = Promise.withResolvers<void>();
+  await page.route(`**/session/${id}/message`, async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  await field.press("Control+Enter");
+  await page.getByRole("button", { name: "Sending" }).waitFor();
+  await field.press("End");
+  await page.keyboard.type("\nand later that");
+  answer.resolve();
+  await waiting.waitFor();
+  await page.getByRole("button", { name: "Send", exact: true }).waitFor();
+  expect(await field.inputValue()).toBe("and later that");
   await site.client.session.cancel(id);
 });
 

@@ -122,11 +122,12 @@ export interface ClaimedNotice {
 }
 
 /**
- * Claims due deliveries for `leaseMs` milliseconds, after which they are due again for any worker. What is for a user who was disabled
+ * Claims due deliveries of one channel for `leaseMs` milliseconds, after which they are due again for any worker. What is for a user who was disabled
  * since is left.
  */
 export async function claimNotices(
   database: Database,
+  channel: NoticeChannel,
   { limit, leaseMs }: { readonly limit: number; readonly leaseMs: number },
 ): Promise<ClaimedNotice[]> {
   const { rows } = await database.pool.query<
@@ -135,7 +136,7 @@ export async function claimNotices(
     name: "claim_notices",
     text: `with due as (
              select delivery.id from notice_delivery delivery join user_account on user_account.id = user_id
-             where status = 'pending' and next_attempt_at <= now() and disabled_at is null
+             where status = 'pending' and channel = $3 and next_attempt_at <= now() and disabled_at is null
              order by next_attempt_at limit $1 for update of delivery skip locked),
            claimed as (
              update notice_delivery set attempts = attempts + 1, next_attempt_at = now() + $2 * interval '1 millisecond'
@@ -146,7 +147,7 @@ export async function claimNotices(
            from claimed join user_account person on person.id = claimed.user_id
            left join session on session.id = session_id
            left join push_subscription subscription on subscription.id = subscription_id`,
-    values: [limit, leaseMs],
+    values: [limit, leaseMs, channel],
   });
   return rows.map(({ subscriptionId, sealed, masterKey, ...rest }) => ({
     ...rest,

@@ -30,13 +30,19 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
   const queries = useQueryClient();
   const [made, setMade] = useState<readonly Trigger[]>([]);
   const show = (changed: Automation): void => {
-    setMade(changed.triggers.filter((trigger) => "secret" in trigger && trigger.secret !== undefined));
+    // Each is shown until somebody has it: what is saved next takes none away of triggers that there are.
+    setMade((shown) => [
+      ...shown.filter(({ id: known }) =>
+        changed.triggers.some((trigger) => trigger.id === known && !hasSecret(trigger)),
+      ),
+      ...changed.triggers.filter(hasSecret),
+    ]);
     queries.setQueryData(["automation", shownAs], changed);
   };
   const rotate = useMutation({
     mutationFn: (triggerId: string) => client.automation.rotateTrigger(id, triggerId),
     onSuccess: async (trigger) => {
-      setMade("secret" in trigger && trigger.secret !== undefined ? [trigger] : []);
+      setMade((shown) => [...shown.filter(({ id: known }) => known !== trigger.id), trigger].filter(hasSecret));
       await queries.invalidateQueries({ queryKey: ["automation", shownAs] });
     },
   });
@@ -120,6 +126,11 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
       </ul>
     </section>
   );
+}
+
+/** Whether its secret came with it, which is shown once. */
+function hasSecret(trigger: Trigger): boolean {
+  return "secret" in trigger && trigger.secret !== undefined;
 }
 
 function Head({

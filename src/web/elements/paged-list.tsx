@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { useEffect, useRef, type FocusEvent, type ReactNode } from "react";
 import { useElementTexts } from "../texts/elements.ts";
 import { ErrorText, Loading } from "./notice.tsx";
 
@@ -35,6 +35,7 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
     refetchInterval: refreshMs ?? false,
   });
   const found = list.data?.pages.flatMap(itemsOf);
+  const focus = useKeptFocus();
   return (
     <>
       <ErrorText error={list.error} />
@@ -44,9 +45,13 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
           {texts.tryAgain}
         </button>
       )}
-      {found?.length === 0 && <div className="card px-4 py-12 text-center text-muted">{empty}</div>}
+      {found?.length === 0 && (
+        <div {...focus} className="card px-4 py-12 text-center text-muted outline-none">
+          {empty}
+        </div>
+      )}
       {found !== undefined && found.length > 0 && (
-        <ul aria-label={label} className={className}>
+        <ul {...focus} aria-label={label} className={`outline-none ${className}`}>
           {found.map(children)}
         </ul>
       )}
@@ -63,4 +68,20 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
       )}
     </>
   );
+}
+
+/** Attributes of an element that takes the focus when what had it inside of it is gone, such as the row of something that was deleted. */
+function useKeptFocus() {
+  const element = useRef<HTMLElement>(null);
+  const hasFocus = useRef(false);
+  useEffect(() => {
+    if (hasFocus.current && document.activeElement === document.body) element.current?.focus({ preventScroll: true });
+  });
+  return {
+    ref: (shown: HTMLElement | null) => void (element.current = shown),
+    tabIndex: -1,
+    onFocus: () => void (hasFocus.current = true),
+    // A button that is disabled or gone did not give it to anything else.
+    onBlur: ({ target }: FocusEvent) => void (hasFocus.current = !target.isConnected || target.matches(":disabled")),
+  };
 }

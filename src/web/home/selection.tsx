@@ -33,6 +33,10 @@ export function SelectionBar({
     },
   });
   if (selected.length === 0) return null;
+  // Not disabled meanwhile, because the button would lose the focus.
+  const run = (verb: Verb, ids: readonly string[]): void => {
+    if (!change.isPending) change.mutate({ verb, ids });
+  };
   const of = (may: (session: SessionDetail) => boolean): string[] => selected.filter(may).map(({ id }) => id);
   const cancellable = of(({ status }) => !isFinal(status));
   const retryable = of(({ status }) => status === "failed" || status === "cancelled");
@@ -45,17 +49,17 @@ export function SelectionBar({
     >
       <span className="pe-2 text-sm font-medium">{texts.count(selected.length)}</span>
       {cancellable.length > 0 && (
-        <button type="button" className="button" onClick={() => change.mutate({ verb: "cancel", ids: cancellable })}>
+        <button type="button" className="button" onClick={() => run("cancel", cancellable)}>
           {texts.cancel}
         </button>
       )}
       {retryable.length > 0 && (
-        <button type="button" className="button" onClick={() => change.mutate({ verb: "queue", ids: retryable })}>
+        <button type="button" className="button" onClick={() => run("queue", retryable)}>
           {texts.retry}
         </button>
       )}
       {deletable.length > 0 && (
-        <button type="button" className="button" onClick={() => change.mutate({ verb: "archive", ids: deletable })}>
+        <button type="button" className="button" onClick={() => run("archive", deletable)}>
           {texts.archive}
         </button>
       )}
@@ -64,7 +68,7 @@ export function SelectionBar({
           button={texts.delete}
           disabled={change.isPending}
           question={texts.deleteQuestion(deletable.length)}
-          onConfirm={() => change.mutate({ verb: "delete", ids: deletable })}
+          onConfirm={() => run("delete", deletable)}
         >
           {texts.deleteText}
         </ConfirmButton>

@@ -21,18 +21,24 @@ export interface InvitationMailOptions {
   readonly logger: Logger;
   readonly publicUrl: () => string;
   readonly mailer: Mailer;
+  /** How many mails it sends at once. None of them is to wait in the mailer, where its lease would run out. */
+  readonly atOnce: number;
+  /** How long a mail under way may take once the task is to stop, in ms. */
+  readonly graceMs: number;
 }
-
-const atOnce = 4;
 
 /** Makes the task that mails the links of invitations, each once, and again as notices are: with the same id, if nobody knows whether it was sent. */
 export function createInvitationMails(options: InvitationMailOptions): Service {
-  const { database, logger } = options;
+  const { database, logger, atOnce, graceMs } = options;
   return createClaimLoop<ClaimedInvitationMail>({
     atOnce,
     everyMs: pollEveryMs,
-    claim: () => claimInvitationMails(database, { limit: 2, leaseMs }),
-    work: async (mail) => finishInvitationMail(database, mail, await send(options, mail)),
+    claim: (underWay) => claimInvitationMails(database, { limit: atOnce - underWay.length, leaseMs }),
+    async work(mail, hurry) {
+      const outcome = await send(options, mail, hurry);
+      if (outcome !== null) await finishInvitationMail(database, mail, outcome);
+    },
+    graceMs,
     onClaimFailure: (error) => logger.warn({ err: error }, "could not claim invitations to mail; will retry"),
     onWorkFailure: (error, { id }) => logger.warn({ err: error, mailId: id }, "could not mail an invitation"),
   });
@@ -41,7 +47,8 @@ export function createInvitationMails(options: InvitationMailOptions): Service {
 async function send(
   { vault, publicUrl, mailer }: InvitationMailOptions,
   mail: ClaimedInvitationMail,
-): Promise<TellingOutcome> {
+  hurry: AbortSignal,
+): Promise<TellingOutcome | null> {
   const { id, name, email, language, expiresAt } = mail;
   let token: string;
   try {
@@ -50,8 +57,10 @@ async function send(
     return { status: "dead", problem: messageOf(error) };
   }
   const written = invitationMail(language, { publicUrl: publicUrl(), token, expiresAt });
-  const result = await mailer.send({ id, to: { name, address: email }, ...written, unsubscribeUrl: null });
+  const result = await mailer.send({ id, to: { name, address: email }, ...written, unsubscribeUrl: null }, hurry);
   if (result.status === "sent") return { status: "sent" };
+  // This server stops, and nobody answered: it is due again when its lease expires.
+  if (result.passing && hurry.aborted) return null;
   // A filter may say which address of the text it dislikes, and that one is a credential.
   const problem = result.words.replaceAll(token, "…");
   return result.passing ? tellAgain(mail, problem, null) : { status: "dead", problem };

@@ -1,3 +1,4 @@
+import { allSettled } from "../../all-settled.ts";
 import { createMailer, type Mailer, type MailSettings } from "../../channels/mail.ts";
 import { createPushRequest, type PushKeys } from "../../channels/push.ts";
 import type { Database } from "../../database/database.ts";
@@ -33,7 +34,12 @@ export interface NoticeOptions {
   readonly proxies?: Proxies;
 }
 
-const atOnce = 16;
+/** Mails under way, each on a connection of its own: none waits for another while its lease runs. */
+const mailsAtOnce = 2;
+/** With the two for notices these are three connections, which is what some mail services allow one sender. */
+const invitationsAtOnce = 1;
+const pushesAtOnce = 16;
+/** Of pushes, and of what is under way when this server stops. */
 const timeLimitMs = 15_000;
 /** How long a push service keeps a notice for a browser that is off. */
 const ttlSeconds = 24 * 3_600;
@@ -46,46 +52,73 @@ const ttlSeconds = 24 * 3_600;
 export function createNotices(options: NoticeOptions): Service {
   const { database, logger, mail } = options;
   const channels: ReadonlySet<NoticeChannel> = new Set(mail === null ? ["push"] : ["push", "email"]);
-  const mailer = mail === null ? null : createMailer(mail);
-  const deliveries = createClaimLoop<ClaimedNotice>({
-    atOnce,
-    everyMs: pollEveryMs,
-    claim: () => claimNotices(database, { limit: 4, leaseMs }),
-    work: (notice, hurry) => tell(options, mailer, notice, hurry),
-    graceMs: timeLimitMs,
-    onClaimFailure: (error) => logger.warn({ err: error }, "could not claim notices; will retry"),
-    onWorkFailure: (error, { id }) => logger.warn({ err: error, noticeId: id }, "could not tell a notice"),
-  });
+  const mailer = mail === null ? null : createMailer(mail, { connections: mailsAtOnce });
+  // Its own connection: whoever invites somebody often waits for it, and neither is held up by the other.
+  const invitationMailer = mail === null ? null : createMailer(mail, { connections: invitationsAtOnce });
+  const loopOf = (channel: NoticeChannel, atOnce: number, work: (notice: ClaimedNotice, hurry: AbortSignal) => Told) =>
+    createClaimLoop<ClaimedNotice>({
+      atOnce,
+      everyMs: pollEveryMs,
+      claim: (underWay) => claimNotices(database, channel, { limit: Math.min(4, atOnce - underWay.length), leaseMs }),
+      async work(notice, hurry) {
+        const outcome = await work(notice, hurry);
+        // This server stops, and nobody answered: the delivery is due again when its lease expires.
+        if (outcome !== null) await finishNotice(database, notice, outcome);
+      },
+      graceMs: timeLimitMs,
+      onClaimFailure: (error) => logger.warn({ err: error }, "could not claim notices; will retry"),
+      onWorkFailure: (error, { id }) => logger.warn({ err: error, noticeId: id }, "could not tell a notice"),
+    });
+  const pushes = loopOf("push", pushesAtOnce, (notice, hurry) =>
+    push(options, notice, wordsOf(options, notice), hurry),
+  );
+  const mails = loopOf("email", mailsAtOnce, (notice, hurry) =>
+    write(options, mailer, notice, wordsOf(options, notice), hurry),
+  );
   const decisions = createPeriodic({
     everyMs: pollEveryMs,
     pass: async (stopping) => {
       while (!stopping.aborted) {
         if ((await fanOutNotices(database, channels)) === 0) return;
-        deliveries.now();
+        pushes.now();
+        mails.now();
       }
     },
     onFailure: (error) => logger.warn({ err: error }, "could not decide whom notices concern; will retry"),
   });
-  const closing: Service = { start: () => Promise.resolve(), stop: () => Promise.resolve(mailer?.close()) };
-  const invitations = mailer === null ? [] : [createInvitationMails({ ...options, mailer })];
-  return joinServices([closing, deliveries, ...invitations, decisions]);
+  const closing: Service = {
+    start: () => Promise.resolve(),
+    stop() {
+      mailer?.close();
+      invitationMailer?.close();
+      return Promise.resolve();
+    },
+  };
+  const invitations =
+    invitationMailer === null
+      ? []
+      : [
+          createInvitationMails({
+            ...options,
+            mailer: invitationMailer,
+            atOnce: invitationsAtOnce,
+            graceMs: timeLimitMs,
+          }),
+        ];
+  const senders = [pushes, mails, ...invitations];
+  const sending: Service = {
+    start: async () => void (await allSettled(senders.map((sender) => sender.start()))),
+    // At once: what is under way in each has the same time to end.
+    stop: async () => void (await allSettled(senders.map((sender) => sender.stop()))),
+  };
+  return joinServices([closing, sending, decisions]);
 }
 
-async function tell(
-  options: NoticeOptions,
-  mailer: Mailer | null,
-  notice: ClaimedNotice,
-  hurry: AbortSignal,
-): Promise<void> {
-  const words = noticeWords(notice.kind, notice.data, {
-    publicUrl: options.publicUrl(),
-    sessionTitle: notice.sessionTitle,
-  });
-  const outcome = await (notice.channel === "push"
-    ? push(options, notice, words, hurry)
-    : write(options, mailer, notice, words));
-  // This server stops, and nobody answered: the delivery is due again when its lease expires.
-  if (outcome !== null) await finishNotice(options.database, notice, outcome);
+/** What came of telling somebody; null: nobody knows. */
+type Told = Promise<TellingOutcome | null>;
+
+function wordsOf({ publicUrl }: NoticeOptions, { kind, data, sessionTitle }: ClaimedNotice): NoticeWords {
+  return noticeWords(kind, data, { publicUrl: publicUrl(), sessionTitle });
 }
 
 async function write(
@@ -93,26 +126,26 @@ async function write(
   mailer: Mailer | null,
   notice: ClaimedNotice,
   words: NoticeWords,
-): Promise<TellingOutcome> {
+  hurry: AbortSignal,
+): Told {
   if (mailer === null) return { status: "dead", problem: "this worker has no mail server" };
   if (notice.email === null) return { status: "dead", problem: "the person has no address any more" };
-  const result = await mailer.send({
-    id: notice.id,
-    to: { name: notice.name, address: notice.email },
-    subject: words.title,
-    ...mailBodies(words, `${publicUrl()}/settings`),
-    unsubscribeUrl: await unsubscribeUrl(notice.userId, notice.kind),
-  });
+  const result = await mailer.send(
+    {
+      id: notice.id,
+      to: { name: notice.name, address: notice.email },
+      subject: words.title,
+      ...mailBodies(words, `${publicUrl()}/settings`),
+      unsubscribeUrl: await unsubscribeUrl(notice.userId, notice.kind),
+    },
+    hurry,
+  );
   if (result.status === "sent") return { status: "sent" };
+  if (result.passing && hurry.aborted) return null;
   return result.passing ? tellAgain(notice, result.words, null) : { status: "dead", problem: result.words };
 }
 
-async function push(
-  options: NoticeOptions,
-  notice: ClaimedNotice,
-  words: NoticeWords,
-  hurry: AbortSignal,
-): Promise<TellingOutcome | null> {
+async function push(options: NoticeOptions, notice: ClaimedNotice, words: NoticeWords, hurry: AbortSignal): Told {
   const { database, vault, privateHosts, proxies, pushKeys, publicUrl, mail } = options;
   const { id, subscription } = notice;
   if (subscription === null) return { status: "dead", problem: "the browser's subscription is gone" };

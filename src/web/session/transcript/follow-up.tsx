@@ -26,8 +26,9 @@ export function FollowUp({
   const fieldId = useId();
   const send = useMutation({
     mutationFn: (message: string) => client.session.message(id, { message }),
-    onSuccess: () => {
-      onText("");
+    onSuccess: (_, message) => {
+      // Meanwhile somebody may have begun with the next one.
+      onText(text.startsWith(message) ? text.slice(message.length).trimStart() : text);
       onSent();
     },
   });

@@ -49,7 +49,7 @@ const german: HomeTexts = {
     delete: "Löschen",
     clear: "Auswahl aufheben",
     done: (count) => (count === 1 ? "1 Session geändert" : `${count} Sessions geändert`),
-    refused: (count, why) => `${count} ließen sich nicht ändern: ${why}`,
+    refused: (count, why) => `${count} ${count === 1 ? "ließ" : "ließen"} sich nicht ändern: ${why}`,
     deleteQuestion: (count) => (count === 1 ? "Die Session löschen?" : `${count} Sessions löschen?`),
     deleteText: "Ihre Unterhaltungen und Änderungen sind dann weg. Branches und Pull-Requests bleiben.",
   },

@@ -24,7 +24,7 @@ const german: SystemTexts = {
   oldest: (time) => `die älteste seit ${time}`,
   next: "der nächste",
   waiting: (count) => `${count} wartend`,
-  runningJobs: (count) => `${count} laufen`,
+  runningJobs: (count) => (count === "1" ? "1 läuft" : `${count} laufen`),
   later: (count) => `${count} später`,
   workers: {
     none: "Kein Worker ist gemeldet. Einer ist es, sobald er startet: von selbst mit „offstage start“ oder mit „offstage worker“ auf einer eigenen Maschine.",
