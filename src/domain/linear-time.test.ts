@@ -521,6 +521,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "never-sent.wasNeverSent": "something thrown, of which it reads a code",
   "notes.isRecentNote": "times",
   "notes.unplacedNotes": "names of ours, which it compares",
+  "notes.withNotesAgain": "notes that were cut when they came, which it counts",
   "prompts.conflictPrompt": "a number",
   "grant.grantable": "names of ours, which it compares",
   "oauth-client.isLoopback": "an address that was parsed, of which it compares two parts",

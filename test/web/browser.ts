@@ -26,7 +26,7 @@ async function launchFirefox(): Promise<Browser> {
 
 /**
  * Over WebDriver BiDi a field's value is set through the property that React watches, so that React takes the event that follows for one
- * without a change: a field that was filled tells it once more. Keys that are pressed, as by a person, need none of it.
+ * without a change: a field that was filled is set once more, past React. Keys that are pressed, as by a person, need none of it.
  */
 async function tellReactOfFilledFields(browser: Browser): Promise<void> {
   const page = await browser.newPage();
@@ -35,16 +35,14 @@ async function tellReactOfFilledFields(browser: Browser): Promise<void> {
   // Each browser of a process has the same prototype.
   const fill = locators.fill;
   if (fill.name === "fillAndTell") return;
-  locators.fill = async function fillAndTell(this: Locator, ...given) {
-    await fill.apply(this, given);
-    await this.evaluate((element) => {
-      const field = element as unknown as {
-        _valueTracker?: { setValue(value: string): void };
-        dispatchEvent(event: Event): void;
-      };
-      field._valueTracker?.setValue("another");
-      field.dispatchEvent(new Event("input", { bubbles: true }));
-    });
+  locators.fill = async function fillAndTell(this: Locator, value, options) {
+    // Waits until it can be written into.
+    await this.focus(options);
+    await this.evaluate((element, text) => {
+      const property = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(element), "value");
+      property?.set?.call(element, text);
+      (element as unknown as EventTarget).dispatchEvent(new Event("input", { bubbles: true }));
+    }, value);
   };
 }
 

@@ -387,6 +387,16 @@ test("the end of a session at work stays in sight, until somebody scrolls up", a
 
   const latest = page.getByRole("button", { name: "Go to the latest" });
   expect(await latest.count()).toBe(0);
+  // A small step is meant, too, as one of the first of a smooth movement is.
+  await page.mouse.wheel(0, -30);
+  await latest.waitFor();
+  await tell("Told at once.");
+  await page.getByText("Told at once.").waitFor();
+  expect(await distance()).toBeGreaterThan(20);
+  await latest.click();
+  await expect.poll(distance).toBeLessThan(2);
+  await latest.waitFor({ state: "detached" });
+
   await page.mouse.wheel(0, -800);
   await latest.waitFor();
   await tell("Told meanwhile.");

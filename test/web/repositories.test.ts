@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Role } from "../../src/domain/people/user.ts";
 import { untilOver } from "../world.ts";
@@ -223,6 +223,35 @@ test("setup script, variables and folders are saved, and refused at their fields
     variables: { NODE_ENV: "/opt/bin" },
     sparse: [],
   });
+});
+
+test("what is written while the rest is saved is not taken for saved", async () => {
+  const page = await openRepository(await connected());
+  const environment = section(page, "Environment");
+  const answered = Promise.withResolvers<void>();
+  const saves = (request: Request): boolean => request.method() === "POST" && request.url().endsWith("/environment");
+  await page.route("**/environment", async (route) => {
+    if (saves(route.request())) await answered.promise;
+    await route.continue();
+  });
+  await environment.getByLabel("Folders").fill("services");
+  const asked = page.waitForRequest(saves);
+  await environment.getByRole("button", { name: "Save", exact: true }).click();
+  await asked;
+  await environment.getByLabel("Folders").fill("services\nlibraries");
+  const saved = page.waitForResponse((response) => saves(response.request()));
+  answered.resolve();
+  await saved;
+  // What the answer changes is drawn.
+  await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
+  const away = page.getByRole("main").getByRole("link", { name: "Repositories" });
+  await away.click();
+  await page.getByRole("alertdialog", { name: "Leave without saving?" }).waitFor();
+  await page.keyboard.press("Escape");
+  await environment.getByRole("button", { name: "Save", exact: true }).click();
+  await environment.getByText("Saved", { exact: true }).waitFor();
+  await away.click();
+  await page.waitForURL(/\/repositories$/u);
 });
 
 test("what is written is saved and tried, with its output as it comes; a trial is cancelled", async () => {

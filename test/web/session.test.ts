@@ -51,6 +51,16 @@ test("quiet calls fold into one line, commands and edits stay, and thoughts are 
   expect(await accessibilityProblems(page)).toEqual([]);
 });
 
+test("how many lines are left out between changes is said in the page's language", async () => {
+  for (const [locale, words] of [
+    ["en-GB", /^\d+ unmodified lines$/u],
+    ["de-DE", /^\d+ unveränderte Zeilen$/u],
+  ] as const) {
+    const page = await open(filled.completed, { ...wide, locale });
+    await page.locator("[data-unmodified-lines]").getByText(words).first().waitFor();
+  }
+});
+
 test("comments on changed lines wait, over a reload too, and go to the agent as one message", async () => {
   const page = await open(filled.completed);
   const changes = page.getByRole("region", { name: "Changes in acme/shop" });

@@ -1978,6 +1978,8 @@ test("what is said of a repository that is disconnected waits, and holds up no o
 test("whose pull request a commit, a branch or a check's number is, is found without reading all others", async () => {
   const { organizationId, database } = api;
   const { repositoryId } = scene;
+  // Each scene before has a pull request of the same number and branch in a repository of its own.
+  await database.pool.query("delete from pull_request where repository_id <> $1", [repositoryId]);
   const { id: other } = await addSession(database, organizationId, {
     repositories: [{ id: repositoryId, name: scene.name }],
     branchName: "other",

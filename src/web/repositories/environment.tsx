@@ -57,16 +57,18 @@ function EnvironmentForm({ id, environment }: { id: string; environment: Environ
   const [script, setScript] = useState(environment.setupScript ?? "");
   const [rows, setRows] = useState<readonly Variable[]>(() => rowsOf(environment.variables));
   const [folders, setFolders] = useState(environment.sparse.join("\n"));
-  const [isChanged, setChanged] = useState(false);
+  // What is typed while it is saved is a later edit than the saved one.
+  const [edits, setEdits] = useState({ last: 0, saved: 0 });
+  const isChanged = edits.last !== edits.saved;
   const save = useMutation({
-    mutationFn: async () =>
+    mutationFn: async (_edit: number) =>
       calls.setEnvironment(id, {
         setupScript: byScript ? script : null,
         variables: variablesOf(rows, (name) => `variables: ${texts.twice(name)}`),
         sparse: linesOf(folders),
       }),
-    onSuccess: (saved) => {
-      setChanged(false);
+    onSuccess: (saved, edit) => {
+      setEdits(({ last }) => ({ last, saved: edit }));
       queries.setQueryData(["repository", id, "environment"], saved);
     },
   });
@@ -75,13 +77,13 @@ function EnvironmentForm({ id, environment }: { id: string; environment: Environ
   const change = <Value,>(set: (value: Value) => void) => {
     return (value: Value): void => {
       set(value);
-      setChanged(true);
+      setEdits((before) => ({ ...before, last: before.last + 1 }));
       save.reset();
     };
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (!save.isPending) save.mutate();
+    if (!save.isPending) save.mutate(edits.last);
   };
   return (
     <>
@@ -120,7 +122,7 @@ function EnvironmentForm({ id, environment }: { id: string; environment: Environ
         <Unsaved isChanged={isChanged} />
         <SaveBar isPending={save.isPending} isSaved={save.isSuccess} error={wrong === null ? error : null} />
       </form>
-      <SetupTrial id={id} saveFirst={isChanged ? () => save.mutateAsync() : null} />
+      <SetupTrial id={id} saveFirst={isChanged ? () => save.mutateAsync(edits.last) : null} />
     </>
   );
 }

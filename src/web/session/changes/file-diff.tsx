@@ -16,10 +16,25 @@ const options = {
 /** Whether lines of before and after stand side by side. */
 export type DiffStyle = "split" | "unified";
 
-/** How diffs are drawn, which follows the chosen colours. */
+/** How diffs are drawn, which follows the chosen colours and language. */
 function useOptions(diffStyle: DiffStyle) {
   const { theme } = useSyncExternalStore(onPreferences, currentPreferences);
-  return { ...options, diffStyle, themeType: theme, enableGutterUtility: true };
+  const { unmodified } = useSessionTexts().changes;
+  return {
+    ...options,
+    diffStyle,
+    themeType: theme,
+    enableGutterUtility: true,
+    onPostRender: (diff: HTMLElement) => sayUnmodified(diff, unmodified),
+  };
+}
+
+/** Puts the count of the lines between two changes into the page's language: the library has it in English alone. */
+function sayUnmodified(diff: HTMLElement, unmodified: (count: number) => string): void {
+  for (const shown of (diff.shadowRoot ?? diff).querySelectorAll("[data-unmodified-lines]")) {
+    const text = unmodified(Number.parseInt(shown.textContent, 10));
+    if (shown.textContent !== text) shown.textContent = text;
+  }
 }
 
 /** What stands below a line: a comment, or the form for one. */

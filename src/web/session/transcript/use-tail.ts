@@ -2,6 +2,8 @@ import { useCallback, useEffect, useRef, useState, type RefObject } from "react"
 
 /** Maximum distance in pixels from the page's end that counts as its end. */
 const near = 80;
+/** Keys that scroll up. */
+const upKeys: ReadonlySet<string> = new Set(["ArrowUp", "PageUp", "Home"]);
 
 /** State of `useTail`. */
 export interface Tail {
@@ -34,18 +36,32 @@ export function useTail(active: boolean): Tail {
     if (!active) return undefined;
     let before = window.scrollY;
     const onScroll = (): void => {
-      if (isAtEnd()) setFollowing(true);
-      else if (window.scrollY < before) setFollowing(false);
+      if (isAtEnd()) {
+        // Somebody on the way up is near the end, too, at first.
+        if (window.scrollY >= before) setFollowing(true);
+      } else if (window.scrollY < before) setFollowing(false);
       before = window.scrollY;
+    };
+    // As soon as it is meant: a page that grows would otherwise take back each small step of a wheel or of smooth scrolling.
+    const onWheel = ({ deltaY }: WheelEvent): void => {
+      if (deltaY < 0 && !isWholeInSight()) setFollowing(false);
+    };
+    const onKey = ({ key, target }: KeyboardEvent): void => {
+      const writes = target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
+      if (upKeys.has(key) && !writes && !isWholeInSight()) setFollowing(false);
     };
     const onToggle = ({ target }: Event): void => {
       if (target instanceof HTMLDetailsElement && target.open) setFollowing(false);
     };
     const of = content.current;
     window.addEventListener("scroll", onScroll, { passive: true });
+    window.addEventListener("wheel", onWheel, { passive: true });
+    window.addEventListener("keydown", onKey);
     of?.addEventListener("toggle", onToggle, { capture: true });
     return () => {
       window.removeEventListener("scroll", onScroll);
+      window.removeEventListener("wheel", onWheel);
+      window.removeEventListener("keydown", onKey);
       of?.removeEventListener("toggle", onToggle, { capture: true });
     };
   }, [active]);

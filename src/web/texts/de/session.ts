@@ -221,6 +221,7 @@ const german: SessionTexts = {
     of: (repository) => `Änderungen in ${repository}`,
     fileOf: (file, repository) => (repository === null ? `${file}, noch nicht im Commit` : `${file} in ${repository}`),
     files: (count) => counted(count, "Datei", "Dateien"),
+    unmodified: (count) => counted(count, "unveränderte Zeile", "unveränderte Zeilen"),
     added: (count) => (count === "1" ? "1 Zeile hinzugefügt," : `${count} Zeilen hinzugefügt,`),
     removed: (count) => (count === "1" ? "1 Zeile entfernt" : `${count} Zeilen entfernt`),
     viewed: "Gesehen",

@@ -211,6 +211,7 @@ export const english = {
     fileOf: (file: string, repository: string | null) =>
       repository === null ? `${file}, not committed yet` : `${file} in ${repository}`,
     files: (count: number) => counted(count, "file", "files"),
+    unmodified: (count: number) => counted(count, "unmodified line", "unmodified lines"),
     added: (count: string) => (count === "1" ? "1 line added," : `${count} lines added,`),
     removed: (count: string) => (count === "1" ? "1 line removed" : `${count} lines removed`),
     viewed: "Viewed",
