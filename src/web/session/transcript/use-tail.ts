@@ -23,24 +23,30 @@ export interface Tail {
 export function useTail(active: boolean): Tail {
   const content = useRef<HTMLDivElement>(null);
   const [following, setFollowing] = useState(true);
+  /** Where the page was scrolled to last. */
+  const before = useRef(0);
 
   useEffect(() => {
     if (!active || !following || content.current === null) return undefined;
-    scrollToEnd();
-    const grown = new ResizeObserver(scrollToEnd);
+    const toEnd = (): void => {
+      scrollToEnd();
+      // Its event comes later, and must not be taken for somebody's way down.
+      before.current = window.scrollY;
+    };
+    toEnd();
+    const grown = new ResizeObserver(toEnd);
     grown.observe(content.current);
     return () => grown.disconnect();
   }, [active, following]);
 
   useEffect(() => {
     if (!active) return undefined;
-    let before = window.scrollY;
+    before.current = window.scrollY;
     const onScroll = (): void => {
-      if (isAtEnd()) {
-        // Somebody on the way up is near the end, too, at first.
-        if (window.scrollY >= before) setFollowing(true);
-      } else if (window.scrollY < before) setFollowing(false);
-      before = window.scrollY;
+      // Somebody on the way up is near the end, too, at first.
+      if (window.scrollY > before.current && isAtEnd()) setFollowing(true);
+      else if (window.scrollY < before.current && !isAtEnd()) setFollowing(false);
+      before.current = window.scrollY;
     };
     // As soon as it is meant: a page that grows would otherwise take back each small step of a wheel or of smooth scrolling.
     const onWheel = ({ deltaY }: WheelEvent): void => {
