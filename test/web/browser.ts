@@ -1,8 +1,16 @@
 import { existsSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 import { AxeBuilder } from "@axe-core/playwright";
 import { join } from "node:path";
 import chromium, { inflate } from "@sparticuz/chromium";
-import { chromium as playwright, firefox, type Browser, type Locator, type Page } from "playwright-core";
+import {
+  chromium as playwright,
+  firefox,
+  type Browser,
+  type LaunchOptions,
+  type Locator,
+  type Page,
+} from "playwright-core";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
 const libraries = join(import.meta.dirname, "../../node_modules/@sparticuz/chromium/bin/al2023.tar.br");
@@ -53,11 +61,23 @@ async function launchChromium(): Promise<Browser> {
   const args = ["--no-sandbox", "--no-zygote", "--disable-gpu", "--headless=shell"];
   const executablePath = await chromium.executablePath();
   try {
-    return await playwright.launch({ executablePath, args, timeout: hangTimeoutMs });
+    return await launchUnpacked({ executablePath, args, timeout: hangTimeoutMs });
   } catch {
     // A bare machine has no NSS library; the package brings that too.
     const env = { ...process.env, LD_LIBRARY_PATH: join(await inflate(libraries), "lib") };
-    return playwright.launch({ executablePath, args, env, timeout: hangTimeoutMs });
+    return launchUnpacked({ executablePath, args, env, timeout: hangTimeoutMs });
+  }
+}
+
+/** Waits while another test file, which came first, still unpacks the browser. */
+async function launchUnpacked(options: LaunchOptions): Promise<Browser> {
+  for (;;) {
+    try {
+      return await playwright.launch(options);
+    } catch (error) {
+      if (!String(error).includes("ETXTBSY")) throw error;
+      await pause(50);
+    }
   }
 }
 
