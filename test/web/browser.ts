@@ -3,14 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { AxeBuilder } from "@axe-core/playwright";
 import { join } from "node:path";
 import chromium, { inflate } from "@sparticuz/chromium";
-import {
-  chromium as playwright,
-  firefox,
-  type Browser,
-  type LaunchOptions,
-  type Locator,
-  type Page,
-} from "playwright-core";
+import { chromium as playwright, type Browser, type LaunchOptions, type Locator, type Page } from "playwright-core";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
 const libraries = join(import.meta.dirname, "../../node_modules/@sparticuz/chromium/bin/al2023.tar.br");
@@ -27,7 +20,10 @@ export async function launchBrowser(): Promise<Browser> {
 async function launchFirefox(): Promise<Browser> {
   const executablePath = ["/usr/bin/firefox-esr", "/usr/bin/firefox"].find((path) => existsSync(path));
   if (executablePath === undefined) throw new Error("there is no Firefox: install the package firefox-esr or firefox");
-  const browser = await firefox.launch({ channel: "moz-firefox", executablePath, timeout: hangTimeoutMs });
+  // Another version, with the same interface: the later one sends a command that Firefox 153, which has extended support, does not know.
+  const { firefox } = await import("playwright-core-for-firefox");
+  const launched = await firefox.launch({ channel: "moz-firefox", executablePath, timeout: hangTimeoutMs });
+  const browser = launched as unknown as Browser;
   await tellReactOfFilledFields(browser);
   return browser;
 }
