@@ -48,16 +48,17 @@ async function createProgram(context: CommandContext, version: string, argv: rea
     .addHelpText("afterAll", exitCodesHelp);
   program.commandsGroup("A server:");
   addStartCommands(program, context);
-  if (!startsServer(argv)) {
+  // Whoever starts a server waits for what is loaded before its database.
+  if (!isNamed(program, argv[0])) {
     const { addOtherCommands } = await import("./other-commands.ts");
     addOtherCommands(program, context, version);
   }
   return program;
 }
 
-/** Whether a server is started. It then loads no other command: whoever starts it waits for what is loaded before its database. */
-function startsServer([name]: readonly string[]): boolean {
-  return name === undefined || ["start", "api", "worker"].includes(name);
+/** Whether the program has the command by now. Without a name it has: `start` is the default. */
+function isNamed(program: Command, name: string | undefined): boolean {
+  return name === undefined || program.commands.some((command) => command.name() === name);
 }
 
 /** Rejects unknown commands: otherwise `start`, the default command, would take the name as its own argument. */

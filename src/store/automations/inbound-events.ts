@@ -215,6 +215,18 @@ const toldSince = `from arrival told join arrival later
 /** The same of one pull request. */
 const toldOfPullRequestSince = `${toldSince} and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}'`;
 
+/** Whether the forge has told something of an event's pull request since. @param name of the prepared statement @param condition on `later` */
+async function isToldSince(
+  queryable: Queryable,
+  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+  name: string,
+  condition: string,
+): Promise<boolean> {
+  const text = `select ${toldOfPullRequestSince} and ${condition} limit 1`;
+  const { rowCount } = await queryable.query({ name, text, values: [id, organizationId] });
+  return rowCount === 1;
+}
+
 /**
  * The checks of a commit of whose end the forge has told since an event told of one: the event may be decided after those, as one that was
  * put off.
@@ -235,48 +247,47 @@ export async function checksToldSince(
 }
 
 /** Whether the forge has told since an event told of what a review says that one of the same pull request says something else, likewise. */
-export async function isReviewedSince(
+export function isReviewedSince(
   queryable: Queryable,
-  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+  event: Pick<ClaimedEvent, "id" | "organizationId">,
 ): Promise<boolean> {
-  const { rowCount } = await queryable.query({
-    name: "is_reviewed_since",
-    text: `select ${toldOfPullRequestSince}
-             and later.name in ('pullRequest.reviewSubmitted', 'pullRequest.reviewDismissed')
-             and later.payload #>> '{review,state}' <> 'commented' limit 1`,
-    values: [id, organizationId],
-  });
-  return rowCount === 1;
+  return isToldSince(
+    queryable,
+    event,
+    "is_reviewed_since",
+    `later.name in ('pullRequest.reviewSubmitted', 'pullRequest.reviewDismissed')
+             and later.payload #>> '{review,state}' <> 'commented'`,
+  );
 }
 
 /** Whether the forge has told since an event told of a review that this was dismissed, or taken back, likewise. */
-export async function isDismissedSince(
+export function isDismissedSince(
   queryable: Queryable,
-  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+  event: Pick<ClaimedEvent, "id" | "organizationId">,
 ): Promise<boolean> {
-  const { rowCount } = await queryable.query({
-    name: "is_dismissed_since",
-    text: `select ${toldOfPullRequestSince} and later.name = 'pullRequest.reviewDismissed'
+  return isToldSince(
+    queryable,
+    event,
+    "is_dismissed_since",
+    `later.name = 'pullRequest.reviewDismissed'
              and later.payload #> '{review,id}' = told.payload #> '{review,id}'
-             and later.payload #> '{review,author,id}' = told.payload #> '{review,author,id}' limit 1`,
-    values: [id, organizationId],
-  });
-  return rowCount === 1;
+             and later.payload #> '{review,author,id}' = told.payload #> '{review,author,id}'`,
+  );
 }
 
 /** Whether the forge has told since an event told of a vote that was taken back that its author asks for changes again, likewise. */
-export async function isAskedAgainSince(
+export function isAskedAgainSince(
   queryable: Queryable,
-  { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
+  event: Pick<ClaimedEvent, "id" | "organizationId">,
 ): Promise<boolean> {
-  const { rowCount } = await queryable.query({
-    name: "is_asked_again_since",
-    text: `select ${toldOfPullRequestSince} and later.name = 'pullRequest.reviewSubmitted'
+  return isToldSince(
+    queryable,
+    event,
+    "is_asked_again_since",
+    `later.name = 'pullRequest.reviewSubmitted'
              and later.payload #>> '{review,state}' = 'changesRequested'
-             and later.payload #> '{review,author,id}' = told.payload #> '{review,author,id}' limit 1`,
-    values: [id, organizationId],
-  });
-  return rowCount === 1;
+             and later.payload #> '{review,author,id}' = told.payload #> '{review,author,id}'`,
+  );
 }
 
 /** A session whose work on a forge a delivery tells of. */

@@ -1,6 +1,8 @@
 import type { SessionTexts } from "../en/session.ts";
 
-const counted = (count: number, one: string, many: string): string => (count === 1 ? `1 ${one}` : `${count} ${many}`);
+/** @param count a number, as it is or as it is shown */
+const counted = (count: number | string, one: string, many: string): string =>
+  `${count} ${String(count) === "1" ? one : many}`;
 
 const german: SessionTexts = {
   title: "Session",
@@ -139,7 +141,7 @@ const german: SessionTexts = {
     copyOutput: "die Ausgabe",
     nothing: "Nichts zu zeigen.",
     loadingChange: "Die Änderung lädt …",
-    earlier: (count) => (count === "1" ? "1 frühere Zeile zeigen" : `${count} frühere Zeilen zeigen`),
+    earlier: (count) => counted(count, "frühere Zeile zeigen", "frühere Zeilen zeigen"),
     wrap: "Zeilen umbrechen",
     whole: "Ganz zeigen",
   },
@@ -222,8 +224,8 @@ const german: SessionTexts = {
     fileOf: (file, repository) => (repository === null ? `${file}, noch nicht im Commit` : `${file} in ${repository}`),
     files: (count) => counted(count, "Datei", "Dateien"),
     unmodified: (count) => counted(count, "unveränderte Zeile", "unveränderte Zeilen"),
-    added: (count) => (count === "1" ? "1 Zeile hinzugefügt," : `${count} Zeilen hinzugefügt,`),
-    removed: (count) => (count === "1" ? "1 Zeile entfernt" : `${count} Zeilen entfernt`),
+    added: (count) => counted(count, "Zeile hinzugefügt,", "Zeilen hinzugefügt,"),
+    removed: (count) => counted(count, "Zeile entfernt", "Zeilen entfernt"),
     viewed: "Gesehen",
     viewedCount: (viewed, all) => `${viewed} von ${all} gesehen`,
     split: "Nebeneinander",
@@ -292,7 +294,7 @@ const german: SessionTexts = {
     memory: "Speicher",
     memoryOf: (used, limit) => `${used} von ${limit}`,
     cores: "Prozessor",
-    coresUsed: (cores) => (cores === "1" ? "1 Kern" : `${cores} Kerne`),
+    coresUsed: (cores) => counted(cores, "Kern", "Kerne"),
     noSamples: "Noch wurde nichts gemessen.",
     nothing: "Noch hat nichts begonnen.",
     attempts: (count) => counted(count, "Versuch", "Versuche"),

@@ -1,6 +1,8 @@
 import type { StepName } from "../../../domain/sessions/step.ts";
 
-const counted = (count: number, one: string, many: string): string => (count === 1 ? `1 ${one}` : `${count} ${many}`);
+/** @param count a number, as it is or as it is shown */
+const counted = (count: number | string, one: string, many: string): string =>
+  `${count} ${String(count) === "1" ? one : many}`;
 
 /** Texts of a session's page. */
 export const english = {
@@ -133,7 +135,7 @@ export const english = {
     copyOutput: "the output",
     nothing: "Nothing to show.",
     loadingChange: "Loading the change …",
-    earlier: (count: string) => (count === "1" ? "Show 1 earlier line" : `Show ${count} earlier lines`),
+    earlier: (count: string) => `Show ${counted(count, "earlier line", "earlier lines")}`,
     wrap: "Wrap lines",
     whole: "Show it whole",
   },
@@ -212,8 +214,8 @@ export const english = {
       repository === null ? `${file}, not committed yet` : `${file} in ${repository}`,
     files: (count: number) => counted(count, "file", "files"),
     unmodified: (count: number) => counted(count, "unmodified line", "unmodified lines"),
-    added: (count: string) => (count === "1" ? "1 line added," : `${count} lines added,`),
-    removed: (count: string) => (count === "1" ? "1 line removed" : `${count} lines removed`),
+    added: (count: string) => counted(count, "line added,", "lines added,"),
+    removed: (count: string) => counted(count, "line removed", "lines removed"),
     viewed: "Viewed",
     viewedCount: (viewed: number, all: number) => `${viewed} of ${all} viewed`,
     split: "Side by side",
@@ -276,7 +278,7 @@ export const english = {
     memory: "Memory",
     memoryOf: (used: string, limit: string) => `${used} of ${limit}`,
     cores: "Processor",
-    coresUsed: (cores: string) => (cores === "1" ? "1 core" : `${cores} cores`),
+    coresUsed: (cores: string) => counted(cores, "core", "cores"),
     noSamples: "Nothing was measured yet.",
     nothing: "Nothing has begun yet.",
     attempts: (count: number) => counted(count, "attempt", "attempts"),
