@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -213,6 +213,7 @@ async function compare(stores: readonly Store[], question: Question): Promise<nu
 }
 
 const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "offstage-size-")));
+await mkdir(folder, { recursive: true });
 // The unprivileged user that the database runs as under root must be able to pass.
 await chmod(folder, 0o755);
 const server = await startEmbeddedServer({

@@ -23,6 +23,22 @@ afterAll(() => site?.close());
 
 const rows = (page: Page, list: string) => page.getByRole("list", { name: list }).getByRole("listitem");
 
+/** Holds back the answers to requests with such an address. @returns lets them go, and says how many there were */
+async function heldAnswers(page: Page, address: RegExp): Promise<() => Promise<number>> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  let count = 0;
+  await page.route(address, async (route) => {
+    count += 1;
+    await promise;
+    await route.continue();
+  });
+  return async () => {
+    resolve(undefined);
+    await page.unroute(address);
+    return count;
+  };
+}
+
 async function home(path = "/"): Promise<Page> {
   const page = await site.signedIn();
   await page.goto(path);
@@ -145,6 +161,47 @@ test("a session is composed with a branch that the forge has, a file of it and a
   await page.goto("/");
   await page.getByRole("button", { name: "Repository: acme/composed" }).waitFor();
   expect(await page.getByLabel("What should be done?").inputValue()).toBe("");
+});
+
+test("Enter straight after typing takes what was typed, never the first of the list before, and starts no session", async () => {
+  const { url } = await site.forge.createRepository("acme", "typed-fast", { "README.md": "# Before\n" });
+  await inOtherClone(
+    { forge: site.forge },
+    url,
+    "git push -q origin HEAD:refs/heads/domain HEAD:refs/heads/amain && echo x > a.txt && git add -A && git commit -qm A && git push -q origin HEAD",
+  );
+  await site.call("/repository/create", { url });
+  const page = await home();
+  const before = (await site.client.session.list({ limit: 100 })).sessions.length;
+  await page.getByLabel("What should be done?").fill("Look at ");
+  // Answers to what is typed come only when the test is done with the list that it is typed into.
+  const release = await heldAnswers(page, /\?(?:.*&)?q=./u);
+
+  await page.getByRole("button", { name: "Repository: No repository" }).click();
+  const repositories = page.getByRole("dialog", { name: "Repository" });
+  await repositories.getByRole("option", { name: /acme\/typed-fast/u }).waitFor();
+  await repositories.getByRole("combobox").fill("nothing-has-this");
+  await page.keyboard.press("Enter");
+  await repositories.getByRole("combobox").fill("typed-fast");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Repository: acme/typed-fast" }).waitFor();
+
+  await page.getByRole("button", { name: "Target branch: Default branch" }).click();
+  await page.getByRole("option", { name: "domain", exact: true }).waitFor();
+  await page.getByRole("combobox", { name: "Target branch" }).fill("main");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Target branch: main" }).waitFor();
+
+  const prompt = page.getByLabel("What should be done?");
+  await prompt.press("End");
+  await page.keyboard.type("@");
+  await page.getByRole("option", { name: "a.txt" }).waitFor();
+  await page.keyboard.type("README");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => prompt.inputValue()).toBe("Look at @README.md ");
+
+  expect(await release()).toBeGreaterThan(1);
+  expect((await site.client.session.list({ limit: 100 })).sessions).toHaveLength(before);
 });
 
 test("what is wrong with a session is said where it is written, and nothing is lost", async () => {

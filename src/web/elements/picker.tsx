@@ -88,7 +88,11 @@ export function Picker({
               className="w-full rounded-t-lg border-b border-line bg-transparent px-3 py-2 text-sm -outline-offset-2 placeholder:text-muted pointer-coarse:text-base"
               value={words}
               onChange={({ target }) => onWords(target.value)}
-              onKeyDown={(event) => void list.onKey(event)}
+              onKeyDown={(event) => {
+                const isForList = list.onKey(event);
+                // An Enter that chooses nothing would submit the form that the picker stands in.
+                if (!isForList && event.key === "Enter") event.preventDefault();
+              }}
             />
             <div {...list.list} aria-label={label} className="max-h-72 overflow-y-auto p-1">
               {options.map(({ key, name, about }, index) => (

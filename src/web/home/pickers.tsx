@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
+import { hasWords } from "../elements/has-words.ts";
 import { Picker, type PickerOption } from "../elements/picker.tsx";
 import { client } from "../query.ts";
 import { useElementTexts } from "../texts/elements.ts";
@@ -10,10 +11,6 @@ import { useDefaultBranch } from "./offered.ts";
 const staleTime = 60_000;
 /** Key of what stands for none, or for the default. */
 const none = "";
-
-function hasWords(name: string, words: string): boolean {
-  return name.toLowerCase().includes(words.trim().toLowerCase());
-}
 
 /** Chooses the branch that the pull request is to go to, among those that the forge has now. */
 export function BranchPicker({
@@ -38,8 +35,8 @@ export function BranchPicker({
     retry: false,
   });
   const usual = useDefaultBranch(repository, true);
-  const names = found.data?.branches ?? [];
   const written = words.trim();
+  const names = namesWith(written, found.data?.branches ?? []);
   const options: PickerOption[] = [
     ...(written === "" ? [{ key: none, name: texts.defaultBranch }] : []),
     ...names.map((name) => ({ key: name, name, ...(name === usual && { about: texts.isDefault }) })),
@@ -60,6 +57,12 @@ export function BranchPicker({
       {...(found.error !== null ? { note: found.error.message } : found.isLoading ? { note: loading } : {})}
     />
   );
+}
+
+/** The names that have what was written, that very name first: the answer may still be that to other words. */
+function namesWith(written: string, names: readonly string[]): string[] {
+  const found = names.filter((name) => hasWords(name, written));
+  return found.includes(written) ? [written, ...found.filter((name) => name !== written)] : found;
 }
 
 /** Chooses the agent with its model: those that are available, or another model of one of them by its name. */

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useState, type KeyboardEvent, type RefObject } from "react";
+import { hasWords } from "../elements/has-words.ts";
 import { Icon } from "../elements/icon.tsx";
 import { useOptions } from "../elements/options.ts";
 import { client } from "../query.ts";
@@ -54,7 +55,12 @@ export function PromptField({
     staleTime: 60_000,
     retry: false,
   });
-  const found = mention === null || url === null ? [] : (files.data?.paths.slice(0, mostShown) ?? []);
+  const paths = mention === null || url === null ? [] : (files.data?.paths ?? []);
+  // The answer to fewer letters is still shown, but for what has not got those of now: Enter takes the first.
+  const found = (files.isPlaceholderData ? paths.filter((path) => hasWords(path, mention?.words ?? "")) : paths).slice(
+    0,
+    mostShown,
+  );
   const choose = (index: number): void => {
     const path = found[index];
     const element = field.current;

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
+import { hasWords } from "../elements/has-words.ts";
 import { Picker, type PickerOption } from "../elements/picker.tsx";
 import { client } from "../query.ts";
 import { useElementTexts } from "../texts/elements.ts";
@@ -31,10 +32,14 @@ export function RepositoryPicker({
   });
   const found = useQuery({ ...offeredQuery(asked), enabled: asked !== "", placeholderData: keepPreviousData });
   const connected = (known.data?.codeRepositories ?? []).filter(({ name, url: its }) =>
-    `${name} ${its}`.toLowerCase().includes(url.toLowerCase()),
+    hasWords(`${name} ${its}`, url),
   );
+  const isOfWritten = asked === url && !found.isPlaceholderData;
   const offered = (url === "" ? [] : (found.data?.repositories ?? [])).filter(
-    (one) => !(known.data?.codeRepositories ?? []).some((other) => sameAddress(other.url, one.url)),
+    (one) =>
+      // The answer to other words has what nobody asks for now.
+      (isOfWritten || hasWords(`${one.name} ${one.url}`, url)) &&
+      !(known.data?.codeRepositories ?? []).some((other) => sameAddress(other.url, one.url)),
   );
   const isUrl =
     /^(?:https?|ssh):\/\/\S+$|^\S+@[\w.-]+:\S+$/u.test(url) &&

@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { Modal } from "../elements/dialog.tsx";
+import { hasWords } from "../elements/has-words.ts";
 import { Icon, type IconName } from "../elements/icon.tsx";
 import { useOptions } from "../elements/options.ts";
 import { client } from "../query.ts";
@@ -34,11 +35,11 @@ export function Palette({ onClosed, onOpen }: { onClosed: () => void; onOpen: (o
   const [chosen, setChosen] = useState<Entry | null>(null);
   const asked = useDeferredValue(words.trim());
   const entries = [...useCommands(onOpen), ...usePageEntries(), ...useSettingsEntries()].filter((entry) =>
-    hasWords(entry, asked),
+    entryHasWords(entry, words),
   );
-  const sessions = useSessions(asked);
+  const sessions = useSessions(asked, words);
   const all = [...entries, ...sessions];
-  const options = useOptions(all.length, asked, true, (index) => setChosen(all[index] ?? null));
+  const options = useOptions(all.length, words, true, (index) => setChosen(all[index] ?? null));
   return (
     <Modal
       title={texts.search}
@@ -95,12 +96,8 @@ export function Palette({ onClosed, onOpen }: { onClosed: () => void; onOpen: (o
   );
 }
 
-function hasWords({ name, about = "" }: Entry, words: string): boolean {
-  const text = `${name} ${about}`.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/u)
-    .every((word) => text.includes(word));
+function entryHasWords({ name, about = "" }: Entry, words: string): boolean {
+  return hasWords(`${name} ${about}`, words);
 }
 
 function useCommands(onOpen: (overlay: Overlay) => void): Entry[] {
@@ -146,21 +143,26 @@ function useSettingsEntries(): Entry[] {
   }));
 }
 
-/** The sessions that have the words; without words, the newest. */
-function useSessions(words: string): Entry[] {
+/**
+ * The sessions that have the words; without words, the newest.
+ * @param asked the words that are searched for: soon those that are typed
+ * @param typed what an Enter is about: as long as the answer is that to other words, only what has these can be chosen
+ */
+function useSessions(asked: string, typed: string): Entry[] {
   const texts = useShellTexts();
   const navigate = useNavigate();
   const found = useQuery({
-    queryKey: ["palette", words],
+    queryKey: ["palette", asked],
     queryFn: () =>
-      words === ""
+      asked === ""
         ? client.session.list({ limit: mostSessions })
-        : client.session.search(words, { limit: mostSessions }),
+        : client.session.search(asked, { limit: mostSessions }),
     placeholderData: keepPreviousData,
     staleTime: 10_000,
   });
   const sessions: readonly SessionDetail[] = found.data?.sessions ?? [];
-  return sessions.map(({ id, title, status, repositories }) => ({
+  const isOfTyped = asked === typed.trim() && !found.isPlaceholderData;
+  const entries = sessions.map(({ id, title, status, repositories }): Entry => ({
     key: id,
     group: texts.palette.sessions,
     icon: `lamp-${status}` as const,
@@ -168,4 +170,5 @@ function useSessions(words: string): Entry[] {
     ...(repositories.length > 0 && { about: repositories.map(({ name }) => name).join(", ") }),
     run: () => void navigate({ to: "/sessions/$id", params: { id } }),
   }));
+  return isOfTyped ? entries : entries.filter((entry) => entryHasWords(entry, typed));
 }
