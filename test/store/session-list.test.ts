@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { AttentionReason } from "../../src/domain/sessions/attention.ts";
 import { attentionReasons } from "../../src/domain/sessions/attention.ts";
 import { sessionStatuses, type SessionStatus } from "../../src/domain/sessions/status.ts";
@@ -302,3 +302,47 @@ test("a page ends early instead of reading everything, and the next one goes on 
   const byStatus = await listSessions(database, large, { status: ["failed"], archived: false, limit: 5 });
   expect([byStatus.items.length, byStatus.nextCursor]).toEqual([1, null]);
 });
+
+test("a page of a label or a repository reads no more sessions than it shows, and one of several labels those of the rarest", async () => {
+  const { pool } = testDatabase.database;
+  const large = await addOrganization(testDatabase.database);
+  const repositoryId = await addRepository(large, "large");
+  await pool.query(
+    `with made as (
+       insert into session (id, organization_id, title, description, status, branch_name, created_at)
+       select gen_random_uuid(), $1, '', '', 'completed', 'b', now() - n * interval '1 second' from generate_series(1, 5000) n
+       returning id, organization_id, created_at),
+     tagged as (
+       insert into session_label (session_id, organization_id, label, session_created_at)
+       select id, organization_id, unnest(array['many'] || case when row_number() over () % 1000 = 0 then array['few'] end), created_at
+       from made)
+     insert into session_repository (session_id, repository_id, position, directory, session_created_at)
+     select id, $2, 0, 'd', created_at from made`,
+    [large, repositoryId],
+  );
+  await pool.query("analyze session, session_label, session_repository");
+  const mostRead = async (filter: SessionFilter): Promise<number> => {
+    const asked = vi.spyOn(pool, "query");
+    const page = await listSessions(testDatabase.database, large, { ...filter, limit: 5 });
+    const [statement, values] = asked.mock.calls.find(([sql]) => sql.startsWith("with page")) ?? [];
+    asked.mockRestore();
+    expect(page.items).toHaveLength(5);
+    const { rows } = await pool.query<{ "QUERY PLAN": readonly [{ readonly Plan: PlanNode }] }>(
+      `explain (analyze, format json) ${statement}`,
+      values as unknown[],
+    );
+    return Math.max(...nodesOf(rows[0]?.["QUERY PLAN"][0].Plan).map((node) => node["Actual Rows"]));
+  };
+  expect(await mostRead({ label: ["many"] })).toBeLessThan(100);
+  expect(await mostRead({ repositoryId })).toBeLessThan(100);
+  expect(await mostRead({ label: ["many", "few"] })).toBeLessThan(100);
+});
+
+interface PlanNode {
+  readonly "Actual Rows": number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function nodesOf(node: PlanNode | undefined): PlanNode[] {
+  return node === undefined ? [] : [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+}

@@ -34,7 +34,7 @@ async function heldAnswers(page: Page, address: RegExp): Promise<() => Promise<n
   });
   return async () => {
     resolve(undefined);
-    await page.unroute(address);
+    await page.waitForLoadState("networkidle");
     return count;
   };
 }

@@ -40,7 +40,7 @@ export async function listSessions(
 ): Promise<Page<SessionRecord>> {
   const values: unknown[] = [organizationId];
   const bind: Bind = (value) => `$${values.push(value)}`;
-  const source = await sourceOf(database, query, bind);
+  const source = await sourceOf(database, organizationId, query, bind);
   const { createdAt, id } = source;
   const conditions = ["session.organization_id = $1", source.condition];
   const after = readCursor(query.cursor);
@@ -50,10 +50,14 @@ export async function listSessions(
   const ofSource = values.length;
   const left = [...filtersOf(query)].filter(([name]) => !source.seenTo.includes(name));
   const others = left.map(([, sqlOf]) => sqlOf("session", bind));
+  // By the source's own columns: by those of the session, all that may be read would be sorted first (266 ms instead of 4 for a
+  // label that 60,000 of 6 million sessions have).
   const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
     `with page as (
-       select session.id from (select session.* ${inOrder} limit ${scannedAtMost}) as session
-       where ${["true", ...others].join(" and ")} order by session.created_at desc, session.id desc limit ${bind(query.limit + 1)})
+       select session.id from (
+         select session.*, ${createdAt} as source_created_at, ${id} as source_id ${inOrder} limit ${scannedAtMost}) as session
+       where ${["true", ...others].join(" and ")}
+       order by session.source_created_at desc, session.source_id desc limit ${bind(query.limit + 1)})
      select ${sessionColumns}, ${timeOfCursor("session.created_at")} as cursor_time from page join session on session.id = page.id
      order by session.created_at desc, session.id desc`,
     values,
@@ -68,7 +72,7 @@ export async function listSessions(
   return row === undefined ? page : { ...page, nextCursor: cursorOf({ createdAt: row.at, id: row.id }) };
 }
 
-async function sourceOf(database: Database, query: SessionFilter, bind: Bind): Promise<Source> {
+async function sourceOf(database: Database, organizationId: string, query: SessionFilter, bind: Bind): Promise<Source> {
   const { status, label, repositoryId, archived } = query;
   const filters = filtersOf(query);
   const bySession = (...seenTo: (keyof SessionFilter)[]): Source => ({
@@ -85,10 +89,10 @@ async function sourceOf(database: Database, query: SessionFilter, bind: Bind): P
     // An archived one needs nobody: those that are looked for then are none, which the other filter says.
     return { ...bySession(), condition, seenTo: archived === true ? ["attention"] : ["attention", "archived"] };
   }
-  if (label?.[0] !== undefined) {
+  if (label !== undefined && label.length > 0) {
     return {
       from: "session_label tagged join session on session.id = tagged.session_id",
-      condition: `tagged.organization_id = $1 and tagged.label = ${bind(label[0])}`,
+      condition: `tagged.organization_id = $1 and tagged.label = ${bind(await rarestOf(database, organizationId, label))}`,
       createdAt: "tagged.session_created_at",
       id: "tagged.session_id",
       seenTo: label.length === 1 ? ["label"] : [],
@@ -110,6 +114,26 @@ async function sourceOf(database: Database, query: SessionFilter, bind: Bind): P
   if (archived === false && status?.length === 1 && only !== undefined && indexedStatuses.has(only))
     return bySession("status", "archived");
   return bySession("archived");
+}
+
+/** Labels are only counted so far when the rarest of several is looked for. */
+const countedAtMost = 1_000;
+
+/** The label that fewest sessions have; of some that many have, any. */
+async function rarestOf(
+  database: Database,
+  organizationId: string,
+  labels: readonly string[],
+): Promise<string | undefined> {
+  if (labels.length === 1) return labels[0];
+  const { rows } = await database.pool.query<{ label: string }>(
+    `select asked.label from unnest($2::text[]) as asked (label)
+     order by (select count(*) from (
+       select from session_label where organization_id = $1 and session_label.label = asked.label limit ${countedAtMost}) as few)
+     limit 1`,
+    [organizationId, labels],
+  );
+  return rows[0]?.label;
 }
 
 /** Whether housekeeping has filled in the order of a repository's sessions: src/store/sessions/repository-order.ts. */
