@@ -324,12 +324,13 @@ test("a page of a label or a repository reads no more sessions than it shows, an
   const mostRead = async (filter: SessionFilter): Promise<number> => {
     const asked = vi.spyOn(pool, "query");
     const page = await listSessions(testDatabase.database, large, { ...filter, limit: 5 });
-    const [statement, values] = asked.mock.calls.find(([sql]) => sql.startsWith("with page")) ?? [];
+    const calls = asked.mock.calls as unknown as (readonly [statement: string, values: unknown[]])[];
+    const [statement = "", values = []] = calls.find(([sql]) => sql.startsWith("with page")) ?? [];
     asked.mockRestore();
     expect(page.items).toHaveLength(5);
     const { rows } = await pool.query<{ "QUERY PLAN": readonly [{ readonly Plan: PlanNode }] }>(
       `explain (analyze, format json) ${statement}`,
-      values as unknown[],
+      values,
     );
     return Math.max(...nodesOf(rows[0]?.["QUERY PLAN"][0].Plan).map((node) => node["Actual Rows"]));
   };
