@@ -27,14 +27,16 @@ const rows = (page: Page, list: string) => page.getByRole("list", { name: list }
 async function heldAnswers(page: Page, address: RegExp): Promise<() => Promise<number>> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   let count = 0;
+  let released = 0;
   await page.route(address, async (route) => {
     count += 1;
     await promise;
     await route.continue();
+    released += 1;
   });
   return async () => {
     resolve(undefined);
-    await page.waitForLoadState("networkidle");
+    await expect.poll(() => released).toBe(count);
     return count;
   };
 }
