@@ -427,6 +427,8 @@ export interface Steered {
   readonly reason: string | null;
   /** The session that it steers; null: of a run of an automation, which the ledger has by itself. */
   readonly sessionId: string | null;
+  /** The automation that was called by its macro and has a run of it, whichever event told of it first; null: none. */
+  readonly calledId: string | null;
 }
 
 /** Decisions of an event that are kept; beyond, its reason has their number alone. */
