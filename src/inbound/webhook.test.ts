@@ -1,5 +1,6 @@
+import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { webhookDeliveryId } from "./webhook.ts";
+import { verifyWebhook, webhookDeliveryId } from "./webhook.ts";
 
 const idOf = (headers: Record<string, string>, body = "{}") => webhookDeliveryId({ headers, body: Buffer.from(body) });
 
@@ -19,4 +20,30 @@ describe("the id of a delivery", () => {
     expect(idOf({ "webhook-id": "", "x-github-delivery": "d" })).toBe("d");
     expect(idOf({ "webhook-id": "x".repeat(501) })).toBeNull();
   });
+});
+
+describe("a signature", () => {
+  const algorithms = ["sha1", "sha256", "sha512"] as const;
+  const encodings = ["hex", "base64"] as const;
+  const ways = algorithms.flatMap((algorithm) => encodings.map((encoding) => ({ algorithm, encoding })));
+
+  it.each(ways)(
+    "by $algorithm in $encoding is taken with its prefix, and as nothing else",
+    ({ algorithm, encoding }) => {
+      const verification = { type: "hmac", header: "x-signature", algorithm, encoding, prefix: "v0=" } as const;
+      const body = Buffer.from('{"a":"é"}');
+      const isTaken = (signature: string, prefix = "v0="): boolean =>
+        verifyWebhook(
+          verification,
+          { headers: { "x-signature": `${prefix}${signature}` }, body },
+          ["secret"],
+          Date.now(),
+        );
+      const by = (one: string, as: "hex" | "base64"): string => createHmac(one, "secret").update(body).digest(as);
+      expect(isTaken(by(algorithm, encoding))).toBe(true);
+      expect(isTaken(by(algorithm, encoding), "")).toBe(false);
+      for (const other of ways.filter((way) => way.algorithm !== algorithm || way.encoding !== encoding))
+        expect([other, isTaken(by(other.algorithm, other.encoding))]).toEqual([other, false]);
+    },
+  );
 });

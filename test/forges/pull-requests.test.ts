@@ -474,6 +474,25 @@ describe("a GitHub App", () => {
     await forge.close();
   });
 
+  it("renews its token before the hour for which it is valid is over, and not at each push", async () => {
+    const { forge, github, address } = await setting({});
+    const began = performance.now();
+    const tokenAfter = async (minutes: number): Promise<unknown> => {
+      vi.spyOn(performance, "now").mockReturnValue(began + minutes * 60_000);
+      const given = await github.credentials(address, signal());
+      vi.restoreAllMocks();
+      return given?.password;
+    };
+    const first = await tokenAfter(0);
+    expect(await tokenAfter(45)).toBe(first);
+    // What is begun with it may take some minutes.
+    const second = await tokenAfter(55);
+    expect(second).not.toBe(first);
+    expect(await tokenAfter(100)).toBe(second);
+    expect(await tokenAfter(110)).not.toBe(second);
+    await forge.close();
+  });
+
   it("gets another token in the place of one that the forge does not take any more", async () => {
     const { forge, github, address } = await setting({});
     const find = () => github.findPullRequest(address, "work", "main", signal());

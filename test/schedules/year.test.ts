@@ -119,16 +119,24 @@ function unreliable(database: Database, random: () => number, died: () => void):
   };
 }
 
-test("a year of ticks in three time zones, over outages, crashes and two workers: each is run or missed as it should, once", async () => {
+test("a year of ticks in three time zones, over outages, crashes, a clock that stands or goes back, and two workers: each is run or missed as it should, once", async () => {
   const { database } = testDatabase;
   const random = randomOf(20_260_101);
   const schedules = await addSchedules(database);
   const looks = looksOver(schedules, random);
   let deaths = 0;
+  let stood = 0;
   const workers = [0, 1].map(() => unreliable(database, random, () => (deaths += 1)));
   const logger = createLogger("silent");
-  for (const look of looks) {
+  for (const [index, look] of looks.entries()) {
     const now = () => new Date(look);
+    // The clock stood still until now, or went back by up to a day, while a worker went on looking: by it, nothing is due.
+    const last = looks[index - 1];
+    if (last !== undefined && random() < 0.1) {
+      const back = random() < 0.5 ? 0 : Math.floor(random() * 24 * hourMs);
+      await tickSchedules({ database, logger, templates, now: () => new Date(last - back) }, forever);
+      stood += 1;
+    }
     const before = deaths;
     const both = random() < 0.3 ? workers : workers.slice(0, 1);
     await Promise.all(both.map((each) => tickSchedules({ database: each, logger, templates, now }, forever)));
@@ -158,4 +166,5 @@ test("a year of ticks in three time zones, over outages, crashes and two workers
   expect(count.ran).toBeGreaterThan(3_000);
   expect(count.missed).toBeGreaterThan(200);
   expect(deaths).toBeGreaterThan(100);
+  expect(stood).toBeGreaterThan(100);
 });

@@ -907,6 +907,70 @@ test("a macro starts its automation, and the thread hears how it went", async ()
   expect((await answers("comment"))[1]).toContain("There is no automation `!nothing`");
 });
 
+test("a macro whose automation listens to comments, too, starts one run, whoever tells of it and whatever breaks off", async () => {
+  const macro = `twice-${count}`;
+  const { body: automation } = await api.post("/automation/create", {
+    name: "Twice",
+    macro,
+    instructions: "Tidy up",
+    triggers: [
+      { type: "api", condition: "!event.comment.body.contains('not by name')" },
+      { type: "forge", events: ["pullRequest.commented"], condition: `repository.name == "acme/${scene.name}"` },
+    ],
+  });
+  const runs = async (): Promise<{ id: string; status: string }[]> =>
+    (await api.get(`/automation/${automation.id}/runs`)).body.runs;
+  const words = comment(`@offstage !${macro}`, "ann");
+  const about = { pullRequest: pullRequest(), comment: words };
+  const said = await deliver("pullRequest.commented", about);
+  expect(said).toMatchObject({
+    outcome: "fired",
+    // Automations of other tests may listen, too.
+    decisions: expect.arrayContaining([
+      expect.objectContaining({ automationId: automation.id, reason: "its automation was called by its macro" }),
+    ]) as unknown,
+  });
+  expect(await runs()).toHaveLength(1);
+  // By another connection, as by an App beside a repository's webhook.
+  const other = await receive("pullRequest.commented", about);
+  await api.database.pool.query("update arrival set content_key = $1 where id = any($2)", [macro, [said.id, other]]);
+  await decideAll();
+  expect(await runs()).toHaveLength(1);
+  // Its worker died after it had started the automation.
+  await api.database.pool.query(
+    "update arrival set outcome = null, lease_until = 'infinity', steers_from = now() - interval '1 second' where id = $1",
+    [said.id],
+  );
+  await decideAll();
+  expect(await entry(said.id)).toMatchObject({ outcome: "fired" });
+  expect(await runs()).toHaveLength(1);
+
+  // Somebody who replays the event has a run, as of each event.
+  expect((await api.post(`/ledger/${said.id}/replay`, {})).status).toBe(200);
+  await decideAll();
+  const replayed = await runs();
+  expect(replayed).toHaveLength(2);
+  for (const { id } of replayed.slice(0, 1)) await api.post(`/job/${id}/cancel`, {});
+
+  // The forge does not say yet whether the macro starts it.
+  isAway = true;
+  const held = await say(`@offstage !${macro} again`);
+  expect(await runs()).toHaveLength(2);
+  isAway = false;
+  laterMs += 3_600_000;
+  await passPause(held.id);
+  await decideAll();
+  expect(await runs()).toHaveLength(3);
+
+  // What its macro does not start, as of a stranger, is for its other triggers.
+  await say(`@offstage !${macro} please`, "eve");
+  expect(await runs()).toHaveLength(4);
+  await say(`@offstage !${macro} not by name`);
+  const all = await runs();
+  expect(all.filter(({ status }) => status === "pending")).toHaveLength(4);
+  for (const { id } of all) await api.post(`/job/${id}/cancel`, {});
+});
+
 test("a macro pushes where its automation's triggers of forges push", async () => {
   const labeled = { type: "forge", events: ["pullRequest.labeled"], pushTo: "pullRequest" };
   const opened = { type: "forge", events: ["issue.opened"], enabled: false };

@@ -35,6 +35,7 @@ test.each([
   "<!-- `hidden --> @offstage please fix ` there",
   String.raw`\`not code @offstage\``,
   "<!--> @offstage please fix",
+  "@off<!-- in between -->stage please fix",
   "an <code unfinished @offstage please fix",
   "- `code`\n\n  ```\n  <!--\n  ```\n  @offstage please fix",
 ])("%j calls Offstage", (text) => expect(isMention(text)).toBe(true));

@@ -12,8 +12,11 @@ export interface Mention {
  * @param name without the `@`
  */
 export function findMention(markdown: string, name: string): Mention | null {
-  const said = ownWords(markdown);
   const word = name.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`);
+  // Most texts don't have the word, and need not be taken apart. A comment may stand within it.
+  // eslint-disable-next-line security/detect-non-literal-regexp -- The name is escaped.
+  if (!markdown.includes("<!--") && !new RegExp(`[@/]${word}`, "iu").test(markdown)) return null;
+  const said = ownWords(markdown);
   // eslint-disable-next-line security/detect-non-literal-regexp -- The name is escaped.
   const pattern = new RegExp(
     String.raw`(?:(?<![\p{L}\p{N}_@./\\+-])@|(?<=^[ \t]{0,3})/)${word}(?![\p{L}\p{N}_-]|[./@:][\p{L}\p{N}_])`,

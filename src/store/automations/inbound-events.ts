@@ -35,6 +35,7 @@ export interface ReceivedEvent {
   /** Whether `keys` count even if nothing listens to its name, since events of another name have them; omitted: false. */
   readonly sharesKey?: boolean;
   readonly subject: string | null;
+  /** The database must be able to store it as it is. */
   readonly payload: EventContext;
   readonly traceParent: string | null;
   /** The entry that it repeats. */
@@ -54,7 +55,7 @@ export async function receiveEvent(database: Database, received: ReceivedEvent):
 
 /** An event that is to be taken in together with others. */
 export interface Receiving {
-  /** What `receive_event` takes, as JSON. */
+  /** What `receive_event` takes, as JSON, but for its `order`. */
   readonly json: string;
   /** The first of what is noted of it, with the scope. */
   readonly turn: string;
@@ -65,7 +66,10 @@ export function prepareReceived(received: ReceivedEvent): Receiving {
   const least = received.keys.reduce((one, key) => (key < one ? key : one), received.keys[0] ?? "");
   // What is noted of it first.
   const first = received.state?.about ?? least;
-  return { json: storableJson(received), turn: `${received.scope} ${first}` };
+  const { payload, ...head } = received;
+  // The payload can be stored as it is, and `storableJson` takes each of its texts in hand.
+  const json = `${storableJson(head).slice(0, -1)},"payload":${JSON.stringify(payload)}}`;
+  return { json, turn: `${received.scope} ${first}` };
 }
 
 /**
@@ -81,8 +85,8 @@ export async function receiveEvents(database: Database, all: readonly Receiving[
   const { rows } = await database.pool.query<{ outcome: Received["outcome"]; entry: string }>({
     name: "receive_events",
     text: `select outcome, entry from jsonb_array_elements($1::jsonb) with ordinality as given (each, place)
-           cross join lateral receive_event(each || jsonb_build_object('order', ($2::integer[])[place])) order by place`,
-    values: [`[${turns.map(([, { json }]) => json).join(",")}]`, turns.map(([index]) => index)],
+           cross join lateral receive_event(each) order by place`,
+    values: [`[${turns.map(([index, { json }]) => `${json.slice(0, -1)},"order":${index}}`).join(",")}]`],
   });
   if (rows.length !== all.length) throw new Error(`${all.length} events got ${rows.length} outcomes`);
   if (rows.some(({ outcome }) => outcome === "accepted")) database.notify("offstage_work", "event");
@@ -427,6 +431,8 @@ export interface Steered {
   readonly reason: string | null;
   /** The session that it steers; null: of a run of an automation, which the ledger has by itself. */
   readonly sessionId: string | null;
+  /** The automation that was called by its macro and has a run of it, whichever event told of it first; null: none. */
+  readonly calledId: string | null;
 }
 
 /** Decisions of an event that are kept; beyond, its reason has their number alone. */

@@ -37,6 +37,24 @@ export async function decidedBefore(
   return rows[0] ?? null;
 }
 
+/**
+ * The automation that was called by its macro in what was taken up, and has a run of it; null: none, or an event that is replayed had
+ * nothing to do with that.
+ */
+export async function startedByMacro(
+  queryable: Queryable,
+  conversationId: string,
+  key: string,
+  { id: eventId, contentKey }: { readonly id: string; readonly contentKey: string | null },
+): Promise<string | null> {
+  const { rows } = await queryable.query<{ id: string }>(
+    `select job.automation_id as id from conversation_item item join job on job.id = item.run_id
+     where item.conversation_id = $1 and item.key = $2 and item.reason is null and (item.event_id = $3 or $4)`,
+    [conversationId, keyOfItem(key), eventId, contentKey !== null],
+  );
+  return rows[0]?.id ?? null;
+}
+
 const longestKey = 200;
 
 /** Some keys contain what somebody wrote. */

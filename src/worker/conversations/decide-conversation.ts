@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
-import { limitsWith, type FailedCheck } from "../../domain/conversations/conversation.ts";
+import { limitsWith, type ConversationLimits, type FailedCheck } from "../../domain/conversations/conversation.ts";
 import { decide, happeningKey } from "../../domain/conversations/decide.ts";
 import type { ConversationFacts } from "../../domain/conversations/facts.ts";
 import { happeningOf, type Happening, type Where } from "../../domain/conversations/happening.ts";
@@ -16,7 +16,8 @@ import {
   type ClaimedEvent,
   type Steered,
 } from "../../store/automations/inbound-events.ts";
-import { decidedBefore } from "../../store/conversations/items.ts";
+import { getAutomation } from "../../store/automations/automations.ts";
+import { decidedBefore, startedByMacro } from "../../store/conversations/items.ts";
 import {
   findPlace,
   isBeingOpened,
@@ -126,13 +127,20 @@ function happeningIn({ connectionId, name, payload }: ClaimedEvent): { where: Wh
 /** Decides in one transaction, under the conversation's lock, with all that comes of it. */
 async function happen(services: ConversationServices, occasion: Occasion): Promise<Steered> {
   const { database } = services;
+  const isMacro = macroIn(occasion.happening, services.limits) !== null;
   const done = await inTransaction(database, async (transaction) => {
     const first = await decideLocked(services, transaction, occasion, false);
     // Most deliveries leave nothing, and no row.
     const isKept = first.decided.takes !== null || first.decided.conversation !== first.locked.state;
     const last = first.locked.id === null && isKept ? await decideLocked(services, transaction, occasion, true) : first;
-    if (last.before !== null) return { ...last, changed: [], withdrawn: [], refused: null };
-    return { ...last, ...(await carryOut(services, transaction, occasion, last)) };
+    const carried =
+      last.before === null
+        ? await carryOut(services, transaction, occasion, last)
+        : { changed: [], withdrawn: [], refused: null };
+    const { locked, key } = last;
+    const { event } = occasion;
+    const isRun = isMacro && locked.id !== null && key !== null && event !== null;
+    return { ...last, ...carried, calledId: isRun ? await startedByMacro(transaction, locked.id, key, event) : null };
   });
   for (const sessionId of done.changed) notifyChange(database, sessionId, "queued");
   for (const { sessionId, isAtRest } of done.withdrawn) notifyWithdrawn(database, sessionId, isAtRest);
@@ -140,13 +148,29 @@ async function happen(services: ConversationServices, occasion: Occasion): Promi
   if (effects.some(({ type }) => type === "macro")) database.notify("offstage_work", "job");
   if (effects.some(({ type }) => type === "answer" || type === "react")) database.notify(answersChannel, "");
   const why = done.before === null ? (reason ?? done.refused) : done.before.reason;
-  const sessionId = isOfMacro(occasion.happening, services) ? null : (done.changed[0] ?? done.locked.sessionId);
-  return { outcome: why === null ? "fired" : "filtered", reason: why, sessionId: why === null ? sessionId : null };
+  // The run of an automation is no work of the conversation's session.
+  const sessionId = isMacro || why !== null ? null : (done.changed[0] ?? done.locked.sessionId);
+  return { outcome: why === null ? "fired" : "filtered", reason: why, sessionId, calledId: done.calledId };
 }
 
-/** Whether it calls an automation: its run is no work of the conversation's session. */
-function isOfMacro(happening: Happening, { limits }: ConversationServices): boolean {
-  return happening.type === "said" && findMention(happening.body, limits.mention)?.macro != null;
+/** The macro by which it calls an automation; null: it calls none. */
+function macroIn(happening: Happening, { mention }: Pick<ConversationLimits, "mention">): string | null {
+  return happening.type === "said" ? (findMention(happening.body, mention)?.macro ?? null) : null;
+}
+
+/**
+ * The automation that an event calls by its macro, whether or not it may; null: it calls none.
+ * @param calling who calls Offstage by what, as the event's connection says
+ */
+export async function calledAutomation(
+  { database, limits }: Pick<ConversationServices, "database" | "limits">,
+  event: ClaimedEvent,
+  calling: Calling,
+): Promise<string | null> {
+  const told = happeningIn(event);
+  const macro = told === null ? null : macroIn(told.happening, limitsWith(limits, calling));
+  if (macro === null) return null;
+  return (await getAutomation(database, event.organizationId, macro.toLowerCase()))?.id ?? null;
 }
 
 /** @throws UnavailableError while the session is being cancelled, which passes */
@@ -196,7 +220,7 @@ async function decideLocked(
     threads: asked.threads,
     ends: locked.state.runs.length === 0 ? new Map() : await readEnds(transaction, locked, urls),
   };
-  return { locked, decided: decide(locked.state, happening, facts, limits), before };
+  return { locked, decided: decide(locked.state, happening, facts, limits), key: takenBy, before };
 }
 
 /** The runs whose message no turn has taken. The session is locked after the conversation, as when a message is added. */

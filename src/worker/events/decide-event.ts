@@ -12,7 +12,7 @@ import {
   type Steered,
 } from "../../store/automations/inbound-events.ts";
 import { UnansweredError } from "../conversations/ask-forge.ts";
-import { decideInConversation } from "../conversations/decide-conversation.ts";
+import { calledAutomation, decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
 import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, eventOriginOf, ownWords } from "./event-origin.ts";
 import { decideAll, type TriggerDecisions } from "./decide-triggers.ts";
@@ -41,18 +41,21 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
     if (await isOwnStatus(database, event, place)) return await filterEvent(database, event, ownWords);
     await recordForgeState(database, event, place);
     const steered = await steer(options, event, place).catch(async (error: unknown) => {
-      // They need no forge: they neither wait for it nor are given up with what does.
-      if (error instanceof UnansweredError) await decideTriggers(options, event, place);
+      // They need no forge: they neither wait for it nor are given up with what does. But those of an automation that is called by its
+      // macro do: it has one run of the event.
+      if (error instanceof UnansweredError)
+        await decideTriggers(options, event, place, await calledIn(options, event, place));
       throw error;
     });
-    const decided = await decideTriggers(options, event, place);
+    const decided = await decideTriggers(options, event, place, steered?.calledId ?? null);
     if (decided === null) return;
     if (typeof decided !== "string") {
       await decideEvent(database, event, decided, steered);
       return;
     }
     const told = steered?.outcome === "fired" || decided === ownWords ? steered : null;
-    await decideEvent(database, event, [], told ?? { outcome: "filtered", reason: decided, sessionId: null });
+    const nothing = { outcome: "filtered", reason: decided, sessionId: null, calledId: null } as const;
+    await decideEvent(database, event, [], told ?? nothing);
   } catch (error) {
     if (!(error instanceof TooManyRequestsError) && !(error instanceof UnavailableError)) throw error;
     const pauseMs = Math.max(backoffMs(event.postponed + 1, pauses), error.retryAfterMs ?? 0);
@@ -67,19 +70,30 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
 
 /**
  * Decides which triggers start a run, as often as it takes: what was started stays.
+ * @param calledId the automation that is called by its macro, whose run is started by that
  * @returns a reason if none may; null if another worker has claimed the event meanwhile
  */
 async function decideTriggers(
   options: EventDecisions,
   event: ClaimedEvent,
   place: EventPlace | null,
+  calledId: string | null,
 ): Promise<Decision[] | string | null> {
   const { database } = options;
   if (await isOwnWords(database, event, place)) return ownWords;
   const { isOwnDeed, ...led } = await eventOriginOf(database, event, place);
   if (led.depth > longestChain) return `it ends a chain of ${longestChain} runs of which each started the next`;
   const payload = isOwnDeed ? asOfOffstage(event) : event.payload;
-  return decideAll(options, { ...event, ...led, payload }, place);
+  return decideAll(options, { ...event, ...led, payload }, place, calledId);
+}
+
+function calledIn(
+  { conversations }: EventDecisions,
+  event: ClaimedEvent,
+  place: EventPlace | null,
+): Promise<string | null> {
+  if (conversations === undefined || place === null) return Promise.resolve(null);
+  return calledAutomation(conversations, event, place.calling);
 }
 
 /** What comes of an event in the conversation that it belongs to; null: it belongs to none. */
@@ -93,7 +107,9 @@ async function steer(
     return decideInConversation(conversations, event, place.known, place.calling);
   // Who calls Offstage where it does not work is to find the reason.
   const { mention } = limitsWith(conversations.limits, place?.calling ?? asTheServer);
-  return isCalledBy(event, mention) ? { outcome: "filtered", reason: whyNotThere(place), sessionId: null } : null;
+  return isCalledBy(event, mention)
+    ? { outcome: "filtered", reason: whyNotThere(place), sessionId: null, calledId: null }
+    : null;
 }
 
 function isCalledBy({ connectionId, payload }: ClaimedEvent, mention: string): boolean {

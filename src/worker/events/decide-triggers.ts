@@ -18,6 +18,8 @@ const firedBefore =
   "it has fired already: for the same event, of which another connection told, or in what came of the same first event";
 /** Reason in the ledger why a further trigger of an automation is not asked. */
 const decidedByEarlier = "an earlier trigger of its automation has decided what comes of the event";
+/** Reason in the ledger why no trigger of an automation is asked that is called by its macro. */
+const calledByMacro = "its automation was called by its macro";
 /** Triggers that are read and evaluated at once. */
 const triggersAtOnce = 500;
 
@@ -31,6 +33,7 @@ export interface TriggerDecisions {
 /**
  * Decides which of the triggers that listen to an event start a run. Of an automation's triggers the first decides whose condition holds,
  * whatever its policy then lets it do: one event starts one run of an automation at most, however often it is decided.
+ * @param calledId the automation that is called by its macro, of which no trigger decides; null: none
  * @returns null if another worker has claimed the event meanwhile
  * @throws the first trigger's error, after the others were decided: the event is to be decided again
  */
@@ -38,6 +41,7 @@ export async function decideAll(
   options: TriggerDecisions,
   event: ClaimedEvent,
   place: EventPlace | null,
+  calledId: string | null = null,
 ): Promise<Decision[] | null> {
   const { database } = options;
   const decisions: Decision[] = [];
@@ -47,7 +51,7 @@ export async function decideAll(
   for (;;) {
     const triggers: FireableTrigger[] = await listeningTriggers(database, event, { after, limit: triggersAtOnce });
     const concerned = triggers.filter((each) => concerns(each, place));
-    decisions.push(...(await decide(options, event, { place, triggers: concerned, taken, faults })));
+    decisions.push(...(await decide(options, event, { place, triggers: concerned, calledId, taken, faults })));
     after = triggers.at(-1)?.id ?? null;
     if (triggers.length < triggersAtOnce) break;
     if (!(await renewEvent(database, event, leaseMs))) return null;
@@ -69,11 +73,13 @@ async function decide(
   {
     place,
     triggers,
+    calledId,
     taken,
     faults,
   }: {
     readonly place: EventPlace | null;
     readonly triggers: readonly FireableTrigger[];
+    readonly calledId: string | null;
     /** Gets the automations of which a trigger has decided, or was to. */
     readonly taken: Set<string>;
     /** Gets the errors of single triggers, so that the others are decided all the same. */
@@ -90,8 +96,9 @@ async function decide(
   );
   for (const [index, trigger] of triggers.entries()) {
     const { id: triggerId, automationId } = trigger;
-    if (taken.has(automationId)) {
-      decisions.push({ triggerId, automationId, outcome: "filtered", reason: decidedByEarlier });
+    if (automationId === calledId || taken.has(automationId)) {
+      const reason = automationId === calledId ? calledByMacro : decidedByEarlier;
+      decisions.push({ triggerId, automationId, outcome: "filtered", reason });
       continue;
     }
     try {
