@@ -173,7 +173,12 @@ test("what is recorded of submodules between two turns, by the agent or by other
   expect(Object.fromEntries(links)).toEqual({ mine: newer, theirs: newer, elsewhere: library.sha });
   expect(await inOtherClone(world, url, "git diff --name-only origin/work~1 origin/work")).toBe("app.txt\nseen.txt");
   expect(prompts.at(-1)).toMatch(/recorded at another commit.*"theirs"/su);
-  expect(await noticesOf(client, id)).toContainEqual(expect.stringMatching(/recorded at another commit.*theirs/su));
+  expect(prompts.at(-1)).toMatch(/are new, and their folders are empty in this session: "elsewhere"/su);
+  expect(await noticesOf(client, id)).toContainEqual(
+    expect.stringMatching(
+      /recorded at another commit.*: theirs; others are new, and their folders are empty: elsewhere\./su,
+    ),
+  );
 });
 
 test("a credential goes to no server, and to no owner's repository, that .gitmodules alone names", async () => {

@@ -5,6 +5,7 @@ import { azureRefShape, repositoryShape as azureRepositoryShape } from "./azure-
 import { bitbucketRepositoryShape } from "./bitbucket-shapes.ts";
 import { bareOf } from "./commits.ts";
 import { dataCenterRepositoryShape } from "./data-center-shapes.ts";
+import { giteaPage } from "./gitea-api.ts";
 import { giteaRepositoryShape } from "./gitea-shapes.ts";
 import { fullRepositoryShape } from "./github-shapes.ts";
 import { projectShape } from "./gitlab-shapes.ts";
@@ -168,12 +169,17 @@ const gitea: Look = (asked) => {
   const { path, query } = request;
   if (path === "repos/search") {
     const found = placesOf(state).filter((each) => has(each.name, query.get("q")));
-    const { items } = page(request, found, { size: "limit", usual: 30, most: 50 });
-    return ok({ ok: true, data: items.map((each) => giteaRepositoryShape(each, factsOf(state, each))) });
+    const { items, headers } = giteaPage(state, request, found);
+    const data = items.map((each) => giteaRepositoryShape(each, factsOf(state, each)));
+    return { status: 200, headers, body: { ok: true, data } };
   }
   if (path === "/branches") {
-    const { items } = page(request, branchesOf(asked), { size: "limit", usual: 30, most: 50 });
-    return ok(items.map(([name, sha]) => ({ name, commit: { id: sha }, protected: false })));
+    const { items, headers } = giteaPage(state, request, branchesOf(asked));
+    return {
+      status: 200,
+      headers,
+      body: items.map(([name, sha]) => ({ name, commit: { id: sha }, protected: false })),
+    };
   }
   const [, at] = /^\/git\/trees\/(.*)$/u.exec(path) ?? [];
   if (at === undefined) return null;

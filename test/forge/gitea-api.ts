@@ -97,17 +97,22 @@ function list(state: ForgeState, request: ApiRequest, pulls: readonly KeptPullRe
     .filter((pull) => wanted === "all" || wanted === (pull.state === "open" ? "open" : "closed"))
     .filter((pull) => base === "" || pull.base === base)
     .toReversed();
-  const { items, headers } = page(state, request, found);
+  const { items, headers } = giteaPage(state, request, found);
   return { status: 200, headers, body: items.map((pull) => show(state, request, pull)) };
 }
 
 function listCommits(state: ForgeState, request: ApiRequest, pull: KeptPullRequest): Answer {
   const { place } = request;
-  const { items, headers } = page(state, request, commitsOf(bareOf(state, place), headShaOf(state, place, pull), pull));
+  const { items, headers } = giteaPage(
+    state,
+    request,
+    commitsOf(bareOf(state, place), headShaOf(state, place, pull), pull),
+  );
   return { status: 200, headers, body: items.map((commit) => giteaCommitShape(place, commit)) };
 }
 
-function page<Item>({ maxResponseItems }: ForgeState, request: ApiRequest, found: readonly Item[]) {
+/** A page of a list of Gitea's, with its headers. */
+export function giteaPage<Item>({ maxResponseItems }: ForgeState, request: ApiRequest, found: readonly Item[]) {
   const { items, headers } = pageOf(request, found, {
     sizeName: "limit",
     mostItems: maxResponseItems,

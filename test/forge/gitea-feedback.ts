@@ -1,4 +1,4 @@
-import type { Answer, ApiRequest } from "./api-request.ts";
+import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
 import {
   addComment,
   askForChanges,
@@ -33,7 +33,8 @@ function commentShape({ webUrl, owner, name }: Place, comment: KeptComment) {
 }
 
 /** Runs of workflows for a commit. */
-function runsShape(state: ForgeState, { place, query }: ApiRequest) {
+function runsShape(state: ForgeState, request: ApiRequest) {
+  const { place, query } = request;
   const { runs = {} } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
   const found = Object.entries(runs)
     .filter(([, { sha }]) => sha === (query.get("head_sha") ?? sha))
@@ -45,7 +46,8 @@ function runsShape(state: ForgeState, { place, query }: ApiRequest) {
       status: "completed",
       conclusion: "failure",
     }));
-  return { total_count: found.length, workflow_runs: found };
+  const { items } = pageOf(request, found, { sizeName: "limit", mostItems: state.maxResponseItems, base: "" });
+  return { total_count: found.length, workflow_runs: items };
 }
 
 /** The part of Gitea's API for answers; null if a request is for none of it. */

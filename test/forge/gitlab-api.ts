@@ -40,7 +40,14 @@ export function answerAsGitLab(state: ForgeState, request: ApiRequest, pulls: Ke
   const facts = state.facts.get(`${place.owner}/${place.name}`) ?? {};
   if (path === "") return showProject(state, place);
   if (path === "/fork" && method === "POST") return fork(state, request);
-  if (path === "/protected_branches") return { status: 200, body: protectedBranchShapes(facts.rules ?? []) };
+  if (path === "/protected_branches") {
+    const { items, headers } = pageOf(request, protectedBranchShapes(facts.rules ?? []), {
+      sizeName: "per_page",
+      mostItems: 100,
+      base: "",
+    });
+    return { status: 200, headers, body: items };
+  }
   if (path === "/approvals") {
     if (facts.approvals === undefined) return refusedByGitLab(404, "404 Not Found");
     const { excludesPusher = false, excludesAuthor = false, pushDismisses = false } = facts.approvals;

@@ -109,6 +109,19 @@ describe.each(kinds)("%s is looked through:", (kind) => {
   });
 });
 
+test("Gitea is read to the last page, whatever size an administrator allows pages", async () => {
+  const { browse, within, address } = forge("gitea");
+  server.limitPages(2);
+  try {
+    const found = await browse?.repositories(within, "shop", signal());
+    expect([found?.items.length, found?.isComplete]).toEqual([3, true]);
+    const branches = await browse?.branches(address, "", signal());
+    expect([branches?.items.length, branches?.isComplete]).toEqual([4, true]);
+  } finally {
+    server.limitPages(50);
+  }
+});
+
 test("an App of GitHub shows the repositories of its installations", async () => {
   server.registerApp({ ...app, installations: [{ account: "acme" }] });
   const { token: _token, ...settings } = settingsOf("github") as Extract<ForgeSettings, { kind: "github" }>;

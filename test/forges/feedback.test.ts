@@ -568,6 +568,23 @@ it("of a run that Gitea tells of by a job's status its own jobs are read, and no
   expect(await failedOf(`${path}/actions/runs/3`)).toEqual([]);
 });
 
+it("a run of Gitea's is found on whichever page of its commit's runs it is", async () => {
+  const sha = "a".repeat(40);
+  const { address, signal, feedback } = await setting(gitea, {
+    logs: { "35": "it broke\n" },
+    jobs: { "34": ["35"] },
+    runs: Object.fromEntries([30, 31, 32, 33, 34].map((id) => [String(id), { sha, number: id - 29 }])),
+  });
+  const path = new URL(address.cloneUrl).pathname.replace(/\.git$/u, "");
+  server.limitPages(2);
+  try {
+    const asked = { kind: "workflow", id: `${path}/actions/runs/5`, sha } as const;
+    expect(await feedback.failedJobs?.(address, asked, signal)).toEqual([expect.objectContaining({ id: "35" })]);
+  } finally {
+    server.limitPages(50);
+  }
+});
+
 it("Bitbucket Data Center has no jobs with logs, and no issues", async () => {
   const { address, signal, feedback } = await setting(dataCenter, { logs: { "5": "a log\n" } });
   expect(await feedback.readLogEnd(address, "5", 100, signal)).toBeNull();

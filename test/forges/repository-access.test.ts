@@ -164,6 +164,11 @@ describe("what GitLab says of a token", () => {
       { mayPush: true },
     ],
     ["of a member of a group that it was shared with", { silentOnRole: true }, { mayPush: null }],
+    [
+      "of more rules than are on a page, of which a later one may be kinder",
+      { rules: [rule("fix/*", 0), ...Array.from({ length: 99 }, () => rule("main", 40)), rule("fix/*", 30)] },
+      { mayPush: true, rules: [] },
+    ],
     ["of such a member, if nobody may push", { silentOnRole: true, rules: [rule("fix/*", 0)] }, { mayPush: false }],
     ["of such a member, if a role may push", { silentOnRole: true, rules: [rule("fix/*", 40)] }, { mayPush: null }],
   ])("%s", async (_, facts, access) => {

@@ -1,6 +1,7 @@
-import { byLength, narrowed, pathPart, queryOf, readPages, type Ask, type ForgeBrowser } from "../browse.ts";
+import { narrowed, pathPart, queryOf, readPages, type Ask, type ForgeBrowser } from "../browse.ts";
 import type { RepositoryCall } from "../forge.ts";
 import type { ForgeAnswer } from "../http.ts";
+import { hasNextPage } from "../pull-requests.ts";
 
 interface Repository {
   readonly full_name: string;
@@ -14,7 +15,7 @@ interface Tree {
   readonly truncated: boolean;
 }
 
-/** Most entries of a page that servers have unless they are set up otherwise. */
+/** Asked for; an administrator may allow fewer (MAX_RESPONSE_ITEMS). */
 const pageSize = 50;
 const treePageSize = 1_000;
 
@@ -29,13 +30,15 @@ export function browseGitea(
       const found = await readPages(
         host,
         (page) => ask(`/repos/search?${queryOf({ ...wanted, page: `${page}` })}`, signal),
-        (answer) =>
-          byLength(pageSize, (repository: Repository) => ({
+        byHeaders(
+          (body) => (body as { readonly data: readonly Repository[] }).data,
+          (repository) => ({
             name: repository.full_name,
             url: repository.clone_url,
             defaultBranch: repository.default_branch,
             description: repository.description,
-          }))({ ...answer, body: (answer.body as { data: Repository[] }).data }),
+          }),
+        ),
       );
       const isWithin = ({ name }: { readonly name: string }): boolean =>
         within === "" || name.toLowerCase().startsWith(`${within.toLowerCase()}/`);
@@ -45,7 +48,10 @@ export function browseGitea(
       const all = await readPages(
         host,
         (page) => call(address, "GET", `/branches?limit=${pageSize}&page=${page}`, signal),
-        byLength(pageSize, ({ name }: { readonly name: string }) => name),
+        byHeaders(
+          (body) => body as readonly { readonly name: string }[],
+          ({ name }) => name,
+        ),
       );
       return narrowed(all, (name) => name, query);
     },
@@ -66,6 +72,19 @@ export function browseGitea(
       const below = folder === "" ? "" : `${folder}/`;
       return { ...found, items: found.items.map((path) => below + path) };
     },
+  };
+}
+
+/**
+ * The pages of one list, of which each says whether it is the last: by its length nobody can tell.
+ * @param listIn the items in an answer's body
+ */
+function byHeaders<Raw, Item>(listIn: (body: unknown) => readonly Raw[], itemOf: (raw: Raw) => Item) {
+  let seen = 0;
+  return (answer: ForgeAnswer): { items: Item[]; isLast: boolean } => {
+    const all = listIn(answer.body);
+    seen += all.length;
+    return { items: all.map(itemOf), isLast: !(hasNextPage(answer, seen) ?? all.length > 0) };
   };
 }
 

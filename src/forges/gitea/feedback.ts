@@ -74,16 +74,32 @@ export function createGiteaFeedback({
     { path, sha }: { readonly path: string; readonly sha: string },
     signal: AbortSignal,
   ): Promise<string | null> {
-    const answer = await call(address, "GET", `/actions/runs?head_sha=${encodeURIComponent(sha)}&${page}`, signal);
-    if (answer.status !== 200) return null;
-    const { workflow_runs: runs } = (answer.body ?? {}) as { readonly workflow_runs?: readonly Run[] | null };
-    const found = runs?.find(({ html_url: url }) => url !== undefined && pathOfAddress(url) === path);
-    return found === undefined ? null : String(found.id);
+    let seen = 0;
+    for (let at = 1; at <= mostPages; at += 1) {
+      const query = `head_sha=${encodeURIComponent(sha)}&${page}&page=${at}`;
+      const answer = await call(address, "GET", `/actions/runs?${query}`, signal);
+      const { workflow_runs: runs, total_count: total = 0 } = (
+        answer.status === 200 ? (answer.body ?? {}) : {}
+      ) as Runs;
+      const found = runs?.find(({ html_url: url }) => url !== undefined && pathOfAddress(url) === path);
+      if (found !== undefined) return String(found.id);
+      seen += runs?.length ?? 0;
+      if (runs == null || runs.length === 0 || total <= seen) return null;
+    }
+    return null;
   }
 }
 
-/** As many at once as servers give by default. */
+/** Asked for: as many at once as servers give by default. An administrator may allow fewer. */
 const page = "limit=50";
+/** Most pages of the runs of one commit. */
+const mostPages = 6;
+
+/** Fields used of a list of runs. */
+interface Runs {
+  readonly workflow_runs?: readonly Run[] | null;
+  readonly total_count?: number;
+}
 
 /** Fields used of a run of a workflow. */
 interface Run {

@@ -139,7 +139,9 @@ export function createGitLab(settings: GitLabSettings): Forge {
       call(address, "GET", "/protected_branches?per_page=100", signal, once),
     ]);
     if (project.status !== 200) throw refusedBy(host, project);
-    const known = rules.status === 200 && Array.isArray(rules.body) ? (rules.body as readonly ProtectedBranch[]) : null;
+    // The kindest of all rules counts, so of some nothing follows.
+    const isWhole = rules.status === 200 && Array.isArray(rules.body) && hasNextPage(rules, rules.body.length) !== true;
+    const known = isWhole ? (rules.body as readonly ProtectedBranch[]) : null;
     return gitLabAccess(project.body as Project, known, { branch, hasToken: token !== undefined });
   }
 

@@ -8,20 +8,30 @@ export interface Gitlink {
   readonly sha: string;
 }
 
-/** Paths of the submodules that two commits of a repository record at different commits. */
-export async function movedSubmodules(from: string, to: string, options: GitOptions): Promise<Set<string>> {
+/** Paths of the submodules that two commits of a repository have differently. */
+interface SubmoduleChanges {
+  /** Those that both record, at different commits. */
+  readonly moved: ReadonlySet<string>;
+  /** Those that the second one alone has. */
+  readonly added: ReadonlySet<string>;
+}
+
+/** Compares the submodules of two commits. */
+export async function compareSubmodules(from: string, to: string, options: GitOptions): Promise<SubmoduleChanges> {
   const moved = new Set<string>();
+  const added = new Set<string>();
   let header = "";
   // For each file `:<mode> <mode> <object> <object> <status>` and its path, both ended by a zero byte.
   const onOutput = entriesOf((entry) => {
-    if (header.startsWith(":160000 160000 ")) moved.add(Buffer.from(entry, "latin1").toString("utf8"));
+    const is = /^:(\d{6}) 160000 /u.exec(header)?.[1];
+    if (is !== undefined) (is === "160000" ? moved : added).add(Buffer.from(entry, "latin1").toString("utf8"));
     header = header === "" ? entry : "";
   });
   await mustGit(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", from, to], {
     ...options,
     onOutput,
   });
-  return moved;
+  return { moved, added };
 }
 
 /** Bound on the settings file, which strangers wrote. */

@@ -8,6 +8,7 @@ import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer
 import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { filesWithMarkers } from "../../../src/worker/clones/take-in.ts";
+import { withOthersWork } from "../../../src/worker/steps/agent/conflict-prompt.ts";
 import { exportWork } from "../../../src/worker/steps/commit/export-work.ts";
 import { joinBranches } from "../../../src/worker/steps/joins/join-branches.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
@@ -104,6 +105,26 @@ function failing(start: StepServices["sandbox"]["start"], words: string): StepSe
       request.arguments.some((text) => text.includes(words)) ? { ...request, arguments: ["-c", "exit 1"] } : request,
     );
 }
+
+test("what others did to submodules is told beside a conflict, too", async () => {
+  const attempt = await begin({ "work.txt": "theirs\n" });
+  const { branchName } = attempt.session;
+  const record = [
+    'export GIT_INDEX_FILE="$PWD/an-index"; git read-tree "$0"',
+    `list="$(printf '[submodule "lib"]\\n\\tpath = lib\\n\\turl = ../lib\\n' | git hash-object -w --stdin)"`,
+    'git update-index --add --cacheinfo "100644,$list,.gitmodules" --cacheinfo "160000,$(git rev-parse "$0"),lib"',
+    'git update-ref "refs/heads/$0" "$(git -c user.name=A -c user.email=a@a.example commit-tree -p "$0" -m Lib "$(git write-tree)")"',
+  ];
+  execFileSync("bash", ["-ec", record.join("; "), branchName], { cwd: world.forge.pathOf("acme", "app") });
+  const { clones } = await prepareWorkspace(attempt, one);
+  await work(clones, "work.txt", "mine\n");
+  const { conflicts } = await joinBranches(attempt, one, clones);
+  expect(conflicts).toMatchObject([{ paths: ["work.txt"], submodules: { moved: [], added: ["lib"] } }]);
+  expect(withOthersWork("Go on.", { takenIn: [], conflicts })).toContain(
+    'their folders are empty in this session: "lib"',
+  );
+  expect((await world.events(attempt)).join("\n")).toMatch(/submodules of acme\/app are new, .*: lib\./u);
+});
 
 test("a merge under way goes on on another worker, from the checkpoint", async () => {
   const attempt = await begin({ "work.txt": "theirs\n" });

@@ -12,14 +12,22 @@ interface Side {
   readonly isTarget: boolean;
   /** Whether some of their files in LFS are pointers, since their contents could not be fetched; if omitted, none is. */
   readonly hasPointers?: boolean;
+  /** What they did to submodules; nothing, if omitted. */
+  readonly submodules?: OthersSubmodules;
+}
+
+/** Submodules that others changed, whose folders in a clone stay as they were: paths. */
+export interface OthersSubmodules {
+  /** They are recorded at another commit than their folders have. */
+  readonly moved: readonly string[];
+  /** They are new, and their folders are empty. */
+  readonly added: readonly string[];
 }
 
 /** Others' commits that came into a clone without a conflict. */
 export interface TakenIn extends Side {
   readonly from: string;
   readonly to: string;
-  /** Paths of submodules that they recorded at another commit than their folders have; none, if omitted. */
-  readonly submodules?: readonly string[];
 }
 
 /** A conflict that the agent is to resolve: its folder is in the middle of the merge. */
@@ -55,17 +63,19 @@ export function resolvePrompt(conflicts: readonly Conflict[], left: readonly Lef
 
 const pointersText = ` Some of their files in LFS could not be fetched: ${asPointers} Do not change those.`;
 
-function takenInText({ directory, branch, isTarget, hasPointers = false, from, to, submodules = [] }: TakenIn): string {
+function takenInText({ directory, branch, isTarget, hasPointers = false, from, to, submodules }: TakenIn): string {
   const what = isTarget ? `The target branch ${branch} was merged into your branch` : `Others committed to ${branch}`;
   return `${what} since your last turn, and your clone in ${directory} has that now (git log ${short(from)}..${short(to)}). Read files again before you change them.${hasPointers ? pointersText : ""}${submodulesText(submodules)}`;
 }
 
-function submodulesText(paths: readonly string[]): string {
-  if (paths.length === 0) return "";
-  return ` These submodules are recorded at another commit by now, while their folders have the earlier one, and git does not look into them: ${named(paths)}.`;
+function submodulesText({ moved, added }: OthersSubmodules = { moved: [], added: [] }): string {
+  const ofMoved = ` These submodules are recorded at another commit by now, while their folders have the earlier one, and git does not look into them: ${named(moved)}.`;
+  const ofAdded = ` These submodules are new, and their folders are empty in this session: ${named(added)}.`;
+  return `${moved.length > 0 ? ofMoved : ""}${added.length > 0 ? ofAdded : ""}`;
 }
 
-function conflictText({ directory, branch, isTarget, hasPointers = false, theirs, paths, onto }: Conflict): string {
+function conflictText(conflict: Conflict): string {
+  const { directory, branch, isTarget, hasPointers = false, theirs, paths, onto, submodules } = conflict;
   const who = isTarget ? `The target branch ${branch} has` : `Others pushed to the branch ${branch} and made`;
   const mine = onto === null ? "yours" : "theirs";
   const other = onto === null ? "theirs" : "yours";
@@ -79,7 +89,7 @@ function conflictText({ directory, branch, isTarget, hasPointers = false, theirs
     `These files collide: ${named(paths)}.`,
     `In them, what stands between <<<<<<< and ======= is ${mine}, and what stands between ======= and >>>>>>> is ${other}; a file that one side deleted or that is not text has no such lines.`,
     "Find out what each side wanted (git log, git show), keep both, remove every marker, check the result, and commit it (git add or git rm for every file, git commit --no-edit).",
-    `Do not abort or reset it: their commits must stay in the branch.${hasPointers ? pointersText : ""}`,
+    `Do not abort or reset it: their commits must stay in the branch.${hasPointers ? pointersText : ""}${submodulesText(submodules)}`,
   ].join(" ");
 }
 

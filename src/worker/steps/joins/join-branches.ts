@@ -10,7 +10,7 @@ import { askRemote } from "../../git/mirrors/ask-remote.ts";
 import { fetchBranch } from "../../git/mirrors/fetch-commits.ts";
 import { remoteOptions, type Mirror } from "../../git/mirrors/mirror.ts";
 import type { Conflict, TakenIn } from "../agent/conflict-prompt.ts";
-import { bringIn, fetchTheirFiles, noticeLeftOut, noticeMovedSubmodules, type JoinServices } from "./bring-in.ts";
+import { bringIn, fetchTheirFiles, noticeLeftOut, noticeSubmodules, type JoinServices } from "./bring-in.ts";
 import { exportClones, recordCommits, recordedOf } from "../commit/export-work.ts";
 import { beginJoin, recordJoin } from "./by-hand.ts";
 import { isPushMerged } from "../pull-requests/known.ts";
@@ -174,13 +174,18 @@ async function joinClone(
       const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch: side.name, sha: side.sha }));
       if (!(await bringIn(attempt, services, clone, { from: ours, to: join.sha, theirs: side.name }))) continue;
       const taken = { branch: side.name, from: ours, to: join.sha };
-      const submodules = await noticeMovedSubmodules(attempt, clone, taken);
+      const submodules = await noticeSubmodules(attempt, clone, taken);
       takenIn.push({ ...said, ...taken, hasPointers, submodules });
       continue;
     }
     const begun = await beginJoin(attempt, services, clones, clone, { ...said, ...join, ours });
     ({ clones } = begun);
-    if (begun.conflict !== null) conflicts.push(begun.conflict);
+    if (begun.conflict === null) continue;
+    const options = { cwd: clone.mirror.path, signal: attempt.signal };
+    const common = (await git(["merge-base", ours, side.sha], options)).stdout.trim();
+    const theirChanges = { branch: side.name, from: common === "" ? ours : common, to: side.sha };
+    const submodules = await noticeSubmodules(attempt, clone, theirChanges);
+    conflicts.push({ ...begun.conflict, submodules });
   }
   return {
     clones,
