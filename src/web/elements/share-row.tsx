@@ -13,7 +13,7 @@ export function ShareRow({
   revoke: end,
 }: {
   readonly share: Share;
-  /** Which session it shows, where that is not known. */
+  /** Which session it shows, if that is not known. */
   readonly children?: ReactNode;
   readonly revoke: () => Promise<void>;
 }) {
