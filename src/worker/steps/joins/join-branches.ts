@@ -153,21 +153,26 @@ async function joinClone(
   before: JoinedClones,
   joining: Joining,
 ): Promise<JoinedClones> {
-  let joined: JoinedClones = before;
+  const takenIn: TakenIn[] = [];
+  const conflicts: Conflict[] = [];
+  let isUnfinished = false;
+  let { clones } = before;
   let clone = joining.seen;
   for (const side of sidesOf(joining)) {
     // One conflict at a time.
-    if (joined.conflicts.length > before.conflicts.length) return { ...joined, isUnfinished: true };
-    const end = await joinSide(attempt, services, { ...joining, clones: joined.clones, clone }, side);
-    ({ clone } = end);
-    joined = {
-      ...joined,
-      clones: end.clones,
-      takenIn: [...joined.takenIn, ...(end.takenIn === undefined ? [] : [end.takenIn])],
-      conflicts: [...joined.conflicts, ...(end.conflict == null ? [] : [end.conflict])],
-    };
+    isUnfinished = conflicts.length > 0;
+    if (isUnfinished) break;
+    const end = await joinSide(attempt, services, { ...joining, clones, clone }, side);
+    ({ clones, clone } = end);
+    if (end.takenIn !== undefined) takenIn.push(end.takenIn);
+    if (end.conflict != null) conflicts.push(end.conflict);
   }
-  return joined;
+  return {
+    clones,
+    takenIn: [...before.takenIn, ...takenIn],
+    conflicts: [...before.conflicts, ...conflicts],
+    isUnfinished: before.isUnfinished || isUnfinished,
+  };
 }
 
 /** The branches of which there is something: the work branch, then the target if it is wanted. */
