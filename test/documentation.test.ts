@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { exitCodes } from "../src/cli/terminal/exit-code.ts";
 import { readConfig } from "../src/config/config.ts";
 import { variablesSchema } from "../src/config/variables.ts";
+import { stepNames } from "../src/domain/sessions/step.ts";
 
 const root = join(import.meta.dirname, "..");
 const document = await readFile(join(root, "docs/configuration.md"), "utf8");
@@ -74,6 +75,20 @@ describe("every page", async () => {
   it("is in the README's table", async () => {
     const readme = await readFile(join(root, "README.md"), "utf8");
     expect(pages.filter((page) => page.startsWith("docs/") && !readme.includes(`](${page})`))).toEqual([]);
+  });
+});
+
+describe("docs/glossary.md", async () => {
+  const glossary = await readFile(join(root, "docs/glossary.md"), "utf8");
+
+  it("begins with as many words as it says", () => {
+    const [first = ""] = glossary.split("\nThe others");
+    expect(first).toContain("With these sixteen the code can be");
+    expect([...first.matchAll(/^\| \*\*[a-z]+\*\* \|/gmu)]).toHaveLength(16);
+  });
+
+  it("names the steps in their order", () => {
+    expect(/^\| \*\*step\*\* \| .+$/mu.exec(glossary)?.[0]).toContain(`: ${stepNames.join(", ")}.`);
   });
 });
 

@@ -329,12 +329,31 @@ const calls: Readonly<Record<string, Call>> = {
     const note = { ...said, commentId: "1", group: "review:1", isOnLines: true, asksForChanges: false };
     withArguments(newConversation, note, talkFacts, talkLimits)(exported, text);
   },
-  "sayings.startReviews": (exported, text) => {
+  "reviews.gatherReview": (exported, text) => {
+    const review = { ...saying, body: text, group: text };
+    withArguments({ ...newConversation, notes: [noteOf(text)] }, review, writer, talkFacts, talkLimits)(exported, text);
+    const comment = { ...review, commentId: "1", path: text, hunk: text };
+    withArguments(newConversation, comment, writer, talkFacts, talkLimits)(exported, text);
+  },
+  "reviews.keepNote": (exported, text) => {
+    const comment = { ...saying, body: text, group: "review:1", commentId: "1", path: text, hunk: text };
+    withArguments(
+      { ...newConversation, notes: [noteOf(text)] },
+      comment,
+      writer,
+      talkFacts,
+      talkLimits,
+    )(exported, text);
+  },
+  "seen.seenReview": (exported, text) => {
+    withArguments({ ...saying, body: text, group: text }, [noteOf(text)])(exported, text);
+  },
+  "reviews.startReviews": (exported, text) => {
     const asked = [{ group: "review:1", by: writer, body: "", isAnswered: false, dueAt: 0 }];
     const facts = { ...talkFacts, threads: new Map([["k", [{ author: text, text }]]]) };
     withArguments({ ...newConversation, asked, notes: [noteOf(text)] }, facts, talkLimits)(exported, text);
   },
-  "sayings.dismissed": (exported, text) => {
+  "dismissal.dismissed": (exported, text) => {
     const asked = [{ group: "review:1", by: writer, body: text, isAnswered: false, dueAt: 0 }];
     const happening = { type: "dismissed", key: "review:1", group: "review:1", by: writer };
     withArguments(
@@ -506,6 +525,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "audit.outcomeOf": "a number",
   "bounds.begun": "counts, and a run, which it hands on as it is",
   "bounds.left": "a reason, which it hands on as it is",
+  "bounds.sayingBound": "names of ours, and numbers",
   "bounds.sharedBound": "numbers",
   "bounds.threadOf": "a path, which it puts before a number",
   "bounds.refuseOnce": "names of ours, and numbers",
@@ -531,6 +551,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "rounds.pushedKey": "a commit, which it hands on as it is",
   "run.runStatusOf": "names of ours",
   "sayings.resumed": "counts, and names of bounds of ours",
+  "seen.seen": "ids of a forge, which it hands on as they are",
   "trigger.givenSecret": "a secret, which it hands on as it is",
   "trigger.isSigned": "names of ours",
   "trigger.makesSecret": "names of ours",

@@ -54,7 +54,7 @@ export interface SandboxRequest {
   readonly gateway?: string;
   /** Limits on all processes inside together, as far as the machine can enforce them. */
   readonly limits?: ResourceLimits;
-  /** Whether other sandboxes go first where both want the processor, until folders are attached to it. */
+  /** Whether other sandboxes go first if both want the processor, until folders are attached to it. */
   readonly standsBack?: boolean;
   /** Root file system, if the sandbox supports images; default: the sandbox's own. */
   readonly image?: string | undefined;

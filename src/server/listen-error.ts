@@ -22,9 +22,12 @@ export function listenError(
       });
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
-      return new InvalidInputError(`OFFSTAGE_HOST: ${host} is no address of this machine: use 127.0.0.1 or 0.0.0.0`, {
-        cause: error,
-      });
+      return new InvalidInputError(
+        `OFFSTAGE_HOST: ${host} is not an address of this machine: use 127.0.0.1 or 0.0.0.0`,
+        {
+          cause: error,
+        },
+      );
     default:
       return error;
   }

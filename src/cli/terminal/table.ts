@@ -6,7 +6,7 @@ import { oneLine, printable } from "../../printable.ts";
 export interface Column<Row> {
   readonly heading: string;
   readonly of: (row: Row) => string;
-  /** Whether it gives way where the terminal is narrow. One column may. */
+  /** Whether it gives way if the terminal is narrow. One column may. */
   readonly shrinks?: boolean;
 }
 

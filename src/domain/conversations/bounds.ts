@@ -29,6 +29,23 @@ export function sharedBound(
   return spentUsd >= limits.usd ? "usd" : null;
 }
 
+/** The limit that keeps what somebody said from starting anything; null: none does. */
+export function sayingBound(
+  conversation: Conversation,
+  { by, state }: Said,
+  facts: ConversationFacts,
+  limits: ConversationLimits,
+): Bound | null {
+  const isIssue = facts.subject.kind === "issue";
+  if (!isIssue && facts.pullRequest === null) return state === "open" ? "foreign" : state;
+  const now = isIssue ? state : facts.pullRequest;
+  if (now !== "open" && now !== null) return now;
+  if (by?.isBot === true && conversation.botTurns >= limits.botTurns) return "botTurns";
+  const startsSession = isIssue && (facts.session === null || facts.session.isOver);
+  if (startsSession && conversation.sessions >= limits.sessions) return "sessions";
+  return sharedBound(conversation, facts, limits);
+}
+
 /**
  * Decides to start nothing because a limit is reached, and to answer so, unless the conversation has said it before.
  * @param saying the comment that asked; omitted: nobody did

@@ -1,10 +1,12 @@
 import { answerOf, isDoneByCommit, isWorthAnswering } from "./answers.ts";
 import { left } from "./bounds.ts";
 import type { Conversation, ConversationLimits } from "./conversation.ts";
+import { dismissed } from "./dismissal.ts";
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Happening } from "./happening.ts";
 import { checked, conflicted, pushed, pushedKey, startRound } from "./rounds.ts";
-import { dismissed, said, startReviews } from "./sayings.ts";
+import { startReviews } from "./reviews.ts";
+import { said } from "./sayings.ts";
 
 /**
  * Decides what comes of a happening: the whole of the feedback loop's rules. Each call starts at most what the conversation's bounds

@@ -1,18 +1,12 @@
 import { noSuchMacro } from "./answers.ts";
-import { begun, left, sharedBound, threadOf, refuseOnce, type Bound } from "./bounds.ts";
-import {
-  threadPlaceOf,
-  type Conversation,
-  type ConversationLimits,
-  type Note,
-  type Run,
-  type Speaker,
-} from "./conversation.ts";
+import { begun, left, refuseOnce, sayingBound, threadOf } from "./bounds.ts";
+import type { Conversation, ConversationLimits, Run, Speaker } from "./conversation.ts";
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
-import type { Happening, Said } from "./happening.ts";
+import type { Said } from "./happening.ts";
 import { findMention, instructionOf } from "./mention.ts";
-import { isRecentNote, withNote, withNotesAgain } from "./notes.ts";
-import { reviewPrompt, sayingPrompt } from "./prompts.ts";
+import { sayingPrompt } from "./prompts.ts";
+import { gatherReview, keepNote } from "./reviews.ts";
+import { seen } from "./seen.ts";
 
 /**
  * Whether the forge has to be asked if the author of a comment may write to the repository, before it can be decided what comes of it. It is
@@ -49,7 +43,7 @@ export function said(
   if (by.isBot && !isAllowedBot(by, limits))
     return left(conversation, `${by.login} is a bot that is not allowed to steer`);
   if (facts.isDismissed && mention === null) return left(conversation, "the review was dismissed since");
-  if (mention === null && !asks) return noted(conversation, saying, by, facts, limits);
+  if (mention === null && !asks) return keepNote(conversation, saying, by, facts, limits);
   if (facts.mayWrite === null) return left(conversation, `the forge does not tell whether ${by.login} may write`);
   if (!facts.mayWrite) return left(conversation, `${by.login} has no write access`);
   // What is answered elsewhere than in its thread everybody may read.
@@ -60,13 +54,13 @@ export function said(
 
   // The person in charge has spoken: what had stopped by itself may go on.
   const heard = by.isBot ? conversation : resumed(conversation);
-  const bound = boundOf(heard, saying, facts, limits);
+  const bound = sayingBound(heard, saying, facts, limits);
   if (bound !== null) return refuseOnce(conversation, bound, limits, saying);
   const counted = { ...heard, botTurns: heard.botTurns + Number(by.isBot) };
   if (mention?.macro != null) return macro(counted, saying, mention.macro, facts);
   const isOfReview = saying.isOnLines || saying.commentId === null;
   const isGathered = saying.group !== null && isOfReview && facts.pullRequest !== null;
-  return isGathered ? asked(counted, saying, by, facts, limits) : started(counted, saying, by, facts);
+  return isGathered ? gatherReview(counted, saying, by, facts, limits) : started(counted, saying, by, facts);
 }
 
 /**
@@ -86,39 +80,6 @@ export function resumed(conversation: Conversation): Conversation {
     isPushedByOthers: false,
     told: saidOnce.filter((each) => !again.has(each)),
   };
-}
-
-/** The bound that keeps a saying from starting anything; null: none does. */
-function boundOf(
-  conversation: Conversation,
-  { by, state }: Said,
-  facts: ConversationFacts,
-  limits: ConversationLimits,
-): Bound | null {
-  const isIssue = facts.subject.kind === "issue";
-  if (!isIssue && facts.pullRequest === null) return state === "open" ? "foreign" : state;
-  const now = isIssue ? state : facts.pullRequest;
-  if (now !== "open" && now !== null) return now;
-  if (by?.isBot === true && conversation.botTurns >= limits.botTurns) return "botTurns";
-  const startsSession = isIssue && (facts.session === null || facts.session.isOver);
-  if (startsSession && conversation.sessions >= limits.sessions) return "sessions";
-  return sharedBound(conversation, facts, limits);
-}
-
-/** The sign that something was seen. @param isMinor whether another one stands for it, too */
-function seen({ key, commentId, isOnLines }: Pick<Said, "key" | "commentId" | "isOnLines">, isMinor = false): Effect {
-  return { type: "react", key: `seen:${key}`, commentId, isOnLines, reviewId: null, isMinor };
-}
-
-/** The sign that a review was seen: at its own words, and at each of its comments. */
-function seenReview({ key, body, group }: Said, notes: readonly Note[]): Effect[] {
-  const reviewId = group?.startsWith("review:") === true ? group.slice("review:".length) : null;
-  const own: Effect[] =
-    body.trim() === ""
-      ? []
-      : [{ type: "react", key: `seen:${key}`, commentId: null, isOnLines: false, reviewId, isMinor: false }];
-  const ofNotes = notes.map((note, index) => seen({ ...note, isOnLines: note.path !== null }, own.length + index > 0));
-  return [...own, ...ofNotes];
 }
 
 /** What a run that one saying asks for has to answer. */
@@ -188,175 +149,4 @@ function started(conversation: Conversation, saying: Said, by: Speaker, facts: C
     takes,
     reason: null,
   };
-}
-
-/** A review, or a comment of one, that asks for something: its other comments are waited for. */
-function asked(
-  conversation: Conversation,
-  saying: Said,
-  by: Speaker,
-  facts: ConversationFacts,
-  limits: ConversationLimits,
-): Decided {
-  const { key: takes, body, asksForChanges, commentId } = saying;
-  const isComment = commentId !== null;
-  // Without a review's id, a comment that calls Offstage is asked for alone: the person's others may be of no review.
-  const group = isComment && !(saying.group ?? "").startsWith("review:") ? `only:${takes}` : (saying.group ?? "");
-  const known = conversation.asked.find((each) => each.group === group);
-  const dueAt = facts.now + limits.reviewMs;
-  const next = {
-    group,
-    by,
-    body: isComment ? (known?.body ?? "") : body,
-    isAnswered: (known?.isAnswered ?? false) || (!isComment && body.trim() !== ""),
-    dueAt: known?.dueAt ?? dueAt,
-  };
-  const others = conversation.asked.filter((each) => each !== known);
-  const notes = isComment ? withNote(conversation.notes, saying, by, group, facts.now) : conversation.notes;
-  const ofIt = notes.filter((note) => note.group === group && note.by.id === by.id && isRecentNote(note, facts.now));
-  const effects = isComment ? [seen(saying)] : seenReview(saying, asksForChanges ? ofIt : []);
-  return { conversation: { ...conversation, notes, asked: [...others, next] }, effects, takes, reason: null };
-}
-
-/**
- * A review was dismissed before its turn began: what it asks for is not done, unless its author called Offstage by name in it. A follow-up
- * that waits for its turn is withdrawn. If the forge tells of it before the review itself, that is taken up no more.
- */
-export function dismissed(
-  conversation: Conversation,
-  { key, group, by }: Extract<Happening, { type: "dismissed" }>,
-  facts: Pick<ConversationFacts, "isTaken" | "isAskedAgain" | "pullRequest" | "waitingRuns">,
-  { mention }: Pick<ConversationLimits, "mention">,
-): Decided {
-  const isOfIt = (each: { readonly group: string; readonly by: Speaker }): boolean =>
-    each.group === group && each.by.id === by?.id;
-  const isCalling = (words: readonly { readonly body: string }[]): boolean =>
-    words.some(({ body }) => findMention(body, mention) !== null);
-  const waiting = conversation.asked.find(isOfIt);
-  const queued = conversation.runs.filter(
-    ({ id, review }) => review !== undefined && isOfIt(review) && facts.waitingRuns.has(id),
-  );
-  if (waiting === undefined && queued.length === 0) {
-    const takes = facts.isTaken || facts.pullRequest !== "open" ? null : key;
-    return { ...left(conversation, "no turn of the review is about to begin"), takes };
-  }
-  // A vote has no id: this may be told of late, when the next one has been taken up.
-  if (key === null && facts.isAskedAgain) return left(conversation, "the reviewer has asked for changes again since");
-  const notes = conversation.notes.filter(isOfIt);
-  const isKept = waiting !== undefined && isCalling([waiting, ...notes]);
-  const withdrawn = queued.filter(({ review }) => review !== undefined && !isCalling([review, ...review.notes]));
-  if (withdrawn.length === 0 && (waiting === undefined || isKept))
-    return left(conversation, `the review mentions ${mention}, so its turn begins all the same`);
-  const others = isKept ? conversation.notes : conversation.notes.filter((note) => !isOfIt(note));
-  // Those that no review holds together may be of the next one.
-  const again = key === null ? withdrawn.flatMap(({ review }) => review?.notes ?? []) : [];
-  const next: Conversation = {
-    ...conversation,
-    asked: isKept ? conversation.asked : conversation.asked.filter((each) => each !== waiting),
-    notes: key === null ? withNotesAgain(conversation.notes, again) : others,
-    // What comes late of it starts nothing by itself.
-    reviewed: conversation.reviewed.filter((each) => withdrawn.length === 0 || each !== `${group} ${by?.id}`),
-    runs: conversation.runs.filter((run) => !withdrawn.includes(run)),
-  };
-  const effects = withdrawn.map(({ id }): Effect => ({ type: "withdraw", withdrawnId: id }));
-  return { ...left(next, "the review was dismissed before its turn began"), effects };
-}
-
-const keptReason = "it is kept until its review asks for changes";
-
-/** Keeps a comment that asks for nothing itself: the review that it is of may. */
-function noted(
-  conversation: Conversation,
-  saying: Said,
-  by: Speaker,
-  facts: ConversationFacts,
-  limits: ConversationLimits,
-): Decided {
-  const { group, key: takes } = saying;
-  if (group === null || facts.pullRequest !== "open") {
-    return left(conversation, `it does not mention ${limits.mention}`);
-  }
-  if (conversation.notes.some((note) => note.key === takes)) return left(conversation, keptReason);
-  const notes = withNote(conversation.notes, saying, by, group, facts.now);
-  const isOfSame = (each: { readonly group: string; readonly by: Speaker }): boolean =>
-    each.group === group && each.by.id === by.id;
-  const waiting = conversation.asked.find(isOfSame);
-  if (waiting !== undefined) {
-    const isMinor = waiting.isAnswered || conversation.notes.some(isOfSame);
-    return { conversation: { ...conversation, notes }, effects: [seen(saying, isMinor)], takes, reason: null };
-  }
-  if (conversation.reviewed.includes(`${group} ${by.id}`)) {
-    const bound = boundOf(conversation, saying, facts, limits);
-    if (bound !== null) return refuseOnce(conversation, bound, limits, saying);
-    const late = { group, by, body: "", isAnswered: false, dueAt: facts.now + limits.reviewMs };
-    const botTurns = conversation.botTurns + Number(by.isBot);
-    const next = { ...conversation, botTurns, notes, asked: [...conversation.asked, late] };
-    return { conversation: next, effects: [seen(saying)], takes, reason: null };
-  }
-  // It takes nothing yet: a stranger's comments would leave a row each.
-  return left({ ...conversation, notes }, keptReason);
-}
-
-const mostReviewed = 50;
-
-/** One follow-up for one review, with all its comments that came. */
-export function startReviews(
-  conversation: Conversation,
-  facts: ConversationFacts,
-  limits: ConversationLimits,
-): Decided {
-  const due = conversation.asked.find((each) => each.dueAt <= facts.now);
-  if (due === undefined || facts.session === null) return left(conversation, "no review is due");
-  const { group, by } = due;
-  const isOfIt = (note: Note): boolean => note.group === group && note.by.id === by.id;
-  const ofIt = conversation.notes.filter((note) => isOfIt(note) && isRecentNote(note, facts.now));
-  const notes = ofIt.map((note) => ({
-    ...note,
-    ...facts.places.get(note.key),
-    thread: facts.threads.get(note.key) ?? [],
-  }));
-  const rest = {
-    ...conversation,
-    asked: conversation.asked.filter((each) => each !== due),
-    notes: conversation.notes.filter((note) => !isOfIt(note)),
-    reviewed: group.startsWith("review:")
-      ? [...conversation.reviewed, `${group} ${by.id}`].slice(-mostReviewed)
-      : conversation.reviewed,
-  };
-  const takesKept = notes.map(({ key }) => key);
-  const isWordless = notes.length === 0 && due.body.trim() === "" && !due.isAnswered;
-  // What the reviewer said may have called Offstage by itself.
-  if (isWordless && conversation.runs.length > 0) return left(rest, "the review has no words of its own");
-  const bound = isWordless ? "wordless" : sharedBound(rest, facts, limits);
-  if (bound !== null) return { ...refuseOnce(rest, bound, limits), takesKept };
-  const [first] = notes;
-  const isComment = notes.length === 1 && first !== undefined && due.body.trim() === "" && !due.isAnswered;
-  const { number } = facts.subject;
-  const text =
-    isComment && group.startsWith("only:")
-      ? sayingPrompt({
-          by,
-          body: first.body,
-          where: `a comment on lines of pull request #${number}`,
-          around: {
-            file: first.path,
-            line: first.line,
-            hunk: first.hunk,
-            ...(first.thread.length > 0 && { saidBefore: first.thread }),
-          },
-          isConfidential: first.isConfidential === true,
-        })
-      : reviewPrompt({ by, body: due.body, number }, notes);
-  const of = [...new Set(notes.map(({ threadId }) => threadId))];
-  const threads = due.isAnswered || of.length === 0 ? [null, ...of.filter((each) => each !== null)] : of;
-  const places = threads.map((threadId) => {
-    const note = threadId === null ? undefined : notes.find((each) => each.threadId === threadId);
-    return note === undefined ? null : threadPlaceOf(note);
-  });
-  const isConfidential = notes.some((note) => note.isConfidential === true);
-  const asks = { threads, places, ...(isConfidential && { isConfidential }) };
-  const review = group.startsWith("only:") ? {} : { review: { group, by, body: due.body, notes: ofIt } };
-  const run: Run = { id: facts.newId(), kind: "followUp", ...asks, pushedSha: facts.session.pushedSha, ...review };
-  const effects: Effect[] = [{ type: "followUp", runId: run.id, text, mergesTarget: false }];
-  return { conversation: begun(rest, run), effects, takes: null, takesKept, reason: null };
 }

@@ -42,7 +42,7 @@ interface Index<Owner> {
 }
 
 /**
- * Searches for many needles in one pass, skipping positions where none can begin (Wu and Manber, A fast algorithm for
+ * Searches for many needles in one pass, skipping positions at which none can begin (Wu and Manber, A fast algorithm for
  * multi-pattern searching, 1994). The time is linear in any text: at one position at most 1,024 bytes are compared of
  * each needle that begins with the same eight.
  * @param needles each at least `windowLength` bytes long

@@ -17,7 +17,7 @@ export const connectionStates = ["ok", "degraded", "broken"] as const;
 /** See `connectionStates`. */
 export type ConnectionState = (typeof connectionStates)[number];
 
-/** Where a kind of forge is, unless a connection says otherwise. */
+/** Where a kind of forge is, unless a connection names another address. */
 interface UsualAddresses {
   /** The public server of the kind; null: there is none, or several. */
   readonly webUrl: string | null;

@@ -89,7 +89,7 @@ function author(id: unknown, others: readonly (ForgeAccount | null)[]): ForgeAcc
 }
 
 /**
- * An issue. Its address is made of the project's, so that it is the same beside a comment, where GitLab leaves it out.
+ * An issue. Its address is made of the project's, so that it is the same beside a comment, in which GitLab leaves it out.
  * @throws InvalidInputError if it has no number
  */
 export function issue(

@@ -18,7 +18,7 @@ export interface ControlGroup {
   readonly joinFiles: readonly string[];
   /** The limit that was exceeded, if any. */
   exceeded(): Exceeded | null;
-  /** Gives it a quarter of the processor time that others get where both want it, or as much as others. */
+  /** Gives it a quarter of the processor time that others get if both want it, or as much as others. */
   standBack(isBehind: boolean): void;
   /** What all processes in it use; null if the kernel does not tell. */
   usage(): SandboxUsage | null;

@@ -42,7 +42,7 @@ function markOf(pid: number): string | null {
   }
 }
 
-/** Number of this process's process namespace (namespaces(7)), in which ids mean something; empty where there are none. */
+/** Number of this process's process namespace (namespaces(7)), in which ids mean something; empty if there are none. */
 function namespaceId(): string {
   try {
     return /\d+/u.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "";

@@ -25,7 +25,7 @@ export function familyOf(first: number): number[] {
   return found;
 }
 
-/** Whether a process has started another that runs (proc_pid_children(5); where the kernel has no such file, all are looked at). */
+/** Whether a process has started another that runs (proc_pid_children(5); if the kernel has no such file, all are looked at). */
 export function hasChildren(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8") !== "";

@@ -23,7 +23,7 @@ export type AnswerAction =
   | { readonly kind: "reply"; readonly thread: Thread; readonly otherwise?: string | null }
   /** @property after key of the thread's reply: without that, the thread stays open */
   | { readonly kind: "resolution"; readonly thread: Thread; readonly after: string }
-  /** @property isMinor whether there are others for the same; where the forge has no reactions, nothing is written in its place */
+  /** @property isMinor whether there are others for the same; if the forge has no reactions, nothing is written in its place */
   | {
       readonly kind: "reaction";
       readonly target: ReactionTarget;

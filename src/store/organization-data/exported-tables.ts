@@ -356,7 +356,7 @@ export const organizationTables: readonly ExportedTable[] = [
     leftOut: { organization_id: "in the manifest" },
   },
   {
-    // Where sessions were deleted for their age, nothing else tells of them.
+    // If sessions were deleted for their age, nothing else tells of them.
     table: "insight_day",
     columns: [
       "day",

@@ -20,5 +20,5 @@ export async function requireStillAdmin(
          and role = 'admin'))`,
     [organizationId, keyId, userId],
   );
-  if (rowCount === 0) throw new ForbiddenError("whoever began this is no admin any more");
+  if (rowCount === 0) throw new ForbiddenError("the person who began this is not an admin any more");
 }

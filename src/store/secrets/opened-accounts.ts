@@ -68,7 +68,7 @@ export function saveAccountHealth(database: Database, account: CheckedAccount, c
 }
 
 /**
- * Records what a worker's check found. Where the account was refused it is not tried again: that is for its person to say.
+ * Records what a worker's check found. If the account was refused it is not tried again: that is for its person to say.
  * @param account with the revision of the token that was checked: if it was replaced meanwhile, the finding is about the old one, and
  *   dropped
  */

@@ -10,7 +10,7 @@ import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { Fact } from "../elements/fact.tsx";
 import { Field } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
-import { SecretOnce } from "../elements/secret-once.tsx";
+import { SecretOnce } from "../elements/secrets/secret-once.tsx";
 import { Until } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { Unsaved } from "../elements/unsaved.tsx";

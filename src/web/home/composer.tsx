@@ -6,7 +6,7 @@ import { fieldOf } from "../elements/field.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { ErrorText, Loading } from "../elements/notice.tsx";
-import { pullRequestErrors, settingsOfValues } from "../elements/pull-request-values.ts";
+import { pullRequestErrors, settingsOfValues } from "../elements/sessions/pull-request-values.ts";
 import { client } from "../query.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import { countMore, nothingMore, useDraft, type Draft } from "./draft.ts";

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { namedFields, usualPullRequest, type PullRequestValues } from "../elements/pull-request-values.ts";
+import { namedFields, usualPullRequest, type PullRequestValues } from "../elements/sessions/pull-request-values.ts";
 import { readStored, writeStored } from "../stored.ts";
 
 /** What is said of a new session only by those who ask for more, as it was written. */

@@ -4,7 +4,7 @@ import { useId, type ReactNode } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { Icon } from "../elements/icon.tsx";
 import { ErrorText } from "../elements/notice.tsx";
-import { PullRequestLink } from "../elements/pull-request.tsx";
+import { PullRequestLink } from "../elements/sessions/pull-request.tsx";
 import { client, useMe } from "../query.ts";
 import { useFirstRunTexts } from "../texts/first-run.ts";
 import { agentSteps, fewSessions, forgeStep, pullRequestStep, shownSession, type StepState } from "./first-steps.ts";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Field, fieldOf } from "../elements/field.tsx";
-import { PullRequestFields } from "../elements/pull-request-fields.tsx";
+import { PullRequestFields } from "../elements/sessions/pull-request-fields.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { Picker, type PickerOption } from "../elements/picker.tsx";
 import { client } from "../query.ts";

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { announce } from "../elements/announce.tsx";
-import { UnreadDot } from "../elements/unread-dot.tsx";
+import { UnreadDot } from "../elements/sessions/unread-dot.tsx";
 import { markRead, type Unread } from "../read-marks.ts";
 import { formatNumber } from "../texts/formats.ts";
 import { useHomeTexts } from "../texts/home.ts";

@@ -26,7 +26,7 @@ type Name = keyof InsightTexts["figures"];
 /** What one plot shows of each period. */
 interface PlotOf {
   readonly name: keyof InsightTexts["plots"];
-  /** Bars stand on each other; a line has a value of its own, and none where there is nothing to tell. */
+  /** Bars stand on each other; a line has a value of its own, and none if there is nothing to tell. */
   readonly kind: "bars" | "lines";
   readonly series: readonly {
     readonly name: Name;

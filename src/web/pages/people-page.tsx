@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { PagedList } from "../elements/paged-list.tsx";
-import { SecretOnce } from "../elements/secret-once.tsx";
+import { SecretOnce } from "../elements/secrets/secret-once.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { Invite, type Invitation } from "../people/invite.tsx";
 import { Person } from "../people/person.tsx";

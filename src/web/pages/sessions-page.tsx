@@ -5,7 +5,7 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { announce } from "../elements/announce.tsx";
 import { ErrorText, Loading } from "../elements/notice.tsx";
-import { SessionRow } from "../elements/session-row.tsx";
+import { SessionRow } from "../elements/sessions/session-row.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { useSessionFilter } from "../home/filter.ts";
 import { Filters } from "../home/filters.tsx";

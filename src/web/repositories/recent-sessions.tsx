@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { SessionRow } from "../elements/session-row.tsx";
+import { SessionRow } from "../elements/sessions/session-row.tsx";
 import { client } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 import { Loaded, Section } from "./section.tsx";

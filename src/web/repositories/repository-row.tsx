@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Repository } from "../../domain/repositories/repository.ts";
-import { StatusBadge } from "../elements/status-badge.tsx";
+import { StatusBadge } from "../elements/sessions/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
 import { client } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";

@@ -8,7 +8,7 @@ import { Field, fieldOf } from "../elements/field.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { ErrorText, Loading } from "../elements/notice.tsx";
 import { searchOfPage } from "../elements/search-of-page.ts";
-import { StatusBadge } from "../elements/status-badge.tsx";
+import { StatusBadge } from "../elements/sessions/status-badge.tsx";
 import { client, useMay } from "../query.ts";
 import { Banners } from "../session/banners.tsx";
 import { Steps } from "../session/steps.tsx";

@@ -5,7 +5,7 @@ import { isFinal } from "../../domain/sessions/status.ts";
 import { CopyButton } from "../elements/copy-button.tsx";
 import { Icon, type IconName } from "../elements/icon.tsx";
 import { RepositoryName } from "../elements/repository-name.tsx";
-import { StatusBadge } from "../elements/status-badge.tsx";
+import { StatusBadge } from "../elements/sessions/status-badge.tsx";
 import { Ago } from "../elements/time.tsx";
 import { isShared } from "../query.ts";
 import { useElementTexts } from "../texts/elements.ts";

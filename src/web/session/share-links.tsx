@@ -3,8 +3,8 @@ import { useId, useState, type FormEvent } from "react";
 import { CloseDialog, Modal } from "../elements/dialog.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
-import { SecretOnce } from "../elements/secret-once.tsx";
-import { ShareRow } from "../elements/share-row.tsx";
+import { SecretOnce } from "../elements/secrets/secret-once.tsx";
+import { ShareRow } from "../elements/sessions/share-row.tsx";
 import { client } from "../query.ts";
 import { useSessionTexts } from "../texts/session.ts";
 

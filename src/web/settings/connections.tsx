@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Connection } from "../../domain/repositories/connection.ts";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
-import { SecretOnce } from "../elements/secret-once.tsx";
+import { SecretOnce } from "../elements/secrets/secret-once.tsx";
 import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";

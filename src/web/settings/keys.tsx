@@ -7,7 +7,7 @@ import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
-import { SecretOnce } from "../elements/secret-once.tsx";
+import { SecretOnce } from "../elements/secrets/secret-once.tsx";
 import { Ago, Day, useNow } from "../elements/time.tsx";
 import { ErrorText } from "../elements/notice.tsx";
 import { client } from "../query.ts";

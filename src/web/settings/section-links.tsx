@@ -2,7 +2,7 @@ import { createLink } from "@tanstack/react-router";
 import { useEffect, useRef, type ComponentProps } from "react";
 import { useSettingsTexts } from "../texts/settings.ts";
 
-/** The way through the settings: a list beside them, or above them a row that scrolls where there is no room beside. */
+/** The way through the settings: a list beside them, or above them a row that scrolls if there is no room beside. */
 export function SectionLinks({
   sections,
   current,

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { PagedList } from "../elements/paged-list.tsx";
-import { ShareRow } from "../elements/share-row.tsx";
+import { ShareRow } from "../elements/sessions/share-row.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 import { calls } from "./calls.ts";

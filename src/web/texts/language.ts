@@ -53,7 +53,7 @@ export function localeOf(language: Language): string {
   return navigator.languages.find((tag) => languageOf(tag) === language && isLocale(tag)) ?? language;
 }
 
-/** For libraries that take the browser's language for a locale: where it is none (`isLocale`), puts ours in its place. */
+/** For libraries that take the browser's language for a locale: if it is none (`isLocale`), puts ours in its place. */
 export function requireLocale(): void {
   if (isLocale(navigator.language)) return;
   Object.defineProperty(navigator, "language", { value: localeOf(current), configurable: true });

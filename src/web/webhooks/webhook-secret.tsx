@@ -1,4 +1,4 @@
-import { SecretOnce } from "../elements/secret-once.tsx";
+import { SecretOnce } from "../elements/secrets/secret-once.tsx";
 import { useWebhookTexts } from "../texts/webhooks.ts";
 
 /** The secret of a new webhook, or after its rotation. */

@@ -85,10 +85,10 @@ async function reply(
   }
 }
 
-/** Who waits for a sign that they were heard gets it as words where the forge has no reaction. */
+/** Who waits for a sign that they were heard gets it as words if the forge has no reaction. */
 const seenInWords = "Seen.";
 
-/** Reacts. Where the forge has no such reaction, a short comment says the same of 👀, in the thread if there is one; of several only one does. */
+/** Reacts. If the forge has no such reaction, a short comment says the same of 👀, in the thread if there is one; of several only one does. */
 async function react(
   feedback: Feedback,
   address: RepositoryAddress,

@@ -49,7 +49,7 @@ function isSsh({ cloneUrl, local }: RepositoryAddress): boolean {
   return !local && !/^https?:/u.test(cloneUrl);
 }
 
-/** Whether both are on one server and one owner's, which may be a group in a group. Case counts only where the server counts it. */
+/** Whether both are on one server and one owner's, which may be a group in a group. Case counts only if the server counts it. */
 export function haveSameOwner(
   one: RepositoryAddress,
   other: RepositoryAddress,

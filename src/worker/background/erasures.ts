@@ -1,33 +1,22 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../../atomic-file.ts";
-import type { Database } from "../../database/database.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { createPeriodic, withListener } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
-import type { ObjectStore } from "../../objects/object-store.ts";
-import type { Logger } from "../../observability.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { erasureChannel, finishErasure, lastErasure, unfinishedErasures } from "../../store/organization-data/erase.ts";
 import { existingSessions } from "../../store/sessions/delete-session.ts";
 import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
-import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
-import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
-import type { Mirrors } from "../git/mirrors/mirrors.ts";
+import { namesIn } from "../disk/session-folders.ts";
 import { removeWhenOver } from "./deleted-sessions.ts";
+import type { Housekeeping } from "./housekeeping.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordingsOfDeleted } from "./prune-recordings.ts";
 
 const everyMs = 30_000;
 
-interface Place {
-  readonly database: Database;
-  readonly logger: Logger;
-  readonly objects: ObjectStore | null;
-  readonly folders: SessionFolders;
-  readonly mirrors: Mirrors;
-  readonly checkouts: SharedCheckouts;
-  readonly recordingsDirectory: string;
+interface Place extends Omit<Housekeeping, "retention" | "hasRoom"> {
   /** Folder of kept results of setups. */
   readonly environmentsDirectory: string;
   /** File that says which erasure this worker's disk was last cleaned after. */

@@ -36,7 +36,7 @@ export interface SharedCheckout extends CheckoutSource {
   readonly files: number;
   readonly usesLfs: boolean;
   readonly hasSubmodules: boolean;
-  /** When the machine was started in which it was made (/proc/sys/kernel/random/boot_id); empty where that is not known. */
+  /** When the machine was started in which it was made (/proc/sys/kernel/random/boot_id); empty if that is not known. */
   readonly boot: string;
 }
 

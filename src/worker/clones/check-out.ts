@@ -32,6 +32,8 @@ export interface CloneOrder {
 
 /** A clone that was made. */
 export interface MadeClone {
+  /** Path of the clone, as its order has it. */
+  readonly folder: string;
   readonly submodules: readonly Submodule[];
   /** Why files in LFS are pointers there; null if they are not. */
   readonly lfsProblem: string | null;
@@ -52,6 +54,13 @@ interface Planned {
   readonly order: CloneOrder;
   readonly base: Base | null;
   readonly lfsProblem: string | null;
+}
+
+/** A clone with its files. */
+interface Filled extends Planned {
+  readonly submodules: readonly Submodule[];
+  /** Whether its repository has more than its order's start. */
+  readonly hasMore: boolean;
 }
 
 /**
@@ -110,24 +119,23 @@ async function makePlanned(making: Making, way: Way, planned: readonly Planned[]
   for (const { base, order } of based) await requireRoom(making, order, base);
   const isLaid = way === "overlay" && based.length > 0;
   if (isLaid) await layClones(making, based);
-  const made: (MadeClone & { readonly hasMore: boolean })[] = [];
+  const filled: Filled[] = [];
   for (const each of planned) {
     const { order, base } = each;
     if (base !== null && !isLaid) await copyClone(making, { order, base });
     services.checkouts.count(base === null ? "checkout" : way);
-    made.push(await fillClone(making, each));
+    filled.push(await fillClone(making, each));
   }
-  if (isLaid) await giveLaid(making, planned, made);
+  if (isLaid) await giveLaid(making, filled);
   else {
     await services.sandbox.makeWritable(place.workspace);
-    for (const [index, { order, base }] of planned.entries()) {
-      const { submodules = [] } = made[index] ?? {};
+    for (const { order, base, submodules } of filled) {
       const isCopied = base !== null;
       await refreshIndexes({ folder: order.folder, submodules }, { isCopied, signal: making.signal });
     }
   }
   await services.sandbox.makeWritable(place.home);
-  return made.map(({ submodules, lfsProblem }) => ({ submodules, lfsProblem }));
+  return filled.map(({ order: { folder }, submodules, lfsProblem }) => ({ folder, submodules, lfsProblem }));
 }
 
 type Based = Planned & { readonly base: Base };
@@ -181,10 +189,8 @@ async function writeOwn(repository: string, { mirror, remote, start }: CloneOrde
 }
 
 /** Writes into a clone's folder what its commit has, beyond what it begins on. */
-async function fillClone(
-  making: Making,
-  { order, base, lfsProblem }: Planned,
-): Promise<MadeClone & { readonly hasMore: boolean }> {
+async function fillClone(making: Making, planned: Planned): Promise<Filled> {
+  const { order, base, lfsProblem } = planned;
   const { services, room, progress, signal } = making;
   const { mirror, remote, start, folder, addMore } = order;
   let problem = lfsProblem;
@@ -203,27 +209,21 @@ async function fillClone(
   const submodules = mayHaveSubmodules
     ? await addSubmodules({ folder, headSha: start.headSha, remote, mirrors, room, progress, signal })
     : [];
-  return { submodules, lfsProblem: problem, hasMore };
+  return { ...planned, submodules, lfsProblem: problem, hasMore };
 }
 
 /** Gives what was written into a laid workspace to its owner: to all else it belongs already. */
-async function giveLaid(
-  { place, signal }: Making,
-  planned: readonly Planned[],
-  made: readonly (MadeClone & { readonly hasMore: boolean })[],
-): Promise<void> {
+async function giveLaid({ place, signal }: Making, filled: readonly Filled[]): Promise<void> {
   const { uid, gid } = await lstat(place.workspace);
-  const isUntouched = planned.every(
-    ({ base }, index) =>
-      base?.difference.files.length === 0 && made[index]?.submodules.length === 0 && !made[index].hasMore,
+  const isUntouched = filled.every(
+    ({ base, submodules, hasMore }) => base?.difference.files.length === 0 && submodules.length === 0 && !hasMore,
   );
   if (isUntouched || uid === process.getuid?.()) return;
   const program = programText(import.meta.url, "give-changes.sh");
   const changes = changesIn(dirname(place.workspace));
   await runProgram("sh", ["-c", program, "sh", changes, place.workspace, `${uid}:${gid}`]);
-  for (const [index, { order, base }] of planned.entries()) {
+  for (const { order, base, submodules } of filled) {
     const { folder, start } = order;
-    const { submodules = [] } = made[index] ?? {};
     if (base === null) await refreshIndexes({ folder, submodules }, { isCopied: false, signal });
     else {
       await refreshSubmodules({ folder, submodules }, signal);

@@ -157,15 +157,21 @@ export async function makeClones(
     if (error instanceof SessionError && error.code === "resources_exhausted") await folders.remove(sessionId);
     throw error;
   }
-  const clones = starts.map(({ clone }, index) => ({ ...clone, ...made[index] }));
+  const completed = starts.map(({ clone, work }) => ({ clone: { ...clone, ...madeOf(made, clone) }, work }));
+  const clones = completed.map(({ clone }) => clone);
   const pending: PendingRestore[] = [];
-  for (const [index, { work }] of starts.entries()) {
-    const clone = clones[index];
-    if (work !== null && clone !== undefined) pending.push(await toRestore(services, request, clone, work));
+  for (const { clone, work } of completed) {
+    if (work !== null) pending.push(await toRestore(services, request, clone, work));
   }
   if (checkpoint === null) await completeClones(services, sessionId, clones);
   else if (checkpoint.originalPaths !== null) await folders.markMoved(sessionId, checkpoint.originalPaths);
   return { clones, pending };
+}
+
+function madeOf(made: readonly MadeClone[], { repository, folder }: Clone): MadeClone {
+  const found = made.find((each) => each.folder === folder);
+  if (found === undefined) throw new Error(`the clone of ${repository.name} was not made`);
+  return found;
 }
 
 /** A clone that is to be made, and the checkpoint's work that is to be restored into it; null if there is none. */

@@ -100,7 +100,7 @@ async function addSubmodule(
   if (access === undefined) return { url: null, problem: "it is not looked for here" };
   if ("problem" in access) return { url: null, problem: access.problem };
   const place = join(folder, path);
-  if (!(await isPlainFolder(folder, path))) return { url: access.url, problem: "its path is no empty folder" };
+  if (!(await isPlainFolder(folder, path))) return { url: access.url, problem: "its path is not an empty folder" };
   const mirror = mirrors.of(access);
   progress({ text: `Fetching the submodule ${path}` });
   return mirrors.use.whileUsed(mirror.path, async () => {

@@ -105,7 +105,7 @@ async function steer(
   if (conversations === undefined) return null;
   if (place?.isAllowed === true && place.known !== null)
     return decideInConversation(conversations, event, place.known, place.calling);
-  // Who calls Offstage where it does not work is to find the reason.
+  // Who calls Offstage in a place in which it does not work is to find the reason.
   const { mention } = limitsWith(conversations.limits, place?.calling ?? asTheServer);
   return isCalledBy(event, mention)
     ? { outcome: "filtered", reason: whyNotThere(place), sessionId: null, calledId: null }

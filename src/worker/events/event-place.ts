@@ -40,7 +40,7 @@ export async function eventPlaceOf(
   return { address, key, isAllowed, known: await findRepositoryByKey(database, organizationId, key), calling };
 }
 
-/** Who calls Offstage by what where no connection says it. */
+/** Who calls Offstage by what if no connection says it. */
 export const asTheServer: Calling = { mention: null, allowedBots: null };
 
 /**

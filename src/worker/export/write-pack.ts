@@ -132,6 +132,6 @@ function tooMuch(why: string): SessionError {
     reason: `The agent's work could not be taken out of its sandbox: ${why}.`,
     retryable: false,
     remedy:
-      "Tell the agent in a message to take out of its folder what is none of the work, and what git is set to run there.",
+      "Ask the agent in a message to delete files that are not part of the work, and any git filters that it configured.",
   });
 }

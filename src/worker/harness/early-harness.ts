@@ -87,7 +87,7 @@ export async function makeFolders(
  * @param launch without registries: their certificates would have to be there
  * @param folders as `makeFolders` makes them
  * @param options.signal ends its start, and not what was started
- * @param options.isWarm whether it is to be warmed up: sessions go first then where both want the processor, until it is a session's
+ * @param options.isWarm whether it is to be warmed up: sessions go first then if both want the processor, until it is a session's
  * @throws Error if it can't be started
  */
 export async function startEarly(

@@ -98,8 +98,7 @@ async function receive(
     rest = rest.subarray(end + 1);
     const pointer = left.get(oid);
     // Never more than the pointer says, which the commits have.
-    if (pointer === undefined || pointer.size !== Number(size))
-      throw new Error("a content in LFS is none that was asked for");
+    if (pointer === undefined || pointer.size !== Number(size)) throw new Error("a content in LFS was not asked for");
     left.delete(oid);
     await use(pointer, content(pointer.size));
   }

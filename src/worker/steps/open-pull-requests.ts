@@ -8,7 +8,7 @@ import {
   pullRequestText,
   withFurtherTurn,
 } from "../../domain/repositories/pull-request-text.ts";
-import type { Forge, OpenPullRequest, PullRequestOpener } from "../../forges/forge.ts";
+import type { Forge, OpenPullRequest } from "../../forges/forge.ts";
 import { readPullRequestSettings, saveAsked } from "../../store/queue/recorded-pull-requests.ts";
 import { beginEditing, endEditing, otherPullRequests } from "../../store/repositories/pull-request-sections.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -74,46 +74,20 @@ async function openPullRequest(
   work: PushedWork,
   finalMessage: string,
 ): Promise<void> {
-  const { session, mask, signal, emit } = attempt;
+  const { session, mask, emit } = attempt;
   const { database, traces, forgeOf } = services;
-  const { clone, recorded, headSha: exportedSha, pushedSha, fork } = work;
+  const { clone, pushedSha } = work;
   const { repository, address, targetBranch: target } = clone;
-  const head = session.branchName;
   const forge = forgeOf(address);
   if (!forge.opensPullRequests) {
-    const text = `Offstage knows no pull request API of the server of ${repository.name}: the branch ${head} is the result.`;
+    const text = `Offstage knows no pull request API of the server of ${repository.name}: the branch ${session.branchName} is the result.`;
     await emit({ type: "notice", data: { level: "info", text } });
     return;
   }
-  const { title, body } = pullRequestText({
-    title: session.title,
-    finalMessage,
-    section: await firstSection(attempt, services, repository.id),
-    template: await templateIn(clone, exportedSha, signal),
-    headSha: pushedSha,
-    commits: await ownCommits(work, signal),
-  });
   const settings = await readPullRequestSettings(database, session);
   const { requester, whyNot } = await requesterFor(attempt, services, forge, clone);
-  const request = {
-    head,
-    target,
-    from: fork,
-    title: mask.text(title),
-    body: mask.text(body),
-    ...(settings?.draft === true && { draft: true }),
-    work: {
-      sessionId: session.sessionId,
-      sha: pushedSha,
-      askedMsAgo: recorded.askedMsAgo,
-      beforeAsking: (opener: PullRequestOpener | null) =>
-        saveAsked(database, session, repository.position, {
-          sha: pushedSha,
-          by: opener === null ? null : (requester?.userId ?? null),
-        }),
-    },
-    opener: requester?.opener,
-  };
+  const draft = settings?.draft === true;
+  const request = await requestFor(attempt, services, work, { finalMessage, requester, draft });
   const attributes = { "offstage.repository.id": repository.id, "offstage.forge": forge.kind };
   const opened = await traces.span("pullRequest", { kind: "client", attributes }, async () => {
     const known = await knownPullRequest(attempt, services, forge, clone, target);
@@ -136,6 +110,46 @@ async function openPullRequest(
       repository,
       settings: withoutAuthor(settings, author),
     });
+}
+
+/** What is asked of the forge: the pull request's words, whose it is, and what is recorded before it is asked. */
+async function requestFor(
+  attempt: Attempt,
+  services: Services,
+  work: PushedWork,
+  how: { readonly finalMessage: string; readonly requester: Requester | null; readonly draft: boolean },
+): Promise<OpenPullRequest> {
+  const { session, mask, signal } = attempt;
+  const { clone, recorded, headSha, pushedSha, fork } = work;
+  const { repository, targetBranch: target } = clone;
+  const { finalMessage, requester, draft } = how;
+  const { title, body } = pullRequestText({
+    title: session.title,
+    finalMessage,
+    section: await firstSection(attempt, services, repository.id),
+    template: await templateIn(clone, headSha, signal),
+    headSha: pushedSha,
+    commits: await ownCommits(work, signal),
+  });
+  return {
+    head: session.branchName,
+    target,
+    from: fork,
+    title: mask.text(title),
+    body: mask.text(body),
+    ...(draft && { draft }),
+    work: {
+      sessionId: session.sessionId,
+      sha: pushedSha,
+      askedMsAgo: recorded.askedMsAgo,
+      beforeAsking: (opener) =>
+        saveAsked(services.database, session, repository.position, {
+          sha: pushedSha,
+          by: opener === null ? null : (requester?.userId ?? null),
+        }),
+    },
+    opener: requester?.opener,
+  };
 }
 
 /**

@@ -90,7 +90,7 @@ async function found({ database }: ApiOptions, token: string): Promise<OAuthRequ
   return request;
 }
 
-/** Checks the request, keeps it, and sends the browser to our page; an error is shown where that is safe. */
+/** Checks the request, keeps it, and sends the browser to our page; an error is shown if that is safe. */
 async function begin(options: ApiOptions, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const given = parametersOf(request);
   const redirectUri = given["redirect_uri"] ?? "";

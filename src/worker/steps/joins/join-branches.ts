@@ -120,72 +120,52 @@ async function hasAll(
   return !isRewritten && (await isWithin(branch, head, options));
 }
 
+/** What is known of a clone whose branches are joined. */
+interface Joining {
+  readonly seen: Clone;
+  readonly recorded: RecordedWork;
+  readonly tips: BranchTips;
+  readonly withTarget: boolean;
+  readonly published: ReadonlyMap<string, string>;
+}
+
+/** A branch that is joined into a clone. */
+interface Side {
+  readonly name: string;
+  readonly sha: string;
+  /** The session's last push, as far as this branch has it. */
+  readonly pushed: string | null;
+  readonly isTarget: boolean;
+}
+
+/** A clone after a branch was joined into it, among all clones. */
+interface JoinedSide {
+  readonly clones: readonly Clone[];
+  readonly clone: Clone;
+  readonly takenIn?: TakenIn;
+  readonly conflict?: Conflict;
+}
+
 /** @param before the clones so far, and what came into those before this one. @returns the same with this one's */
 async function joinClone(
   attempt: Attempt,
   services: JoinServices,
   before: JoinedClones,
-  {
-    seen,
-    recorded,
-    tips,
-    withTarget,
-    published,
-  }: {
-    readonly seen: Clone;
-    readonly recorded: RecordedWork;
-    readonly tips: BranchTips;
-    readonly withTarget: boolean;
-    readonly published: ReadonlyMap<string, string>;
-  },
+  joining: Joining,
 ): Promise<JoinedClones> {
-  let { clones } = before;
-  let clone = seen;
-  const { branch } = clone.remote;
   const takenIn: TakenIn[] = [];
   const conflicts: Conflict[] = [];
   let isUnfinished = false;
-  const sides = [
-    { name: branch, sha: tips.branch, pushed: recorded.pushedSha, isTarget: false },
-    ...(withTarget ? [{ name: clone.targetBranch, sha: tips.target, pushed: tips.merged, isTarget: true }] : []),
-  ];
-  for (const side of sides) {
-    if (side.sha === null) continue;
-    if (conflicts.length > 0) {
-      isUnfinished = true;
-      break;
-    }
-    clone = await withTheirs(attempt, services, clones, clone, { ...tips, branch: side.sha, name: side.name });
-    clones = withClone(clones, clone);
-    const ours = await exportHead(attempt, services, clone);
-    if (ours === null) {
-      await noticeLeftOut(attempt, clone, side.name);
-      continue;
-    }
-    if (clone.joining != null) clones = await recordJoin(attempt, services, clones, clone, null);
-    clone = { ...clone, joining: null };
-    const theirs = { branch: side.name, theirs: side.sha, pushed: side.pushed, own: recorded.commits };
-    const join = (await isPublishedIn(attempt, clone, published.get(ours), side.sha))
-      ? ({ kind: "joined", sha: side.sha } as const)
-      : await joinIn(attempt, services, clone, { ...theirs, ours });
-    if (join.kind === "ours") continue;
-    const said = { directory: clone.remote.directory, branch: side.name, isTarget: side.isTarget };
-    if (join.kind === "joined") {
-      const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch: side.name, sha: side.sha }));
-      if (!(await bringIn(attempt, services, clone, { from: ours, to: join.sha, theirs: side.name }))) continue;
-      const taken = { branch: side.name, from: ours, to: join.sha };
-      const submodules = await noticeSubmodules(attempt, clone, taken);
-      takenIn.push({ ...said, ...taken, hasPointers, submodules });
-      continue;
-    }
-    const begun = await beginJoin(attempt, services, clones, clone, { ...said, ...join, ours });
-    ({ clones } = begun);
-    if (begun.conflict === null) continue;
-    const options = { cwd: clone.mirror.path, signal: attempt.signal };
-    const common = (await git(["merge-base", ours, side.sha], options)).stdout.trim();
-    const theirChanges = { branch: side.name, from: common === "" ? ours : common, to: side.sha };
-    const submodules = await noticeSubmodules(attempt, clone, theirChanges);
-    conflicts.push({ ...begun.conflict, submodules });
+  let { clones } = before;
+  let clone = joining.seen;
+  for (const side of sidesOf(joining)) {
+    // One conflict at a time.
+    isUnfinished = conflicts.length > 0;
+    if (isUnfinished) break;
+    const end = await joinSide(attempt, services, { ...joining, clones, clone }, side);
+    ({ clones, clone } = end);
+    if (end.takenIn !== undefined) takenIn.push(end.takenIn);
+    if (end.conflict !== undefined) conflicts.push(end.conflict);
   }
   return {
     clones,
@@ -193,6 +173,53 @@ async function joinClone(
     conflicts: [...before.conflicts, ...conflicts],
     isUnfinished: before.isUnfinished || isUnfinished,
   };
+}
+
+/** The branches of which there is something: the work branch, then the target if it is wanted. */
+function sidesOf({ seen, recorded, tips, withTarget }: Joining): Side[] {
+  const sides = [
+    { name: seen.remote.branch, sha: tips.branch, pushed: recorded.pushedSha, isTarget: false },
+    ...(withTarget ? [{ name: seen.targetBranch, sha: tips.target, pushed: tips.merged, isTarget: true }] : []),
+  ];
+  return sides.flatMap(({ sha, ...side }) => (sha === null ? [] : [{ ...side, sha }]));
+}
+
+async function joinSide(
+  attempt: Attempt,
+  services: JoinServices,
+  { recorded, tips, published, ...before }: Joining & Pick<JoinedSide, "clones" | "clone">,
+  { name, sha, pushed, isTarget }: Side,
+): Promise<JoinedSide> {
+  let clone = await withTheirs(attempt, services, before.clones, before.clone, { ...tips, branch: sha, name });
+  let clones: readonly Clone[] = withClone(before.clones, clone);
+  const ours = await exportHead(attempt, services, clone);
+  if (ours === null) {
+    await noticeLeftOut(attempt, clone, name);
+    return { clones, clone };
+  }
+  if (clone.joining != null) clones = await recordJoin(attempt, services, clones, clone, null);
+  clone = { ...clone, joining: null };
+  const theirs = { branch: name, theirs: sha, pushed, own: recorded.commits };
+  const join = (await isPublishedIn(attempt, clone, published.get(ours), sha))
+    ? ({ kind: "joined", sha } as const)
+    : await joinIn(attempt, services, clone, { ...theirs, ours });
+  const said = { directory: clone.remote.directory, branch: name, isTarget };
+  if (join.kind === "ours") return { clones, clone };
+  if (join.kind === "joined") {
+    const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch: name, sha }));
+    if (!(await bringIn(attempt, services, clone, { from: ours, to: join.sha, theirs: name })))
+      return { clones, clone };
+    const taken = { branch: name, from: ours, to: join.sha };
+    const submodules = await noticeSubmodules(attempt, clone, taken);
+    return { clones, clone, takenIn: { ...said, ...taken, hasPointers, submodules } };
+  }
+  const begun = await beginJoin(attempt, services, clones, clone, { ...said, ...join, ours });
+  if (begun.conflict === null) return { clones: begun.clones, clone };
+  const options = { cwd: clone.mirror.path, signal: attempt.signal };
+  const common = (await git(["merge-base", ours, sha], options)).stdout.trim();
+  const changes = { branch: name, from: common === "" ? ours : common, to: sha };
+  const submodules = await noticeSubmodules(attempt, clone, changes);
+  return { clones: begun.clones, clone, conflict: { ...begun.conflict, submodules } };
 }
 
 /**

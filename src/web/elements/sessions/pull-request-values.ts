@@ -1,5 +1,5 @@
-import type { PullRequestField, PullRequestSettings } from "../../domain/repositories/pull-request-settings.ts";
-import { linesOf } from "./lines.ts";
+import type { PullRequestField, PullRequestSettings } from "../../../domain/repositories/pull-request-settings.ts";
+import { linesOf } from "../lines.ts";
 
 /** What a pull request gets by name. */
 export const namedFields = ["labels", "reviewers", "assignees"] as const satisfies readonly PullRequestField[];

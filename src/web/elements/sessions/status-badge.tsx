@@ -1,6 +1,6 @@
-import type { SessionStatus } from "../../domain/sessions/status.ts";
-import { useElementTexts } from "../texts/elements.ts";
-import { Icon } from "./icon.tsx";
+import type { SessionStatus } from "../../../domain/sessions/status.ts";
+import { useElementTexts } from "../../texts/elements.ts";
+import { Icon } from "../icon.tsx";
 
 const colours: Record<SessionStatus, string> = {
   draft: "text-muted",

@@ -1,10 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
-import { secretPhases, type Secret, type SecretPhase } from "../../domain/environments/secret.ts";
-import { useSecretTexts } from "../texts/secrets.ts";
-import { Field, fieldOf } from "./field.tsx";
-import { FormEnd } from "./form-end.tsx";
-import { ErrorText } from "./notice.tsx";
+import { secretPhases, type Secret, type SecretPhase } from "../../../domain/environments/secret.ts";
+import { useSecretTexts } from "../../texts/secrets.ts";
+import { Field, fieldOf } from "../field.tsx";
+import { FormEnd } from "../form-end.tsx";
+import { ErrorText } from "../notice.tsx";
 
 /** What is saved of a secret; an empty value: as before. */
 export interface SecretValues {

@@ -1,14 +1,14 @@
 import { Link } from "@tanstack/react-router";
 import { memo, useEffect, useRef, type ReactNode } from "react";
-import type { PullRequest } from "../../domain/repositories/pull-request.ts";
-import type { SessionDetail } from "../../domain/sessions/session.ts";
-import { Icon } from "./icon.tsx";
+import type { PullRequest } from "../../../domain/repositories/pull-request.ts";
+import type { SessionDetail } from "../../../domain/sessions/session.ts";
+import { Icon } from "../icon.tsx";
 import { PullRequestLink } from "./pull-request.tsx";
 import { StatusBadge } from "./status-badge.tsx";
-import { Ago, Until } from "./time.tsx";
+import { Ago, Until } from "../time.tsx";
 import { UnreadDot } from "./unread-dot.tsx";
-import { useElementTexts } from "../texts/elements.ts";
-import { formatDollars } from "../texts/formats.ts";
+import { useElementTexts } from "../../texts/elements.ts";
+import { formatDollars } from "../../texts/formats.ts";
 
 /** Labels of a session that its row shows. */
 const shownLabels = 2;

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef } from "react";
-import { useElementTexts } from "../texts/elements.ts";
-import { CopyButton } from "./copy-button.tsx";
+import { useElementTexts } from "../../texts/elements.ts";
+import { CopyButton } from "../copy-button.tsx";
 
 /** Shows a new secret once, while the page is open: the server never shows it again. */
 export function SecretOnce({

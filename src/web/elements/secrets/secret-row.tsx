@@ -1,11 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
 import type { ComponentProps, ReactNode } from "react";
-import type { Secret } from "../../domain/environments/secret.ts";
-import { useSecretTexts } from "../texts/secrets.ts";
+import type { Secret } from "../../../domain/environments/secret.ts";
+import { useSecretTexts } from "../../texts/secrets.ts";
 import { ChangeSecret } from "./change-secret.tsx";
-import { ConfirmButton } from "./dialog.tsx";
-import { ErrorText } from "./notice.tsx";
-import { Ago } from "./time.tsx";
+import { ConfirmButton } from "../dialog.tsx";
+import { ErrorText } from "../notice.tsx";
+import { Ago } from "../time.tsx";
 
 /** A secret in a list: its name and phases, with buttons that change and delete it. */
 export function SecretRow({

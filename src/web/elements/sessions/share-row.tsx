@@ -1,10 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { Share } from "../../domain/sessions/share.ts";
-import { useShareTexts } from "../texts/shares.ts";
-import { ConfirmButton } from "./dialog.tsx";
-import { ErrorText } from "./notice.tsx";
-import { Ago, Day, useNow } from "./time.tsx";
+import type { Share } from "../../../domain/sessions/share.ts";
+import { useShareTexts } from "../../texts/shares.ts";
+import { ConfirmButton } from "../dialog.tsx";
+import { ErrorText } from "../notice.tsx";
+import { Ago, Day, useNow } from "../time.tsx";
 
 /** A link that shows a session: by whom it was made, until when it shows it, and a button that ends that. */
 export function ShareRow({
@@ -13,7 +13,7 @@ export function ShareRow({
   revoke: end,
 }: {
   readonly share: Share;
-  /** Which session it shows, where that is not known. */
+  /** Which session it shows, if that is not known. */
   readonly children?: ReactNode;
   readonly revoke: () => Promise<void>;
 }) {

@@ -1,6 +1,6 @@
-import type { PullRequest } from "../../domain/repositories/pull-request.ts";
-import { useElementTexts } from "../texts/elements.ts";
-import { Icon } from "./icon.tsx";
+import type { PullRequest } from "../../../domain/repositories/pull-request.ts";
+import { useElementTexts } from "../../texts/elements.ts";
+import { Icon } from "../icon.tsx";
 
 const colours: Record<PullRequest["state"], string> = {
   open: "text-good",

@@ -1,5 +1,5 @@
-import { usePullRequestTexts } from "../texts/pull-requests.ts";
-import { Field, fieldOf } from "./field.tsx";
+import { usePullRequestTexts } from "../../texts/pull-requests.ts";
+import { Field, fieldOf } from "../field.tsx";
 import { namedFields, pullRequestErrors, type PullRequestValues } from "./pull-request-values.ts";
 
 /** Part of a form: how the pull requests of a session, or of an automation's runs, are opened. */

@@ -1,6 +1,6 @@
-import type { Secret, SecretPhase } from "../../domain/environments/secret.ts";
-import { useSecretTexts } from "../texts/secrets.ts";
-import { ButtonDialog } from "./dialog.tsx";
+import type { Secret, SecretPhase } from "../../../domain/environments/secret.ts";
+import { useSecretTexts } from "../../texts/secrets.ts";
+import { ButtonDialog } from "../dialog.tsx";
 import { SecretForm } from "./secret-form.tsx";
 
 /** A button that opens the form of another value and other phases of a secret. */
