@@ -31,6 +31,8 @@ export function Select<Value extends string>({
         onChange={({ target }) => onChange(options.find((option) => option.value === target.value)?.value)}
       >
         <option value="">{all}</option>
+        {/* What it is narrowed to may be loading, or be none of them any more: then it is not all. */}
+        {value !== undefined && !options.some((option) => option.value === value) && <option value={value}>…</option>}
         {options.map((option) => (
           <option key={option.value} value={option.value}>
             {option.name}

@@ -17,7 +17,7 @@ export function FollowUp({
   field: RefObject<HTMLTextAreaElement | null>;
   /** What was written; it is kept by whoever shows the field. */
   text: string;
-  onText: (text: string) => void;
+  onText: (change: (text: string) => string) => void;
   /** Whether an agent is at work, so that the message waits. */
   isRunning: boolean;
   onSent: () => void;
@@ -28,7 +28,7 @@ export function FollowUp({
     mutationFn: (message: string) => client.session.message(id, { message }),
     onSuccess: (_, message) => {
       // Meanwhile somebody may have begun with the next one.
-      onText(text.startsWith(message) ? text.slice(message.length).trimStart() : text);
+      onText((now) => (now.startsWith(message) ? now.slice(message.length).trimStart() : now));
       onSent();
     },
   });
@@ -49,7 +49,7 @@ export function FollowUp({
         className="block max-h-[40dvh] w-full resize-none rounded-lg bg-transparent px-3 py-2.5 text-sm -outline-offset-2 [field-sizing:content] placeholder:text-muted pointer-coarse:text-base"
         value={text}
         placeholder={texts.placeholder}
-        onChange={(event) => onText(event.target.value)}
+        onChange={({ target: { value } }) => onText(() => value)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) submit(event);
         }}
