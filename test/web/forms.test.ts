@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { webhookEvents } from "../../src/domain/webhooks/webhook.ts";
+import { adminKey, untilOver } from "../world.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
@@ -322,6 +323,36 @@ test("a form takes back nothing that somebody else set while it was open, and sh
   await site.call(`/automation/${made.id}/update`, { instructions: "say it again" });
   await page.getByRole("link", { name: "Edit" }).click();
   await expect.poll(() => page.getByLabel("Instructions").inputValue()).toBe("say it again");
+});
+
+test("a sign-in that ends in the midst of work loses nothing that was written", async () => {
+  const { pool } = site.offstage.database;
+  const { id } = await site.client.session.create({ prompt: "say x" });
+  await untilOver(site.client, id);
+  const made = await site.call("/automation/create", { name: "Kept", macro: "kept", instructions: "say x" });
+  const page = await site.signedIn();
+  await page.goto(`/sessions/${id}`);
+  const followUp = page.getByLabel("Follow up");
+  await followUp.fill("say more");
+  await pool.query("delete from browser_session");
+  await followUp.press("Control+Enter");
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByLabel("API key").fill(adminKey);
+  await page.getByLabel("API key").press("Enter");
+  await followUp.waitFor();
+  expect(await followUp.inputValue()).toBe("say more");
+
+  await page.goto(`/automations/${made.id}/edit`);
+  await page.getByLabel("Name").fill("Kept all the same");
+  await pool.query("delete from browser_session");
+  await page.getByRole("button", { name: "Save" }).click();
+  await question(page).getByRole("button", { name: "Cancel" }).click();
+  expect(await page.getByLabel("Name").inputValue()).toBe("Kept all the same");
+  // As in another tab.
+  await page.request.post("/login/create", { data: { key: adminKey } });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Kept all the same" }).waitFor();
 });
 
 test("a webhook is offered every event, and its form asks above its dialog", async () => {

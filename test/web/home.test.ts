@@ -207,6 +207,20 @@ test("what is written while a session is started is the next one, and who has le
     await site.client.session.cancel(id);
 });
 
+test("keys that are pressed twice at once start one session", async () => {
+  const page = await home();
+  await page.getByLabel("What should be done?").fill("say once alone");
+  // Before anything is drawn, as when a page is busy.
+  await page.evaluate(`{
+    const enter = { key: "Enter", ctrlKey: true, bubbles: true, cancelable: true };
+    for (let times = 0; times < 2; times += 1) document.querySelector("textarea").dispatchEvent(new KeyboardEvent("keydown", enter));
+  }`);
+  await page.getByRole("heading", { name: "say once alone" }).waitFor();
+  const { sessions } = await site.client.session.list({ status: "queued" });
+  expect(sessions.map(({ title }) => title)).toEqual(["say once alone"]);
+  for (const { id } of sessions) await site.client.session.cancel(id);
+});
+
 test("tabs have one draft: what one was opened with takes nothing back that another wrote", async () => {
   const page = await home();
   const other = await page.context().newPage();

@@ -18,6 +18,8 @@ const MoreOptions = lazy(() =>
   import("./more-options.tsx").then(({ MoreOptions: component }) => ({ default: component })),
 );
 
+const mutationKey = ["create session"];
+
 /** Starts a session from a sentence. What was written stays in this browser until then. */
 export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | null> }) {
   const texts = useHomeTexts().composer;
@@ -29,6 +31,7 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
   const form = useRef<HTMLFormElement>(null);
   const [isMoreShown, setMoreShown] = useState(false);
   const create = useMutation({
+    mutationKey,
     mutationFn: ({ sent, queueRightAway }: { readonly sent: Draft; readonly queueRightAway: boolean }) =>
       client.session.create(requestOf(sent, queueRightAway)),
     onSuccess: (_, { sent }) => {
@@ -43,7 +46,8 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
   const ofMore = isOfMore(create.error, draft) ? create.error : null;
   const isOfPrompt = fieldOf(create.error, ["prompt"]) !== null;
   const submit = (queueRightAway = true): void => {
-    if (draft.prompt.trim() === "" || create.isPending || form.current === null) return;
+    // Not what was drawn last: keys that are pressed at once come before the next picture.
+    if (draft.prompt.trim() === "" || queries.isMutating({ mutationKey }) > 0 || form.current === null) return;
     if (hasBadInput(form.current)) return;
     create.mutate(
       { sent: draft, queueRightAway },

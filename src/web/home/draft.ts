@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { namedFields, usualPullRequest, type PullRequestValues } from "../elements/pull-request-values.ts";
-import { useStored } from "../stored.ts";
+import { useStored } from "../use-stored.ts";
 
 /** What is said of a new session only by those who ask for more, as it was written. */
 export interface MoreOptions {

@@ -6,7 +6,7 @@ import { announce } from "../elements/announce.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { client, useMay } from "../query.ts";
 import { useShortcuts } from "../shell/shortcuts.ts";
-import { useStored } from "../stored.ts";
+import { useStored } from "../use-stored.ts";
 import { useSessionTexts } from "../texts/session.ts";
 import { Banners } from "./banners.tsx";
 import { goToTop } from "./go-to-top.ts";

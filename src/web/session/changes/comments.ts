@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { isShared } from "../../query.ts";
-import { useStored } from "../../stored.ts";
+import { useStored } from "../../use-stored.ts";
 import type { SessionTexts } from "../../texts/session.ts";
 
 /** What somebody has to say about a line of a change, not sent yet. */

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { useStored } from "../../stored.ts";
+import { useStored } from "../../use-stored.ts";
 import type { ChangedFile } from "./patch-files.ts";
 
 /** Which files of a session's changes somebody has viewed, in this browser; a file that changes again is not. */

@@ -1,4 +1,4 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, type FormEvent, type KeyboardEvent, type RefObject } from "react";
 import { ErrorText } from "../../elements/notice.tsx";
 import { client } from "../../query.ts";
@@ -24,7 +24,10 @@ export function FollowUp({
 }) {
   const texts = useSessionTexts().followUp;
   const fieldId = useId();
+  const queries = useQueryClient();
+  const mutationKey = ["send message", id];
   const send = useMutation({
+    mutationKey,
     mutationFn: (message: string) => client.session.message(id, { message }),
     onSuccess: (_, message) => {
       // Meanwhile somebody may have begun with the next one.
@@ -34,7 +37,8 @@ export function FollowUp({
   });
   const submit = (event: FormEvent | KeyboardEvent): void => {
     event.preventDefault();
-    if (text.trim() !== "" && !send.isPending) send.mutate(text);
+    // Not what was drawn last: keys that are pressed at once come before the next picture.
+    if (text.trim() !== "" && queries.isMutating({ mutationKey }) === 0) send.mutate(text);
   };
   return (
     <form onSubmit={submit} className="card focus-within:border-accent">
