@@ -18,8 +18,8 @@ let offstage: Offstage;
 let client: Client;
 let browser: Browser;
 const contexts: BrowserContext[] = [];
-/** What browsers complained of; that a request was refused or a connection lost is for the page to show. */
-const complaints: string[] = [];
+/** Errors and warnings of the browsers' consoles, and what pages threw; that a request was refused or a connection lost is for the page to show. */
+const heard: string[] = [];
 let count = 0;
 
 beforeAll(async () => {
@@ -29,9 +29,9 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  const found = complaints.splice(0);
+  const found = heard.splice(0);
   for (const context of contexts.splice(0)) await context.close();
-  expect(found).toEqual([]);
+  if (found.length > 0) throw new Error(`browsers complained:\n${found.join("\n")}`);
 });
 
 afterAll(async () => {
@@ -45,10 +45,10 @@ async function openPage(options: Parameters<Browser["newContext"]>[0] = {}): Pro
   contexts.push(context);
   context.setDefaultTimeout(hangTimeoutMs);
   const page = await context.newPage();
-  page.on("pageerror", (error) => complaints.push(`${page.url()} ${error.message}`));
+  page.on("pageerror", (error) => heard.push(`${page.url()} ${error.message}`));
   page.on("console", (line) => {
     const isRefusal = line.text().startsWith("Failed to load resource");
-    if (["error", "warning"].includes(line.type()) && !isRefusal) complaints.push(`${page.url()} ${line.text()}`);
+    if (["error", "warning"].includes(line.type()) && !isRefusal) heard.push(`${page.url()} ${line.text()}`);
   });
   return page;
 }

@@ -120,11 +120,22 @@ test("whose role is changed is told what was refused, and is offered no more tha
   const { user, url } = await site.call("/user/invite", { name: "Grace Hopper", role: "member" });
   const page = await site.stranger();
   await page.goto(url);
-  await page.getByLabel("What should be done?").fill("Half a thought");
+  const prompt = page.getByLabel("What should be done?");
+  await prompt.fill("Half a thought");
+  // Their role is known. Whatever else asks for it, as a window that somebody comes back to does, learns of the new one afterwards.
+  await page.locator("nav a", { hasText: "Webhooks" }).waitFor({ state: "detached" });
+  const refused = Promise.withResolvers<void>();
+  await page.route("**/me", async (route) => {
+    await refused.promise;
+    await route.continue();
+  });
   await site.call(`/user/${user.id}/update`, { role: "viewer" });
-  await page.getByRole("button", { name: "Start" }).click();
-  await page.getByRole("status").getByText("write").waitFor();
-  await page.getByLabel("What should be done?").waitFor({ state: "detached" });
+  const answer = page.waitForResponse("**/session/create");
+  await prompt.press("Control+Enter");
+  expect((await answer).status()).toBe(403);
+  refused.resolve();
+  await page.getByRole("status").getByText("lacks the scope").waitFor();
+  await prompt.waitFor({ state: "detached" });
   await page.getByRole("link", { name: "packages.example.com" }).click();
   await page.getByText("Refused packages.example.com:443").first().waitFor();
   expect(await page.getByLabel("Follow up").count()).toBe(0);

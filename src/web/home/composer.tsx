@@ -52,7 +52,7 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
     create.mutate(
       { sent: draft, queueRightAway },
       // Not called if the page was left meanwhile: nobody is fetched back.
-      { onSuccess: ({ id }) => navigate({ to: "/sessions/$id", params: { id } }) },
+      { onSuccess: ({ id }) => void navigate({ to: "/sessions/$id", params: { id } }) },
     );
   };
   return (

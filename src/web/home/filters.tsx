@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useId, useState, type RefObject } from "reac
 import { sessionStatuses } from "../../domain/sessions/status.ts";
 import { Icon } from "../elements/icon.tsx";
 import { Select } from "../elements/select.tsx";
-import { client, useMay } from "../query.ts";
+import { client, useMe } from "../query.ts";
 import { readAll } from "../elements/read-all.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
@@ -44,7 +44,7 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
         return { items: page.users, next: page.nextCursor };
       }),
     staleTime,
-    enabled: useMay("admin"),
+    enabled: useMe().data?.scopes.includes("admin") === true,
   });
   const labels = useQuery({
     queryKey: ["labels", "names"],
