@@ -203,8 +203,8 @@ test("what is written while a session is started is the next one, and who has le
   await page.getByRole("link", { name: "Sessions", exact: true }).click();
   await rows(page, "At work").filter({ hasText: "say second" }).waitFor();
   expect(await prompt.inputValue()).toBe("");
-  for (const { id } of (await site.client.session.list({ status: "queued" })).sessions)
-    await site.client.session.cancel(id);
+  for (const { id, title } of (await site.client.session.list({ status: "queued" })).sessions)
+    if (/^say (?:first|second)/u.test(title)) await site.client.session.cancel(id);
 });
 
 test("keys that are pressed twice at once start one session", async () => {
@@ -217,8 +217,9 @@ test("keys that are pressed twice at once start one session", async () => {
   }`);
   await page.getByRole("heading", { name: "say once alone" }).waitFor();
   const { sessions } = await site.client.session.list({ status: "queued" });
-  expect(sessions.map(({ title }) => title)).toEqual(["say once alone"]);
-  for (const { id } of sessions) await site.client.session.cancel(id);
+  const made = sessions.filter(({ title }) => title === "say once alone");
+  expect(made).toHaveLength(1);
+  for (const { id } of made) await site.client.session.cancel(id);
 });
 
 test("tabs have one draft: what one was opened with takes nothing back that another wrote", async () => {

@@ -107,6 +107,7 @@ test("choices are saved and shown again", async () => {
   await page.reload();
   await choice(page, "session.completed", "push").waitFor();
   expect(await choice(page, "session.completed", "push").inputValue()).toBe("all");
+  expect(await choice(page, "session.failed", "push").inputValue()).toBe("all");
   expect(await choice(page, "pullRequest.merged", "email").inputValue()).toBe("mine");
   const { settings } = await asAda("/notice/settings");
   expect(settings).toContainEqual({ kind: "session.completed", push: "all", email: "off" });
