@@ -3,6 +3,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { pagePath } from "../domain/people/sign-in.ts";
+import { announce } from "./elements/announce.tsx";
 import { createQueryClient, isShared } from "./query.ts";
 import { createAppRouter } from "./router.tsx";
 import { followSystem } from "./shell/preferences.ts";
@@ -11,11 +12,15 @@ import { loadTexts } from "./texts/texts.ts";
 import "./styles.css";
 
 const router = createAppRouter();
-const queryClient = createQueryClient(() => {
-  const { pathname, href } = router.state.location;
-  if (pathname === "/sign-in" || isShared) return;
-  void router.navigate({ to: "/sign-in", search: { next: pagePath.test(href) ? href : pathname } });
-});
+const queryClient = createQueryClient(
+  () => {
+    const { pathname, href } = router.state.location;
+    if (pathname === "/sign-in" || isShared) return;
+    void router.navigate({ to: "/sign-in", search: { next: pagePath.test(href) ? href : pathname } });
+  },
+  // Where it was said may be gone with what was offered.
+  ({ message }) => announce(message),
+);
 
 async function start(): Promise<void> {
   followSystem();

@@ -16,12 +16,23 @@ export const client = createClient({
   ...(shareToken !== null && { key: shareToken }),
 });
 
-/** @param onSignedOut called whenever the server answers that the browser is not signed in */
-export function createQueryClient(onSignedOut: () => void): QueryClient {
+/**
+ * @param onSignedOut called whenever the server answers that the browser is not signed in
+ * @param onOtherRole called with what was refused to somebody who may do more or less than before: what they are offered has changed
+ */
+export function createQueryClient(onSignedOut: () => void, onOtherRole: (refused: Error) => void): QueryClient {
   const onError = (error: Error): void => {
-    if (error instanceof ClientError && error.status === 401) onSignedOut();
+    if (!(error instanceof ClientError)) return;
+    if (error.status === 401) onSignedOut();
+    if (error.status === 403) void lookAgain(error);
   };
-  return new QueryClient({
+  const lookAgain = async (refused: Error): Promise<void> => {
+    const scopes = (): string => JSON.stringify(queries.getQueryData<Me>(["me"])?.scopes);
+    const before = scopes();
+    await queries.invalidateQueries({ queryKey: ["me"] });
+    if (scopes() !== before) onOtherRole(refused);
+  };
+  const queries = new QueryClient({
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
@@ -30,6 +41,7 @@ export function createQueryClient(onSignedOut: () => void): QueryClient {
       mutations: { retry: false },
     },
   });
+  return queries;
 }
 
 /**

@@ -9,9 +9,10 @@ const kept = new Map<string, string>();
 /** The text that was remembered under a name; null if there is none. */
 export function readStored(name: string): string | null {
   try {
-    return localStorage.getItem(prefix + name) ?? kept.get(name) ?? null;
+    // What could not be kept is newer than what is: the storage may have become full.
+    return kept.get(name) ?? localStorage.getItem(prefix + name);
   } catch {
-    return kept.get(name) ?? null;
+    return null;
   }
 }
 
@@ -24,4 +25,6 @@ export function writeStored(name: string, text: string | null): void {
   } catch {
     if (text !== null) kept.set(name, text);
   }
+  // As the browser tells other tabs of it.
+  dispatchEvent(new Event("storage"));
 }

@@ -438,6 +438,50 @@ test("secrets are listed all, however many there are", async () => {
   await Promise.all(made.map(({ id }) => client.secret.delete(id)));
 });
 
+test("sessions are labelled, found by words, archived and brought back, and a message is taken back", async () => {
+  const prompt = "say narwhals are counted";
+  const { id } = await client.session.create({ prompt, repositories: [], queueRightAway: false });
+  expect((await run(["labels", id.slice(-8), "later", "sea"])).out).toBe("later, sea\n");
+  expect((await run(["labels", id, "--remove", "later", "--add", "soon"])).out).toBe("sea, soon\n");
+  expect((await run(["list", "--search", "narwhals"])).out).toContain(id.slice(-8));
+  expect((await run(["archive", id])).out).toBe(`archived ${id}\n`);
+  expect((await run(["list"])).out).not.toContain(id.slice(-8));
+  expect((await run(["unarchive", id])).out).toBe(`unarchived ${id}\n`);
+  expect((await run(["list", "--limit", "100"])).out).toContain(id.slice(-8));
+
+  const { id: running } = await client.session.create({ prompt: "shell sleep 4715" });
+  await waitFor(async () => (await client.session.get(running)).status === "running", "it runs");
+  expect((await run(["send", running, "say later"])).code).toBe(0);
+  expect((await run(["withdraw", running])).code).toBe(0);
+  const { messages } = await client.session.messages(running);
+  expect(messages.filter(({ status }) => status === "pending")).toEqual([]);
+  await client.session.cancel(running);
+});
+
+test("a repository is found on the forge, gets a host, and its setup is tried with what it prints", async () => {
+  const { url: tried } = await world.forge.createRepository("acme", "tried", { "README.md": "# Before\n" });
+  expect((await run(["repositories", "search", "tried"])).out).toContain("acme/tried");
+  const { id } = await client.call("repositorySchema", "/repository/create", { url: tried });
+  const allowed = await run(["repositories", "allow", "acme/tried", "mirror.acme.example:443"]);
+  expect([allowed.code, allowed.out]).toEqual([0, expect.stringContaining("mirror.acme.example")]);
+  await client.call("environmentSchema", `/repository/${id}/environment`, { setupScript: "echo set up; exit 3" });
+  const failed = await run(["repositories", "try-setup", "acme/tried"]);
+  expect([failed.code, failed.out + failed.err]).toEqual([1, expect.stringContaining("set up")]);
+});
+
+test.skipIf(!hasTerminals)("colours are on a terminal alone, and not if somebody wants none", async () => {
+  const { id } = await client.session.create({ prompt: "say a", repositories: [], queueRightAway: false });
+  const shown = (env: Record<string, string>) =>
+    ended("script", ["-qec", `${process.execPath} ${main} show ${id}`, "/dev/null"], "", home, {
+      OFFSTAGE_API_KEY: adminKey,
+      TERM: "xterm",
+      ...env,
+    });
+  expect((await shown({})).out).toContain("\u001b[");
+  expect((await shown({ NO_COLOR: "1" })).out).not.toContain("\u001b[");
+  expect((await run(["show", id])).out).not.toContain("\u001b[");
+});
+
 test("open fails where there is no pull request to open", async () => {
   const { id } = await client.session.create({ prompt: "say a", repositories: [], queueRightAway: false });
   expect(await run(["open", id, "--pull-request"])).toMatchObject({

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { webhookEvents } from "../../src/domain/webhooks/webhook.ts";
+import { adminKey, untilOver } from "../world.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
@@ -265,6 +266,93 @@ test("the organization's settings ask until they are saved", async () => {
   await page.getByRole("link", { name: "Ledger" }).click();
   await page.waitForURL(/\/ledger$/u);
   await site.call("/organization/update", { repositories: null });
+});
+
+test("a form takes back nothing that somebody else set while it was open, and shows it once it knows of it", async () => {
+  const { url } = await site.forge.createRepository("acme", "shared", { "README.md": "# Before\n" });
+  const { id } = await site.call("/repository/create", { url });
+  const made = await site.call("/automation/create", { name: "Ours", macro: "ours", instructions: "say x" });
+  const page = await openSettings();
+  // As a window that somebody comes back to: what is shown is read again.
+  const comeBack = () => page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
+
+  await page.getByLabel("Allowed repositories").fill("127.0.0.1/*");
+  await site.call("/organization/update", { monthlyBudgetUsd: 250, egress: ["mirror.acme.example"] });
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect(await site.call("/organization")).toMatchObject({
+    monthlyBudgetUsd: 250,
+    egress: ["mirror.acme.example"],
+    repositories: ["127.0.0.1/*"],
+  });
+  await expect.poll(() => page.getByLabel("All of them in a month").inputValue()).toBe("250");
+  await site.call("/organization/update", { monthlyBudgetUsd: 300 });
+  await comeBack();
+  await expect.poll(() => page.getByLabel("All of them in a month").inputValue()).toBe("300");
+  await site.call("/organization/update", { repositories: null, monthlyBudgetUsd: null, egress: [] });
+
+  await page.goto(`/repositories/${id}`);
+  const general = page.getByRole("region", { name: "General", exact: true });
+  await general.getByLabel("Note").fill("What people should know");
+  const environment = page.getByRole("region", { name: "Environment", exact: true });
+  await environment.getByLabel("Folders").waitFor();
+  await site.call(`/repository/${id}/update`, { name: "acme/of-others", branch: "develop" });
+  await site.call(`/repository/${id}/environment`, { sparse: ["services"] });
+  await general.getByRole("button", { name: "Save", exact: true }).click();
+  await general.getByText("Saved", { exact: true }).waitFor();
+  expect(await site.call(`/repository/${id}`)).toMatchObject({
+    name: "acme/of-others",
+    branch: "develop",
+    description: "What people should know",
+  });
+  await comeBack();
+  await expect.poll(() => environment.getByLabel("Folders").inputValue()).toBe("services");
+
+  await page.goto(`/automations/${made.id}`);
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByLabel("Name").fill("Ours now");
+  await site.call(`/automation/${made.id}/update`, { instructions: "say what others want", priority: 2 });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Ours now" }).waitFor();
+  expect(await site.call(`/automation/${made.id}`)).toMatchObject({
+    name: "Ours now",
+    instructions: "say what others want",
+    priority: 2,
+  });
+  // What was changed since its page was read is in the form from the beginning.
+  await site.call(`/automation/${made.id}/update`, { instructions: "say it again" });
+  await page.getByRole("link", { name: "Edit" }).click();
+  await expect.poll(() => page.getByLabel("Instructions").inputValue()).toBe("say it again");
+});
+
+test("a sign-in that ends in the midst of work loses nothing that was written", async () => {
+  const { pool } = site.offstage.database;
+  const { id } = await site.client.session.create({ prompt: "say x" });
+  await untilOver(site.client, id);
+  const made = await site.call("/automation/create", { name: "Kept", macro: "kept", instructions: "say x" });
+  const page = await site.signedIn();
+  await page.goto(`/sessions/${id}`);
+  const followUp = page.getByLabel("Follow up");
+  await followUp.fill("say more");
+  await pool.query("delete from browser_session");
+  await followUp.press("Control+Enter");
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByLabel("API key").fill(adminKey);
+  await page.getByLabel("API key").press("Enter");
+  await followUp.waitFor();
+  expect(await followUp.inputValue()).toBe("say more");
+
+  await page.goto(`/automations/${made.id}/edit`);
+  await page.getByLabel("Name").fill("Kept all the same");
+  await pool.query("delete from browser_session");
+  await page.getByRole("button", { name: "Save" }).click();
+  await question(page).getByRole("button", { name: "Cancel" }).click();
+  expect(await page.getByLabel("Name").inputValue()).toBe("Kept all the same");
+  // As in another tab.
+  await page.request.post("/login/create", { data: { key: adminKey } });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Kept all the same" }).waitFor();
 });
 
 test("a webhook is offered every event, and its form asks above its dialog", async () => {

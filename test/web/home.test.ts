@@ -229,6 +229,90 @@ test("what is wrong with a session is said where it is written, and nothing is l
   await page.getByText("The server can’t be reached.").waitFor();
 });
 
+test("what is written while a session is started is the next one, and who has left the page is not fetched back", async () => {
+  const page = await home();
+  let answer = Promise.withResolvers<void>();
+  await page.route("**/session/create", async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  const prompt = page.getByLabel("What should be done?");
+  const start = async (): Promise<void> => {
+    const asked = page.waitForRequest("**/session/create");
+    await page.keyboard.press("Control+Enter");
+    await asked;
+  };
+  await prompt.fill("say first");
+  await start();
+  await page.keyboard.type("\nsay second");
+  answer.resolve();
+  await page.getByRole("heading", { name: "say first" }).waitFor();
+  await page.goto("/");
+  await prompt.waitFor();
+  expect(await prompt.inputValue()).toBe("say second");
+
+  answer = Promise.withResolvers<void>();
+  await prompt.focus();
+  await start();
+  await page.getByRole("link", { name: "Ledger" }).click();
+  await page.getByRole("heading", { name: "Ledger" }).waitFor();
+  const answered = page.waitForResponse("**/session/create");
+  answer.resolve();
+  await answered;
+  await page.getByRole("link", { name: "Sessions", exact: true }).click();
+  await rows(page, "At work").filter({ hasText: "say second" }).waitFor();
+  expect(await prompt.inputValue()).toBe("");
+  for (const { id, title } of (await site.client.session.list({ status: "queued" })).sessions)
+    if (/^say (?:first|second)/u.test(title)) await site.client.session.cancel(id);
+});
+
+test("keys that are pressed twice at once start one session", async () => {
+  const page = await home();
+  await page.getByLabel("What should be done?").fill("say once alone");
+  // Before anything is drawn, as when a page is busy.
+  await page.evaluate(`{
+    const enter = { key: "Enter", ctrlKey: true, bubbles: true, cancelable: true };
+    for (let times = 0; times < 2; times += 1) document.querySelector("textarea").dispatchEvent(new KeyboardEvent("keydown", enter));
+  }`);
+  await page.getByRole("heading", { name: "say once alone" }).waitFor();
+  const { sessions } = await site.client.session.list({ status: "queued" });
+  const made = sessions.filter(({ title }) => title === "say once alone");
+  expect(made).toHaveLength(1);
+  for (const { id } of made) await site.client.session.cancel(id);
+});
+
+test("tabs have one draft: what one was opened with takes nothing back that another wrote", async () => {
+  const page = await home();
+  const other = await page.context().newPage();
+  await other.goto("/");
+  await other.getByLabel("What should be done?").fill("Half a thought");
+  await expect.poll(() => page.getByLabel("What should be done?").inputValue()).toBe("Half a thought");
+  await page.getByLabel("Budget in US dollars").fill("2");
+  await other.reload();
+  expect(await other.getByLabel("What should be done?").inputValue()).toBe("Half a thought");
+  expect(await other.getByLabel("Budget in US dollars").inputValue()).toBe("2");
+});
+
+test("a list is narrowed by any of many repositories, and says so while its name is not known", async () => {
+  const { pool } = site.offstage.database;
+  await pool.query(
+    `insert into repository (id, organization_id, name, url, address_key)
+     select gen_random_uuid(), $1, 'many/' || lpad(n::text, 3, '0'), 'https://many.example/many/' || n, 'many.example/many/' || n
+     from generate_series(1, 120) n`,
+    [organizationId],
+  );
+  const page = await home();
+  const select = page.getByRole("combobox", { name: "Repository" });
+  for (const name of ["many/001", "many/120"]) {
+    await select.selectOption(name);
+    await page.getByText("Nothing matches these filters.").waitFor();
+  }
+  await pool.query("delete from repository where starts_with(name, 'many/')");
+  await page.reload();
+  await page.getByText("Nothing matches these filters.").waitFor();
+  expect(await select.inputValue()).toBe(new URL(page.url()).searchParams.get("repository"));
+});
+
 test("nothing found, and a list that can't be loaded, say so and how to go on", async () => {
   const page = await home();
   await page.getByLabel("Search sessions").fill("there is no such word");

@@ -149,3 +149,49 @@ test("a thousand sessions are a list of few nodes, of which what changes is draw
   await page.getByLabel("Status").selectOption("Completed");
   await expect.poll(drawn).toBeGreaterThan(10);
 });
+
+test("an answer that comes late takes away nothing that was loaded meanwhile", async () => {
+  const { pool } = site.offstage.database;
+  await pool.query(
+    `with made as (
+       insert into session (id, organization_id, title, description, status, branch_name, created_at, finished_at)
+       select gen_random_uuid(), $1, 'Older ' || n, 'x', 'completed', 'b', now() - n * interval '1 hour', now()
+       from generate_series(1, 150) n returning id, organization_id, created_at)
+     insert into session_label (session_id, organization_id, label, session_created_at)
+     select id, organization_id, 'older', created_at from made`,
+    [organizationId],
+  );
+  const page = await site.signedIn({ viewport: { width: 1_440, height: 900 } });
+  await page.goto("/?label=older");
+  await page.getByRole("link", { name: "Older 1", exact: true }).waitFor();
+  const answer = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  const isNewest = (url: string): boolean => url.includes("limit=40") && !url.includes("cursor=");
+  page.on("request", (request) => {
+    const cursor = new URL(request.url()).searchParams.get("cursor");
+    if (cursor !== null) asked.push(cursor);
+  });
+  await page.route("**/session/list?*", async (route) => {
+    if (isNewest(route.request().url())) await answer.promise;
+    await route.continue();
+  });
+  const reading = page.waitForRequest((request) => isNewest(request.url()));
+  const { sessions } = await site.client.session.list({ label: "older", limit: 1 });
+  await site.client.session.labels(sessions[0]?.id ?? "", { add: ["seen"] });
+  await reading;
+  await expect
+    .poll(async () => {
+      await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+      return page.getByRole("link", { name: "Older 150", exact: true }).count();
+    })
+    .toBe(1);
+  const answered = page.waitForResponse((response) => isNewest(response.url()));
+  answer.resolve();
+  await answered;
+  await page.evaluate("scrollTo(0, 0)");
+  await page.getByRole("list", { name: "Sessions" }).getByText("seen").waitFor();
+  await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+  await page.getByRole("link", { name: "Older 150", exact: true }).waitFor();
+  // None was asked for again.
+  expect(new Set(asked).size).toBe(asked.length);
+});

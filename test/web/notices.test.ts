@@ -86,11 +86,28 @@ test("choices are saved and shown again", async () => {
   await section(page).getByRole("alert").waitFor();
   await requireGood(page);
   await page.unroute("**/notice/settings/update");
+  // What is chosen while a slow server saves the rest is still to be saved.
+  const answer = Promise.withResolvers<void>();
+  await page.route("**/notice/settings/update", async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  const asked = page.waitForRequest("**/notice/settings/update");
+  await section(page).getByRole("button", { name: english.save }).click();
+  await asked;
+  await choice(page, "session.failed", "push").selectOption("All");
+  const answered = page.waitForResponse("**/notice/settings/update");
+  answer.resolve();
+  await answered;
+  // What the answer changes is drawn.
+  await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
+  expect(await choice(page, "session.failed", "push").inputValue()).toBe("all");
   await section(page).getByRole("button", { name: english.save }).click();
   await section(page).getByText(english.saved, { exact: true }).waitFor();
   await page.reload();
   await choice(page, "session.completed", "push").waitFor();
   expect(await choice(page, "session.completed", "push").inputValue()).toBe("all");
+  expect(await choice(page, "session.failed", "push").inputValue()).toBe("all");
   expect(await choice(page, "pullRequest.merged", "email").inputValue()).toBe("mine");
   const { settings } = await asAda("/notice/settings");
   expect(settings).toContainEqual({ kind: "session.completed", push: "all", email: "off" });

@@ -18,6 +18,8 @@ let offstage: Offstage;
 let client: Client;
 let browser: Browser;
 const contexts: BrowserContext[] = [];
+/** Errors and warnings of the browsers' consoles, and what pages threw; that a request was refused or a connection lost is for the page to show. */
+const heard: string[] = [];
 let count = 0;
 
 beforeAll(async () => {
@@ -27,7 +29,9 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
+  const found = heard.splice(0);
   for (const context of contexts.splice(0)) await context.close();
+  if (found.length > 0) throw new Error(`browsers complained:\n${found.join("\n")}`);
 });
 
 afterAll(async () => {
@@ -40,7 +44,13 @@ async function openPage(options: Parameters<Browser["newContext"]>[0] = {}): Pro
   const context = await browser.newContext({ baseURL: offstage.url, ...options });
   contexts.push(context);
   context.setDefaultTimeout(hangTimeoutMs);
-  return context.newPage();
+  const page = await context.newPage();
+  page.on("pageerror", (error) => heard.push(`${page.url()} ${error.message}`));
+  page.on("console", (line) => {
+    const isRefusal = line.text().startsWith("Failed to load resource");
+    if (["error", "warning"].includes(line.type()) && !isRefusal) heard.push(`${page.url()} ${line.text()}`);
+  });
+  return page;
 }
 
 /** A page whose browser has signed in with a key. */

@@ -116,6 +116,31 @@ test("an admin is offered more: to allow a host that was refused", async () => {
   expect(settings).toEqual(expect.arrayContaining(["Save", "New key"]));
 });
 
+test("whose role is changed is told what was refused, and is offered no more than they may from then on", async () => {
+  const { user, url } = await site.call("/user/invite", { name: "Grace Hopper", role: "member" });
+  const page = await site.stranger();
+  await page.goto(url);
+  const prompt = page.getByLabel("What should be done?");
+  await prompt.fill("Half a thought");
+  // Their role is known. Whatever else asks for it, as a window that somebody comes back to does, learns of the new one afterwards.
+  await page.locator("nav a", { hasText: "Webhooks" }).waitFor({ state: "detached" });
+  const refused = Promise.withResolvers<void>();
+  await page.route("**/me", async (route) => {
+    await refused.promise;
+    await route.continue();
+  });
+  await site.call(`/user/${user.id}/update`, { role: "viewer" });
+  const answer = page.waitForResponse("**/session/create");
+  await prompt.press("Control+Enter");
+  expect((await answer).status()).toBe(403);
+  refused.resolve();
+  await page.getByRole("status").getByText("lacks the scope").waitFor();
+  await prompt.waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "packages.example.com" }).click();
+  await page.getByText("Refused packages.example.com:443").first().waitFor();
+  expect(await page.getByLabel("Follow up").count()).toBe(0);
+});
+
 test("whose budget is used up, an admin can raise, and others are told so", async () => {
   await site.call("/organization/update", { sessionBudgetUsd: 0.2 });
   const prompt = "shell echo a, then shell echo b, then shell echo c, then shell echo d";

@@ -83,14 +83,31 @@ test("comments on changed lines wait, over a reload too, and go to the agent as 
   await page.getByText("2 comments").waitFor();
   await file.getByText("Name it sum.").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
+  // A server that is slow: what is written meanwhile is not among what was sent.
+  const answer = Promise.withResolvers<void>();
+  await page.route("**/message", async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
   const sent = page.waitForRequest((request) => request.url().endsWith("/message"));
   await page.getByRole("button", { name: "Send as one message" }).click();
   const { message: text } = (await sent).postDataJSON() as { message: string };
+  await file.getByRole("button", { name: "Comment on src/cart/total.ts" }).press("Enter");
+  await page.keyboard.type("34");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("And test it.");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("3 comments").waitFor();
+  answer.resolve();
   expect(text).toMatch(
     /1\. `src\/cart\/total\.ts`, line 33:[^]*Name it sum\.[^]*2\. `src\/cart\/total\.ts`, line 34:/u,
   );
   expect(text).toContain("> `return Math.round(exact);`");
-  await page.getByText("2 comments").waitFor({ state: "detached" });
+  await page.getByText("1 comment", { exact: true }).waitFor();
+  await file.getByText("And test it.").waitFor();
+  expect(await file.getByText("Name it sum.").count()).toBe(0);
+  await page.getByRole("button", { name: "Discard" }).click();
+  await page.getByText("1 comment", { exact: true }).waitFor({ state: "detached" });
   await site.client.session.cancel(filled.completed);
 });
 
@@ -168,6 +185,58 @@ test("a message that waits is taken back into the field", async () => {
   await page.getByRole("button", { name: "Send", exact: true }).waitFor();
   expect(await field.inputValue()).toBe("and later that");
   await site.client.session.cancel(id);
+});
+
+test("messages that are taken back at once are all in the field, in whichever order the server answers, beside what was written", async () => {
+  const { id } = await site.client.session.create({ prompt: "first" });
+  await site.client.session.message(id, { message: "do one thing" });
+  await site.client.session.message(id, { message: "do another" });
+  const page = await open(id);
+  const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let asked = 0;
+  await page.route("**/withdraw", async (route) => {
+    await answers[asked++]?.promise;
+    await route.continue();
+  });
+  const waiting = (text: string) => page.getByRole("listitem").filter({ hasText: text });
+  for (const text of ["do one thing", "do another"]) {
+    const request = page.waitForRequest("**/withdraw");
+    await waiting(text).getByRole("button", { name: "Take it back" }).click();
+    await request;
+  }
+  const field = page.getByLabel("Follow up");
+  await field.fill("and mine");
+  answers[1]?.resolve();
+  await expect.poll(() => field.inputValue()).toBe("do another\n\nand mine");
+  answers[0]?.resolve();
+  await expect.poll(() => field.inputValue()).toBe("do one thing\n\ndo another\n\nand mine");
+  await field.fill("");
+  await site.client.session.cancel(id);
+});
+
+test("what is written to a session is the same in all tabs, and sent in one it is gone from the others", async () => {
+  const { id } = await site.client.session.create({ prompt: "first" });
+  const page = await open(id);
+  const other = await page.context().newPage();
+  await other.goto(`/sessions/${id}`);
+  await other.getByLabel("Follow up").fill("only once");
+  await expect.poll(() => page.getByLabel("Follow up").inputValue()).toBe("only once");
+  await page.getByLabel("Follow up").press("Control+Enter");
+  await expect.poll(() => other.getByLabel("Follow up").inputValue()).toBe("");
+  await site.client.session.cancel(id);
+});
+
+test("a session that was cancelled, and goes on with a follow-up, can be cancelled again", async () => {
+  const { id } = await site.client.session.create({ prompt: "first" });
+  const page = await open(id);
+  const cancel = page.getByRole("button", { name: "Cancel" });
+  await cancel.click();
+  await page.getByRole("button", { name: "Retry" }).waitFor();
+  await page.getByLabel("Follow up").fill("go on");
+  await page.getByLabel("Follow up").press("Control+Enter");
+  await page.getByRole("button", { name: "Retry" }).waitFor({ state: "detached" });
+  await cancel.click();
+  await page.getByRole("button", { name: "Retry" }).waitFor();
 });
 
 test("the progress tells where the time went, what it cost of the budget, and what the sandbox uses", async () => {

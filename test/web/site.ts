@@ -22,10 +22,14 @@ export interface Site {
   stranger(options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
   /**
    * Fails if browsers complained of anything since it was last asked: errors and warnings of the console, and what pages threw. That a
-   * request was refused, which the browser says by itself, is for the page to show.
+   * request was refused, which the browser says by itself, is for the page to show. At the end `close` asks once more.
    */
   requireQuiet(): void;
   close(): Promise<void>;
+}
+
+function refuse(complaints: readonly string[]): void {
+  if (complaints.length > 0) throw new Error(`browsers complained:\n${complaints.join("\n")}`);
 }
 
 export async function openSite(overrides: Record<string, string> = {}): Promise<Site> {
@@ -57,13 +61,14 @@ export async function openSite(overrides: Record<string, string> = {}): Promise<
     },
     stranger: (options = {}) => openPage(options),
     requireQuiet() {
-      const found = complaints.splice(0);
-      if (found.length > 0) throw new Error(`browsers complained:\n${found.join("\n")}`);
+      refuse(complaints.splice(0));
     },
     async close() {
+      const found = complaints.splice(0);
       await browser.close();
       await offstage.stop();
       await world.close();
+      refuse(found);
     },
   };
 }

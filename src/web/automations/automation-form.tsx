@@ -59,7 +59,8 @@ export function AutomationForm({
   readonly verb: string;
   /** Link that leaves the form. */
   readonly cancel: ReactNode;
-  readonly save: (input: AutomationFormValues) => Promise<unknown>;
+  /** @param changes those of the values that are others than at first */
+  readonly save: (input: AutomationFormValues, changes: Partial<AutomationFormValues>) => Promise<unknown>;
 }) {
   const { form: texts, ...common } = useAutomationTexts();
   const urgency: Readonly<Record<number, string>> = texts.urgency;
@@ -72,7 +73,11 @@ export function AutomationForm({
   // The macro follows the name until the user edits it.
   const [ownMacro, setOwnMacro] = useState((automation ?? template) !== undefined);
   const saving = useMutation({
-    mutationFn: () => save({ ...inputOf(values), pullRequest: settingsOfValues(pullRequest) }),
+    mutationFn: () => {
+      const input = { ...inputOf(values), pullRequest: settingsOfValues(pullRequest) };
+      const before = { ...inputOf(initial), pullRequest: settingsOfValues(initialPullRequest) };
+      return save(input, changesOf(before, input));
+    },
   });
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => client.agent.list() });
   const agentsId = useId();
@@ -300,6 +305,13 @@ function inputOf(values: Values): AutomationFormValues {
     failuresBeforePause: numberOrNull(values.failuresBeforePause),
     expect: atLeast === null ? null : { atLeast, everyHours: Number(values["expect.everyHours"]) },
   };
+}
+
+/** The fields that have another value than before. */
+function changesOf<Input extends object>(before: Input, now: Input): Partial<Input> {
+  const textsBefore = new Map(Object.entries(before).map(([name, value]) => [name, JSON.stringify(value)]));
+  const changed = Object.entries(now).filter(([name, value]) => textsBefore.get(name) !== JSON.stringify(value));
+  return Object.fromEntries(changed) as Partial<Input>;
 }
 
 function macroOf(name: string): string {

@@ -36,6 +36,18 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
   });
   const found = list.data?.pages.flatMap(itemsOf);
   const focus = useKeptFocus();
+  const rows = useRef<HTMLUListElement>(null);
+  /** How many rows there were when more were asked for. */
+  const asked = useRef<number | null>(null);
+  useEffect(() => {
+    if (asked.current === null || list.isFetchingNextPage || list.hasNextPage) return;
+    // The button that had the focus is gone with the last page, whose first row comes next.
+    const row = rows.current?.children[asked.current];
+    asked.current = null;
+    if (document.activeElement !== document.body || !(row instanceof HTMLElement)) return;
+    row.tabIndex = -1;
+    row.focus();
+  });
   return (
     <>
       <ErrorText error={list.error} />
@@ -51,7 +63,15 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
         </div>
       )}
       {found !== undefined && found.length > 0 && (
-        <ul {...focus} aria-label={label} className={`outline-none ${className}`}>
+        <ul
+          {...focus}
+          ref={(shown) => {
+            focus.ref(shown);
+            rows.current = shown;
+          }}
+          aria-label={label}
+          className={`outline-none ${className}`}
+        >
           {found.map(children)}
         </ul>
       )}
@@ -61,7 +81,11 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
           type="button"
           className="button"
           aria-busy={list.isFetchingNextPage}
-          onClick={() => !list.isFetchingNextPage && void list.fetchNextPage()}
+          onClick={() => {
+            if (list.isFetchingNextPage) return;
+            asked.current = found?.length ?? 0;
+            void list.fetchNextPage();
+          }}
         >
           {texts.showMore}
         </button>

@@ -1,5 +1,8 @@
 import { useId } from "react";
 
+/** In place of a name that is not known. */
+const unknown = "…";
+
 /** Filters a list by one of several values; "" stands for all. */
 export function Select<Value extends string>({
   label,
@@ -31,6 +34,10 @@ export function Select<Value extends string>({
         onChange={({ target }) => onChange(options.find((option) => option.value === target.value)?.value)}
       >
         <option value="">{all}</option>
+        {/* What it is narrowed to may be loading, or be none of them any more: then it is not all. */}
+        {value !== undefined && !options.some((option) => option.value === value) && (
+          <option value={value}>{unknown}</option>
+        )}
         {options.map((option) => (
           <option key={option.value} value={option.value}>
             {option.name}

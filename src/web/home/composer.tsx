@@ -9,7 +9,7 @@ import { ErrorText, Loading } from "../elements/notice.tsx";
 import { pullRequestErrors, settingsOfValues } from "../elements/sessions/pull-request-values.ts";
 import { client } from "../query.ts";
 import { useHomeTexts } from "../texts/home.ts";
-import { countMore, nothingMore, useDraft, type Draft } from "./draft.ts";
+import { countMore, useDraft, withoutSent, type Draft } from "./draft.ts";
 import { AgentPicker, BranchPicker } from "./pickers.tsx";
 import { PromptField } from "./prompt-field.tsx";
 import { RepositoryPicker } from "./repository-picker.tsx";
@@ -17,6 +17,8 @@ import { RepositoryPicker } from "./repository-picker.tsx";
 const MoreOptions = lazy(() =>
   import("./more-options.tsx").then(({ MoreOptions: component }) => ({ default: component })),
 );
+
+const mutationKey = ["create session"];
 
 /** Starts a session from a sentence. What was written stays in this browser until then. */
 export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | null> }) {
@@ -29,13 +31,13 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
   const form = useRef<HTMLFormElement>(null);
   const [isMoreShown, setMoreShown] = useState(false);
   const create = useMutation({
-    mutationFn: (queueRightAway: boolean) => client.session.create(requestOf(draft, queueRightAway)),
-    onSuccess: async ({ id }) => {
-      // Where and by whom is most often the same next time.
-      change({ prompt: "", budget: "", more: nothingMore });
+    mutationKey,
+    mutationFn: ({ sent, queueRightAway }: { readonly sent: Draft; readonly queueRightAway: boolean }) =>
+      client.session.create(requestOf(sent, queueRightAway)),
+    onSuccess: (_, { sent }) => {
+      change((now) => withoutSent(now, sent));
       void queries.invalidateQueries({ queryKey: ["sessions"] });
       void queries.invalidateQueries({ queryKey: ["repositories"] });
-      await navigate({ to: "/sessions/$id", params: { id } });
     },
     onError: (error) => {
       if (isOfMore(error, draft)) setMoreShown(true);
@@ -44,8 +46,14 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
   const ofMore = isOfMore(create.error, draft) ? create.error : null;
   const isOfPrompt = fieldOf(create.error, ["prompt"]) !== null;
   const submit = (queueRightAway = true): void => {
-    if (draft.prompt.trim() === "" || create.isPending || form.current === null) return;
-    if (!hasBadInput(form.current)) create.mutate(queueRightAway);
+    // Not what was drawn last: keys that are pressed at once come before the next picture.
+    if (draft.prompt.trim() === "" || queries.isMutating({ mutationKey }) > 0 || form.current === null) return;
+    if (hasBadInput(form.current)) return;
+    create.mutate(
+      { sent: draft, queueRightAway },
+      // Not called if the page was left meanwhile: nobody is fetched back.
+      { onSuccess: ({ id }) => void navigate({ to: "/sessions/$id", params: { id } }) },
+    );
   };
   return (
     <form

@@ -1,6 +1,6 @@
-import { useState } from "react";
+import { useMemo } from "react";
 import { namedFields, usualPullRequest, type PullRequestValues } from "../elements/sessions/pull-request-values.ts";
-import { readStored, writeStored } from "../stored.ts";
+import { useStored } from "../use-stored.ts";
 
 /** What is said of a new session only by those who ask for more, as it was written. */
 export interface MoreOptions {
@@ -45,21 +45,31 @@ export const nothingMore: MoreOptions = {
 const nothing: Draft = { prompt: "", repository: null, branch: null, agent: null, budget: "", more: nothingMore };
 const key = "draft";
 
-/** The draft, which this browser remembers, and a function that changes parts of it. */
-export function useDraft(): [Draft, (changes: Partial<Draft>) => void] {
-  const [draft, setDraft] = useState(readDraft);
+/** The draft, which this browser remembers for all of its tabs, and a function that changes parts of it as it is then. */
+export function useDraft(): [Draft, (changes: Partial<Draft> | ((draft: Draft) => Partial<Draft>)) => void] {
+  const [stored, change] = useStored(key);
+  const draft = useMemo(() => draftOf(stored), [stored]);
   return [
     draft,
-    (changes) => {
-      const changed = { ...draft, ...changes };
-      setDraft(changed);
-      writeStored(key, JSON.stringify(changed));
-    },
+    (changes) =>
+      change((text) => {
+        const now = draftOf(text);
+        return JSON.stringify({ ...now, ...(typeof changes === "function" ? changes(now) : changes) });
+      }),
   ];
 }
 
-function readDraft(): Draft {
-  const stored = readStored(key);
+/** What is still to be said once a session was started with a draft: where and by whom is most often the same next time. */
+export function withoutSent({ prompt, budget, more }: Draft, sent: Draft): Partial<Draft> {
+  return {
+    // Meanwhile somebody may have begun with the next one.
+    prompt: prompt.startsWith(sent.prompt) ? prompt.slice(sent.prompt.length).trimStart() : prompt,
+    budget: budget === sent.budget ? "" : budget,
+    more: JSON.stringify(more) === JSON.stringify(sent.more) ? nothingMore : more,
+  };
+}
+
+function draftOf(stored: string | null): Draft {
   if (stored === null) return nothing;
   try {
     const { prompt, repository, branch, agent, budget, more } = JSON.parse(stored) as Partial<Draft>;

@@ -3,7 +3,8 @@ import { useEffect, useEffectEvent, useId, useState, type RefObject } from "reac
 import { sessionStatuses } from "../../domain/sessions/status.ts";
 import { Icon } from "../elements/icon.tsx";
 import { Select } from "../elements/select.tsx";
-import { client, useMay } from "../query.ts";
+import { client, useMe } from "../query.ts";
+import { readAll } from "../elements/read-all.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import { useSessionFilter } from "./filter.ts";
@@ -17,23 +18,43 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
   const { statuses } = useElementTexts();
   const [filter, change] = useSessionFilter();
   const repositories = useQuery({
-    queryKey: ["repositories"],
-    queryFn: () => client.repository.list({ limit: 100 }),
+    queryKey: ["repositories", "names"],
+    queryFn: () =>
+      readAll(async (cursor) => {
+        const page = await client.repository.list({ limit: 100, cursor });
+        return { items: page.codeRepositories, next: page.nextCursor };
+      }),
     staleTime,
   });
   const automations = useQuery({
     queryKey: ["automations", "names"],
-    queryFn: () => client.automation.list({ limit: 100 }),
+    queryFn: () =>
+      readAll(async (cursor) => {
+        const page = await client.automation.list({ limit: 100, cursor });
+        return { items: page.automations, next: page.nextCursor };
+      }),
     staleTime,
   });
   // Only admins may see who there is.
   const users = useQuery({
     queryKey: ["users", "names"],
-    queryFn: () => client.user.list({ limit: 100 }),
+    queryFn: () =>
+      readAll(async (cursor) => {
+        const page = await client.user.list({ limit: 100, cursor });
+        return { items: page.users, next: page.nextCursor };
+      }),
     staleTime,
-    enabled: useMay("admin"),
+    enabled: useMe().data?.scopes.includes("admin") === true,
   });
-  const labels = useQuery({ queryKey: ["labels"], queryFn: () => client.label.list({ limit: 100 }), staleTime });
+  const labels = useQuery({
+    queryKey: ["labels", "names"],
+    queryFn: () =>
+      readAll(async (cursor) => {
+        const page = await client.label.list({ limit: 100, cursor });
+        return { items: page.labels, next: page.nextCursor };
+      }),
+    staleTime,
+  });
   const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   return (
     <fieldset aria-label={texts.filters} className="flex min-w-0 items-start gap-1 max-sm:flex-wrap">
@@ -52,7 +73,7 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
           label={texts.repository}
           value={filter.repository}
           all={texts.allRepositories}
-          options={repositories.data?.codeRepositories.map(({ id, name }) => ({ value: id, name })) ?? []}
+          options={repositories.data?.map(({ id, name }) => ({ value: id, name })) ?? []}
           onChange={(repository) => change({ repository })}
         />
         <Select
@@ -60,7 +81,7 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
           label={texts.automation}
           value={filter.automation}
           all={texts.allAutomations}
-          options={automations.data?.automations.map(({ id, name }) => ({ value: id, name })) ?? []}
+          options={automations.data?.map(({ id, name }) => ({ value: id, name })) ?? []}
           onChange={(automation) => change({ automation })}
         />
         <Select
@@ -70,17 +91,19 @@ export function Filters({ searchField }: { searchField: RefObject<HTMLInputEleme
           all={texts.everybody}
           options={[
             { value: "me", name: texts.me },
-            ...(users.data?.users.map(({ id, name }) => ({ value: id, name })) ?? []),
+            ...(users.data?.map(({ id, name }) => ({ value: id, name })) ?? []),
           ]}
           onChange={(by) => change({ by })}
         />
-        {(labels.data?.labels.length ?? 0) > 0 && (
+        {(filter.label !== undefined || (labels.data?.length ?? 0) > 0) && (
           <Select
             isQuiet
             label={texts.label}
             value={filter.label}
             all={texts.allLabels}
-            options={labels.data?.labels.map((label) => ({ value: label, name: label })) ?? []}
+            options={[...new Set([...(labels.data ?? []), ...(filter.label === undefined ? [] : [filter.label])])].map(
+              (label) => ({ value: label, name: label }),
+            )}
             onChange={(label) => change({ label })}
           />
         )}

@@ -101,7 +101,11 @@ function useNewestFirst(filter: HomeFilter, flat: boolean) {
   };
   const query = useQuery({
     queryKey,
-    queryFn: async () => withNewest(queries.getQueryData<Read>(queryKey), await read(undefined)),
+    queryFn: async () => {
+      const newest = await read(undefined);
+      // What is known now: older ones may have come meanwhile.
+      return withNewest(queries.getQueryData<Read>(queryKey), newest);
+    },
     refetchInterval: ({ state }) =>
       state.data?.sessions.slice(0, pageSize).some(isInQueue) === true ? queueMs : false,
   });
@@ -111,10 +115,10 @@ function useNewestFirst(filter: HomeFilter, flat: boolean) {
     setLoadingMore(true);
     read(next)
       .then((older) =>
-        queries.setQueryData<Read>(queryKey, (known) => ({
-          sessions: [...(known?.sessions ?? []), ...older.sessions],
-          next: older.next,
-        })),
+        queries.setQueryData<Read>(queryKey, (known) =>
+          // If the list was begun anew meanwhile, they do not follow what is known.
+          known?.next === next ? { sessions: [...known.sessions, ...older.sessions], next: older.next } : known,
+        ),
       )
       // The next time that somebody comes to the end, it is tried again.
       .catch(() => undefined)

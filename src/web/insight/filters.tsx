@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { insightDimensions } from "../../domain/insight/dimension.ts";
 import { Icon } from "../elements/icon.tsx";
+import { readAll } from "../elements/read-all.ts";
 import { Select } from "../elements/select.tsx";
 import { client } from "../query.ts";
 import { useInsightTexts } from "../texts/insight.ts";
@@ -12,8 +13,12 @@ export function InsightFilters({ onlyName }: { onlyName: string | null }) {
   const texts = useInsightTexts();
   const [filter, change] = useInsightFilter();
   const repositories = useQuery({
-    queryKey: ["repositories"],
-    queryFn: () => client.repository.list({ limit: 100 }),
+    queryKey: ["repositories", "names"],
+    queryFn: () =>
+      readAll(async (cursor) => {
+        const page = await client.repository.list({ limit: 100, cursor });
+        return { items: page.codeRepositories, next: page.nextCursor };
+      }),
     staleTime: 60_000,
   });
   const hasOwnDays = filter.from !== undefined || filter.to !== undefined;
@@ -54,7 +59,7 @@ export function InsightFilters({ onlyName }: { onlyName: string | null }) {
         label={texts.repository}
         value={filter.repository}
         all={texts.allRepositories}
-        options={repositories.data?.codeRepositories.map(({ id, name }) => ({ value: id, name })) ?? []}
+        options={repositories.data?.map(({ id, name }) => ({ value: id, name })) ?? []}
         onChange={(repository) => change({ repository })}
       />
       <Select

@@ -69,10 +69,11 @@ function NewAutomation({ startsFrom }: { readonly startsFrom: string }) {
 /** The form of an automation that there is. */
 export function EditAutomationPage({ id }: { id: string }) {
   const automation = useQuery({
-    queryKey: ["automation", id],
+    // Apart from what its page shows: the form begins with what is saved now, and what is being written must not be replaced.
+    queryKey: ["automation being edited", id],
     queryFn: () => client.automation.get(id),
-    // What is being written must not be replaced.
     staleTime: Infinity,
+    gcTime: 0,
   });
   const may = useMay("write");
   const texts = useAutomationTexts();
@@ -115,8 +116,9 @@ function Found({ automation, shownAs }: { readonly automation: Automation; reado
             {texts.form.cancel}
           </Link>
         }
-        save={async (input) => {
-          queries.setQueryData(["automation", shownAs], await client.automation.update(automation.id, input));
+        save={async (_, changes) => {
+          // Only what was changed here: somebody else may have changed the rest meanwhile.
+          queries.setQueryData(["automation", shownAs], await client.automation.update(automation.id, changes));
           void queries.invalidateQueries({ queryKey: ["automations"] });
           await navigate({ ...toPage, ignoreBlocker: true });
         }}

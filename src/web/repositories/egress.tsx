@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import type { FormEvent } from "react";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { Unsaved } from "../elements/unsaved.tsx";
+import { useEdits } from "../elements/use-edits.ts";
 import { useMay } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 import { calls } from "./calls.ts";
@@ -27,15 +28,19 @@ export function Egress({ id }: { id: string }) {
 function EgressForm({ id, hosts }: { id: string; hosts: readonly string[] }) {
   const texts = useRepositoryTexts().egress;
   const queries = useQueryClient();
-  const [text, setText] = useState(hosts.join("\n"));
+  const { values, edit, onSaved } = useEdits({ text: hosts.join("\n") });
+  const { text } = values;
   const save = useMutation({
-    mutationFn: () => calls.setEgress(id, linesOf(text)),
-    onSuccess: (saved) => queries.setQueryData(["repository", id, "egress"], saved),
+    mutationFn: (sent: typeof values) => calls.setEgress(id, linesOf(sent.text)),
+    onSuccess: (saved, sent) => {
+      queries.setQueryData(["repository", id, "egress"], saved);
+      onSaved(sent, { text: saved.egress.join("\n") });
+    },
   });
   const wrong = fieldOf(save.error, ["egress"]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (!save.isPending) save.mutate();
+    if (!save.isPending) save.mutate(values);
   };
   return (
     <form onSubmit={submit} noValidate className="space-y-4">
@@ -49,13 +54,13 @@ function EgressForm({ id, hosts }: { id: string; hosts: readonly string[] }) {
             className="field max-h-80 field-sizing-content font-mono"
             value={text}
             onChange={({ target }) => {
-              setText(target.value);
+              edit("text", target.value);
               save.reset();
             }}
           />
         )}
       </Field>
-      <Unsaved isChanged={!save.isSuccess && linesOf(text).join("\n") !== hosts.join("\n")} />
+      <Unsaved isChanged={linesOf(text).join("\n") !== hosts.join("\n")} />
       <SaveBar isPending={save.isPending} isSaved={save.isSuccess} error={wrong === null ? save.error : null} />
     </form>
   );

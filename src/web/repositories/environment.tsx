@@ -49,6 +49,12 @@ function EnvironmentFacts({ environment: { setupScript, variables, sparse } }: {
 
 const fields = ["setupScript", "variables", "sparse"] as const;
 
+/** What a form says, or what is saved, so that one can be compared with the other. */
+function textOf(of: Pick<Environment, "setupScript" | "sparse"> & { readonly variables: readonly Variable[] }): string {
+  const variables = of.variables.map(({ name, value }) => JSON.stringify([name.trim(), value])).toSorted();
+  return JSON.stringify([of.setupScript, of.sparse, variables]);
+}
+
 function EnvironmentForm({ id, environment }: { id: string; environment: Environment }) {
   const all = useRepositoryTexts();
   const texts = all.environment;
@@ -60,6 +66,18 @@ function EnvironmentForm({ id, environment }: { id: string; environment: Environ
   // What is typed while it is saved is a later edit than the saved one.
   const [edits, setEdits] = useState({ last: 0, saved: 0 });
   const isChanged = edits.last !== edits.saved;
+  const [shownOf, setShownOf] = useState(environment);
+  // Somebody else has set it meanwhile. What is written here stays until it is saved.
+  if (shownOf !== environment && !isChanged) {
+    setShownOf(environment);
+    const shown = { setupScript: byScript ? script : null, sparse: linesOf(folders), variables: rows };
+    if (textOf(shown) !== textOf({ ...environment, variables: rowsOf(environment.variables) })) {
+      setByScript(environment.setupScript !== null);
+      setScript(environment.setupScript ?? "");
+      setRows(rowsOf(environment.variables));
+      setFolders(environment.sparse.join("\n"));
+    }
+  }
   const save = useMutation({
     mutationFn: async (_edit: number) =>
       calls.setEnvironment(id, {

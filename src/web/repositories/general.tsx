@@ -1,9 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import type { FormEvent } from "react";
 import type { Repository, RepositoryLimits } from "../../domain/repositories/repository.ts";
 import { hasBadInput } from "../elements/bad-input.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { Unsaved } from "../elements/unsaved.tsx";
+import { useEdits } from "../elements/use-edits.ts";
 import { useMay } from "../query.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 import { calls } from "./calls.ts";
@@ -58,25 +59,26 @@ function GeneralForm({ repository, limits }: { repository: Repository; limits: R
   const queries = useQueryClient();
   // The branch decides which code gets setup secrets.
   const isAdmin = useMay("admin");
-  const known = valuesOf(repository, limits);
-  const [values, setValues] = useState(known);
+  const { values, changed, edit, onSaved } = useEdits(valuesOf(repository, limits));
   const save = useMutation({
-    mutationFn: async () => {
-      const { name, description, branch, maxRunningSessions } = values;
+    mutationFn: async ({ name, description, branch, maxRunningSessions }: typeof values) => {
+      const isSent = (field: (typeof fields)[number]): boolean => changed.includes(field);
       const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
       // First what is refused more often: then nothing is half saved.
-      if (isAdmin) {
-        const limit = { maxRunningSessions: orNull(maxRunningSessions) === null ? null : Number(maxRunningSessions) };
-        queries.setQueryData(["repository", id, "limits"], await calls.setLimits(id, limit));
-      }
-      return calls.update(id, {
-        name: name.trim(),
-        description: orNull(description),
-        ...(isAdmin && { branch: orNull(branch) }),
+      const limit = orNull(maxRunningSessions) === null ? null : Number(maxRunningSessions);
+      const saved = isSent("maxRunningSessions") ? await calls.setLimits(id, { maxRunningSessions: limit }) : limits;
+      queries.setQueryData(["repository", id, "limits"], saved);
+      // Only what was changed, so that what somebody else set meanwhile stays.
+      const updated = await calls.update(id, {
+        ...(isSent("name") && { name: name.trim() }),
+        ...(isSent("description") && { description: orNull(description) }),
+        ...(isSent("branch") && { branch: orNull(branch) }),
       });
+      return { repository: updated, limits: saved };
     },
-    onSuccess: (saved) => {
-      queries.setQueryData(["repository", id], saved);
+    onSuccess: (saved, sent) => {
+      queries.setQueryData(["repository", id], saved.repository);
+      onSaved(sent, valuesOf(saved.repository, saved.limits));
       return queries.invalidateQueries({ queryKey: ["repositories"] });
     },
   });
@@ -87,13 +89,13 @@ function GeneralForm({ repository, limits }: { repository: Repository; limits: R
     autoComplete: "off",
     value: values[name],
     onChange: ({ target }: { target: { value: string } }) => {
-      setValues({ ...values, [name]: target.value });
+      edit(name, target.value);
       save.reset();
     },
   });
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    if (!save.isPending && !hasBadInput(event.currentTarget)) save.mutate();
+    if (!save.isPending && !hasBadInput(event.currentTarget)) save.mutate(values);
   };
   return (
     <form onSubmit={submit} noValidate className="space-y-4">
@@ -121,7 +123,7 @@ function GeneralForm({ repository, limits }: { repository: Repository; limits: R
           <Shown name={texts.general.limit} value={limits.maxRunningSessions?.toString() ?? texts.general.noLimit} />
         </>
       )}
-      <Unsaved isChanged={!save.isSuccess && fields.some((name) => values[name] !== known[name])} />
+      <Unsaved isChanged={changed.length > 0} />
       <SaveBar isPending={save.isPending} isSaved={save.isSuccess} error={wrong === null ? save.error : null} />
     </form>
   );

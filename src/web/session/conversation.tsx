@@ -1,12 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type ReactNode, type RefObject } from "react";
+import type { ReactNode, RefObject } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { announce } from "../elements/announce.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { client, useMay } from "../query.ts";
 import { useShortcuts } from "../shell/shortcuts.ts";
-import { readStored, writeStored } from "../stored.ts";
+import { useStored } from "../use-stored.ts";
 import { useSessionTexts } from "../texts/session.ts";
 import { Banners } from "./banners.tsx";
 import { goToTop } from "./go-to-top.ts";
@@ -44,7 +44,7 @@ export function Conversation({
     mutationFn: ({ messageId }: { messageId: string; text: string }) => client.session.withdraw(id, messageId),
     onSuccess: (changed, { text: withdrawn }) => {
       queries.setQueryData(["session", id], changed);
-      setText(text === "" ? withdrawn : `${withdrawn}\n\n${text}`);
+      setText((now) => (now === "" ? withdrawn : `${withdrawn}\n\n${now}`));
       announce(texts.transcript.withdrawn);
     },
     onError: (refused) => announce(refused.message),
@@ -115,15 +115,15 @@ function useQueued({ id, status }: SessionDetail): readonly string[] {
   );
 }
 
-/** A follow-up message that is not sent yet, which this browser remembers. */
-function useMessageDraft(sessionId: string): [string, (text: string) => void] {
-  const key = `message ${sessionId}`;
-  const [text, setText] = useState(() => readStored(key) ?? "");
+/** A follow-up message that is not sent yet, which this browser remembers, and a function that makes another of it as it is then. */
+function useMessageDraft(sessionId: string): [string, (change: (text: string) => string) => void] {
+  const [stored, changeStored] = useStored(`message ${sessionId}`);
   return [
-    text,
-    (changed) => {
-      setText(changed);
-      writeStored(key, changed === "" ? null : changed);
-    },
+    stored ?? "",
+    (change) =>
+      changeStored((text) => {
+        const changed = change(text ?? "");
+        return changed === "" ? null : changed;
+      }),
   ];
 }

@@ -27,10 +27,11 @@ export function NoticeChoices({ settings, email }: Pick<NoticeSettingsAnswer, "s
   }));
   const changes = rows.filter((row, at) => channels.some((channel) => row[channel] !== settings[at]?.[channel]));
   const save = useMutation({
-    mutationFn: () => client.notices.update({ settings: changes }),
-    onSuccess: (saved) => {
+    mutationFn: (_sent: typeof chosen) => client.notices.update({ settings: changes }),
+    onSuccess: (saved, sent) => {
       queries.setQueryData(["notices", "settings"], saved);
-      setChosen({});
+      // What was chosen meanwhile is still to be saved.
+      setChosen((now) => Object.fromEntries(Object.entries(now).filter(([name, scope]) => sent[name] !== scope)));
     },
   });
   const choose = (kind: NoticeKind, channel: NoticeChannel, scope: NoticeScope): void => {
@@ -39,7 +40,7 @@ export function NoticeChoices({ settings, email }: Pick<NoticeSettingsAnswer, "s
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (!save.isPending) save.mutate();
+    if (!save.isPending) save.mutate(chosen);
   };
   const problem = !email.available ? texts.noMailServer : email.address === null ? texts.noAddress : null;
   return (

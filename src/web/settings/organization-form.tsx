@@ -1,10 +1,11 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import type { FormEvent } from "react";
 import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../elements/notice.tsx";
 import { Unsaved } from "../elements/unsaved.tsx";
+import { useEdits } from "../elements/use-edits.ts";
 import { client } from "../query.ts";
 import { formatDollars } from "../texts/formats.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
@@ -14,28 +15,57 @@ const budgets = ["sessionBudgetUsd", "runBudgetUsd", "monthlyBudgetUsd"] as cons
 /** Names of the API's fields that are not budgets. */
 const others = ["defaultAgent", "maxRunningSessions", "models", "repositories", "egress"] as const;
 
-/** What all sessions of the organization start with and may do: budgets, limits, models, repositories, hosts. */
-export function OrganizationForm({ organization }: { organization: Organization }) {
-  const words = useSettingsTexts();
-  const texts = words.organization;
-  const queries = useQueryClient();
-  const [values, setValues] = useState<Record<string, string>>(() => ({
-    ...Object.fromEntries(budgets.map((name) => [name, organization[name]?.toString() ?? ""])),
+type Name = (typeof budgets)[number] | (typeof others)[number];
+type Values = Readonly<Record<Name, string>>;
+
+function valuesOf(organization: Organization): Values {
+  return {
+    sessionBudgetUsd: organization.sessionBudgetUsd?.toString() ?? "",
+    runBudgetUsd: organization.runBudgetUsd?.toString() ?? "",
+    monthlyBudgetUsd: organization.monthlyBudgetUsd?.toString() ?? "",
     defaultAgent: organization.defaultAgent ?? "",
     maxRunningSessions: organization.maxRunningSessions?.toString() ?? "",
     models: organization.models?.join("\n") ?? "",
     repositories: organization.repositories?.join("\n") ?? "",
     egress: organization.egress.join("\n"),
-  }));
-  const [before] = useState(values);
+  };
+}
+
+/** What is sent: only what was changed, so that another admin's setting stays. */
+function changesOf(values: Values, changed: readonly Name[]): UpdateOrganization {
+  const numberOf = (text: string): number | null => (text === "" ? null : Number(text));
+  const listOf = (text: string): string[] | null => (linesOf(text).length === 0 ? null : linesOf(text));
+  const agent = values.defaultAgent.trim();
+  const all: UpdateOrganization = {
+    sessionBudgetUsd: numberOf(values.sessionBudgetUsd),
+    runBudgetUsd: numberOf(values.runBudgetUsd),
+    monthlyBudgetUsd: numberOf(values.monthlyBudgetUsd),
+    defaultAgent: agent === "" ? null : agent,
+    maxRunningSessions: numberOf(values.maxRunningSessions),
+    models: listOf(values.models),
+    repositories: listOf(values.repositories),
+    egress: linesOf(values.egress),
+  };
+  return Object.fromEntries(changed.map((name) => [name, all[name]]));
+}
+
+/** What all sessions of the organization start with and may do: budgets, limits, models, repositories, hosts. */
+export function OrganizationForm({ organization }: { organization: Organization }) {
+  const words = useSettingsTexts();
+  const texts = words.organization;
+  const queries = useQueryClient();
+  const { values, changed, edit, onSaved } = useEdits(valuesOf(organization));
   const save = useMutation({
-    mutationFn: (changes: UpdateOrganization) => client.organization.update(changes),
-    onSuccess: (saved) => queries.setQueryData(["organization"], saved),
+    mutationFn: (sent: Values) => client.organization.update(changesOf(sent, changed)),
+    onSuccess: (saved, sent) => {
+      queries.setQueryData(["organization"], saved);
+      onSaved(sent, valuesOf(saved));
+    },
   });
-  const field = (name: string) => ({
-    value: values[name] ?? "",
-    onChange: (event: { target: { value: string } }) => {
-      setValues({ ...values, [name]: event.target.value });
+  const field = (name: Name) => ({
+    value: values[name],
+    onChange: ({ target }: { target: { value: string } }) => {
+      edit(name, target.value);
       save.reset();
     },
   });
@@ -43,18 +73,7 @@ export function OrganizationForm({ organization }: { organization: Organization 
   const errorOf = (name: typeof wrong): Error | null => (wrong === name ? save.error : null);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const models = linesOf(values["models"] ?? "");
-    const repositories = linesOf(values["repositories"] ?? "");
-    const agent = (values["defaultAgent"] ?? "").trim();
-    const running = values["maxRunningSessions"] ?? "";
-    save.mutate({
-      defaultAgent: agent === "" ? null : agent,
-      maxRunningSessions: running === "" ? null : Number(running),
-      ...Object.fromEntries(budgets.map((name) => [name, values[name] === "" ? null : Number(values[name])])),
-      models: models.length === 0 ? null : models,
-      repositories: repositories.length === 0 ? null : repositories,
-      egress: linesOf(values["egress"] ?? ""),
-    });
+    save.mutate(values);
   };
   return (
     <Section id="sessions" title={texts.title}>
@@ -111,7 +130,7 @@ export function OrganizationForm({ organization }: { organization: Organization 
           <output className="text-sm text-good">{save.isSuccess ? words.saved : ""}</output>
         </div>
         <ErrorText error={wrong === null ? save.error : null} />
-        <Unsaved isChanged={!save.isSuccess && values !== before} />
+        <Unsaved isChanged={changed.length > 0} />
       </form>
     </Section>
   );

@@ -134,7 +134,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
                   comments={comments.filter((comment) => comment.file === file.name)}
                   onComments={
                     mayComment
-                      ? (own) => setComments([...comments.filter((comment) => comment.file !== file.name), ...own])
+                      ? (own) => setComments((now) => [...now.filter((comment) => comment.file !== file.name), ...own])
                       : null
                   }
                 />
@@ -152,9 +152,10 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
         <SendComments
           sessionId={sessionId}
           comments={comments}
-          onDiscard={() => setComments([])}
-          onSent={() => {
-            setComments([]);
+          onDiscard={() => setComments(() => [])}
+          onSent={(sent) => {
+            // What was written while a slow server took them is not among them.
+            setComments((now) => now.filter(({ id }) => !sent.some((comment) => comment.id === id)));
             onSent();
           }}
         />
@@ -246,20 +247,26 @@ function SendComments({
   sessionId: string;
   comments: readonly Comment[];
   onDiscard: () => void;
-  onSent: () => void;
+  onSent: (sent: readonly Comment[]) => void;
 }) {
   const texts = useSessionTexts().comments;
   const send = useMutation({
-    mutationFn: () => client.session.message(sessionId, { message: reviewMessage(comments, texts) }),
-    onSuccess: () => {
+    mutationFn: (sent: readonly Comment[]) =>
+      client.session.message(sessionId, { message: reviewMessage(sent, texts) }),
+    onSuccess: (_, sent) => {
       announce(texts.sent);
-      onSent();
+      onSent(sent);
     },
   });
   return (
     <div className="sticky bottom-3 z-20 mx-auto flex w-fit flex-wrap items-center gap-2 rounded-lg border border-line bg-surface px-3 py-2 shadow-xl">
       <span className="pe-2 text-sm font-medium">{texts.count(comments.length)}</span>
-      <button type="button" className="button button-primary" disabled={send.isPending} onClick={() => send.mutate()}>
+      <button
+        type="button"
+        className="button button-primary"
+        disabled={send.isPending}
+        onClick={() => send.mutate(comments)}
+      >
         <Icon name="send" />
         {texts.send}
       </button>

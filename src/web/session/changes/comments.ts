@@ -1,6 +1,6 @@
-import { useState } from "react";
+import { useMemo } from "react";
 import { isShared } from "../../query.ts";
-import { readStored, writeStored } from "../../stored.ts";
+import { useStored } from "../../use-stored.ts";
 import type { SessionTexts } from "../../texts/session.ts";
 
 /** What somebody has to say about a line of a change, not sent yet. */
@@ -14,22 +14,25 @@ export interface Comment {
   readonly text: string;
 }
 
-/** The comments on a session's changes, which this browser remembers until they are sent. */
-export function useComments(sessionId: string): [readonly Comment[], (comments: readonly Comment[]) => void] {
-  const key = `comments ${sessionId}`;
-  const [comments, setComments] = useState(() => (isShared ? [] : readComments(key)));
+/** The comments on a session's changes, which this browser remembers until they are sent, and a function that changes them as they are then. */
+export function useComments(
+  sessionId: string,
+): [readonly Comment[], (change: (comments: readonly Comment[]) => readonly Comment[]) => void] {
+  const [text, changeText] = useStored(`comments ${sessionId}`);
+  const comments = useMemo(() => (isShared ? [] : commentsOf(text)), [text]);
   return [
     comments,
-    (changed) => {
-      setComments(changed);
-      writeStored(key, changed.length === 0 ? null : JSON.stringify(changed));
-    },
+    (change) =>
+      changeText((now) => {
+        const changed = change(commentsOf(now));
+        return changed.length === 0 ? null : JSON.stringify(changed);
+      }),
   ];
 }
 
-function readComments(key: string): readonly Comment[] {
+function commentsOf(text: string | null): readonly Comment[] {
   try {
-    const stored: unknown = JSON.parse(readStored(key) ?? "[]");
+    const stored: unknown = JSON.parse(text ?? "[]");
     return Array.isArray(stored) ? stored.filter(isComment) : [];
   } catch {
     // Another version of the app wrote it otherwise.

@@ -1,4 +1,4 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, type FormEvent, type KeyboardEvent, type RefObject } from "react";
 import { ErrorText } from "../../elements/notice.tsx";
 import { client } from "../../query.ts";
@@ -17,24 +17,28 @@ export function FollowUp({
   field: RefObject<HTMLTextAreaElement | null>;
   /** What was written; it is kept by whoever shows the field. */
   text: string;
-  onText: (text: string) => void;
+  onText: (change: (text: string) => string) => void;
   /** Whether an agent is at work, so that the message waits. */
   isRunning: boolean;
   onSent: () => void;
 }) {
   const texts = useSessionTexts().followUp;
   const fieldId = useId();
+  const queries = useQueryClient();
+  const mutationKey = ["send message", id];
   const send = useMutation({
+    mutationKey,
     mutationFn: (message: string) => client.session.message(id, { message }),
     onSuccess: (_, message) => {
       // Meanwhile somebody may have begun with the next one.
-      onText(text.startsWith(message) ? text.slice(message.length).trimStart() : text);
+      onText((now) => (now.startsWith(message) ? now.slice(message.length).trimStart() : now));
       onSent();
     },
   });
   const submit = (event: FormEvent | KeyboardEvent): void => {
     event.preventDefault();
-    if (text.trim() !== "" && !send.isPending) send.mutate(text);
+    // Not what was drawn last: keys that are pressed at once come before the next picture.
+    if (text.trim() !== "" && queries.isMutating({ mutationKey }) === 0) send.mutate(text);
   };
   return (
     <form onSubmit={submit} className="card focus-within:border-accent">
@@ -49,7 +53,7 @@ export function FollowUp({
         className="block max-h-[40dvh] w-full resize-none rounded-lg bg-transparent px-3 py-2.5 text-sm -outline-offset-2 [field-sizing:content] placeholder:text-muted pointer-coarse:text-base"
         value={text}
         placeholder={texts.placeholder}
-        onChange={(event) => onText(event.target.value)}
+        onChange={({ target: { value } }) => onText(() => value)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) submit(event);
         }}

@@ -1,0 +1,40 @@
+import { useState } from "react";
+
+/** The values of a form over what the server has. */
+export interface Edits<Values> {
+  /** Of each field what was written, or else what the server has now. */
+  readonly values: Values;
+  /** Fields that have something else than the server: only they are to be sent, so that nobody else's change is taken back. */
+  readonly changed: readonly (keyof Values & string)[];
+  readonly edit: <Name extends keyof Values & string>(name: Name, value: Values[Name]) => void;
+  /**
+   * To be called once values were saved: what was written meanwhile is still to be saved.
+   * @param sent the values as they were written
+   * @param saved the same as the server has them now
+   */
+  readonly onSaved: (sent: Values, saved: Values) => void;
+}
+
+/**
+ * What somebody writes into a form. A field that nobody has touched shows what the server has, also if that changes while the form is open.
+ * @param known what the server has
+ */
+export function useEdits<Values extends Readonly<Record<string, string>>>(known: Values): Edits<Values> {
+  const [edits, setEdits] = useState<Partial<Values>>({});
+  const namesOf = (some: Partial<Values>) => Object.keys(some) as (keyof Values & string)[];
+  const without = (all: Partial<Values>, isLeftOut: (name: keyof Values & string) => boolean): Partial<Values> =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => !isLeftOut(name))) as Partial<Values>;
+  const isAsKnown = (name: keyof Values & string): boolean => edits[name] === known[name];
+  // What is as the server has it follows the server from now on.
+  if (namesOf(edits).some(isAsKnown)) setEdits(without(edits, isAsKnown));
+  return {
+    values: { ...known, ...edits },
+    changed: namesOf(edits).filter((name) => !isAsKnown(name)),
+    edit: (name, value) => setEdits((before) => ({ ...before, [name]: value })),
+    onSaved: (sent, saved) =>
+      setEdits((before) => {
+        const later = without(before, (name) => before[name] === sent[name]);
+        return { ...saved, ...later };
+      }),
+  };
+}
