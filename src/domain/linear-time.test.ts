@@ -456,6 +456,11 @@ const calls: Readonly<Record<string, Call>> = {
     const views = withArguments(new TextEncoder().encode(text))(exported, text) as ReturnType<typeof viewsOf>;
     for (const view of views) void view;
   },
+  "exact-json.parseExactly": (exported, text) =>
+    withArguments(JSON.stringify({ [text]: text, number: 1 }).replace(/1\}$/u, `${"9".repeat(text.length)}}`))(
+      exported,
+      text,
+    ),
   "text.firstOf": (exported, text) => withArguments([text, text], 1)(exported, text),
   "text.storable": first,
   "text.storableJson": (exported, text) => withArguments({ text, inner: [text] })(exported, text),
