@@ -563,6 +563,8 @@ const withoutText: Readonly<Record<string, string>> = {
   "text.text": "makes a schema of a length",
   "text.optionalText": "makes a schema of a length",
   "user.scopesOf": "names of ours",
+  "user.scopesOfKey": "names of ours",
+  "user.scopesBeyond": "names of ours",
   "webhook.retryPauseMs": "numbers",
   "written-numbers.lengthWrittenOut": "a number",
 };
