@@ -60,11 +60,12 @@ const commands: Commands = {
   },
   async createKey(flags, key) {
     const { withStore, auditCommand } = await import("./admin/attach.ts");
-    const { createKey } = await import("./store/people/keys.ts");
+    const { createKey, requireOwned } = await import("./store/people/keys.ts");
     const { findUser } = await import("./store/people/users.ts");
     return withStore(configOf(flags), async (database, id) => {
-      const userId = key.owner === null ? null : (await findUser(database, id, key.owner)).id;
-      const made = await createKey(database, id, { ...key, userId });
+      const owner = key.owner === null ? null : await findUser(database, id, key.owner);
+      requireOwned(key.scopes, owner);
+      const made = await createKey(database, id, { ...key, userId: owner?.id ?? null });
       await auditCommand(database, id, "keys create", made.record.id);
       return made;
     });

@@ -260,7 +260,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     agents: ["fields"],
     notices: ["fields"],
     insight: ["errors", "fields"],
-    webhooks: ["time"],
+    webhooks: ["fields", "time"],
     system: [],
     errors: [],
     time: [],

@@ -3,6 +3,7 @@ import cookie from "@fastify/cookie";
 import Fastify, { LogController, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import { InvalidInputError, UnavailableError } from "../domain/errors/errors.ts";
+import { parseExactly } from "../domain/fields/exact-json.ts";
 import { statusPaths } from "../metrics/status.ts";
 import { noteDuplicate } from "../store/automations/ledger.ts";
 import { addDocumentation } from "./documentation.ts";
@@ -199,10 +200,11 @@ function readBodies(app: App): void {
   app.removeAllContentTypeParsers();
   // Without `fatal`, invalid UTF-8 would be replaced silently.
   const utf8 = new TextDecoder("utf-8", { fatal: true });
-  app.addContentTypeParser("*", { parseAs: "buffer" }, ({ headers }, body, done) => {
+  app.addContentTypeParser("*", { parseAs: "buffer" }, ({ headers, routeOptions }, body, done) => {
     if (body.length === 0) return done(null, undefined);
+    const parse = routeOptions.config.operation?.hasEvent === true ? parseExactly : (JSON.parse as typeof parseExactly);
     try {
-      const value: unknown = JSON.parse(utf8.decode(body as Buffer));
+      const value = parse(utf8.decode(body as Buffer));
       checkNesting(value, "the body");
       done(null, value);
     } catch (error) {

@@ -475,6 +475,11 @@ const calls: Readonly<Record<string, Call>> = {
     const views = withArguments(new TextEncoder().encode(text))(exported, text) as ReturnType<typeof viewsOf>;
     for (const view of views) void view;
   },
+  "exact-json.parseExactly": (exported, text) =>
+    withArguments(JSON.stringify({ [text]: text, number: 1 }).replace(/1\}$/u, `${"9".repeat(text.length)}}`))(
+      exported,
+      text,
+    ),
   "text.firstOf": (exported, text) => withArguments([text, text], 1)(exported, text),
   "text.storable": first,
   "text.storableJson": (exported, text) => withArguments({ text, inner: [text] })(exported, text),
@@ -579,6 +584,8 @@ const withoutText: Readonly<Record<string, string>> = {
   "text.text": "makes a schema of a length",
   "text.optionalText": "makes a schema of a length",
   "user.scopesOf": "names of ours",
+  "user.scopesOfKey": "names of ours",
+  "user.scopesBeyond": "names of ours",
   "webhook.retryPauseMs": "numbers",
   "written-numbers.lengthWrittenOut": "a number",
 };

@@ -1,6 +1,7 @@
 import type { EventContext } from "../domain/automations/automation.ts";
 import type { Verification } from "../domain/automations/trigger.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
+import { parseExactly } from "../domain/fields/exact-json.ts";
 import { compressedProblem } from "./compressed.ts";
 import { idWithBody, type InboundDelivery } from "./delivery.ts";
 import { hasHmac, hasStandardSignature } from "./signatures.ts";
@@ -56,7 +57,7 @@ export function readWebhook({ headers, body }: InboundDelivery): EventContext {
   const text = decoded(headers, body);
   const isForm = headers["content-type"]?.toLowerCase().startsWith("application/x-www-form-urlencoded") === true;
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseExactly(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? (value as EventContext) : { body: value };
   } catch (error) {

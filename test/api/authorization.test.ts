@@ -295,6 +295,15 @@ async function addCredentials(): Promise<void> {
       const lent = { ...principal, userId: null, keyId: record.id };
       const lentToken = await createBrowserSession(database, lent, browser);
       await updateUser(database, organizationId, other?.id ?? "", { disabled: true });
+      const demoted = await signInUser(database, organizationId, { ...identity, subject: "demoted" }, "admin");
+      const theirs = await createKey(database, organizationId, { ...owned, userId: demoted?.id ?? "" });
+      const asAdmin = { ...lent, keyId: theirs.record.id };
+      const theirToken = await createBrowserSession(database, asAdmin, browser);
+      // It is known by now that the key may do all.
+      expect((await api.get("/key/list", { key: theirs.key })).status).toBe(200);
+      await updateUser(database, organizationId, demoted?.id ?? "", { role });
+      good("the key of an admin who is a member by now", { key: theirs.key }, ["write"]);
+      good("a browser that signed in with the key of an admin who is a member by now", cookie(theirToken), ["write"]);
       bad("the browser of a user who was disabled", cookie(token));
       bad("the key of a user who was disabled", { key });
       bad("a browser that signed in with the key of a user who was disabled", cookie(lentToken));
@@ -358,7 +367,7 @@ function wantedOf({ name, scopes }: Credential, scope: Scope, { url, missingKey 
   if (scopes === null) return name === "nothing" ? `${missingKey}` : "401";
   if (!isHeld(scopes, scope)) return `403 lacks the scope ${scope}`;
   // They are a person's: nobody is known by the others.
-  if (isPersonal(url) && !/^a \w+'s browser$/u.test(name)) return "403";
+  if (isPersonal(url) && !/^a \w+'s browser$| of an admin who is a member by now$/u.test(name)) return "403";
   // A person decides, at our page.
   if (url === "/oauth/request/:id" && !name.includes("browser")) return "403";
   return name === "a key to trigger one automation" ? "403 limited to other automations" : "let in";
@@ -437,7 +446,8 @@ describe("another organization's admin", () => {
       return answer.body.id;
     };
     const first = async (path: string, list: string): Promise<string> => (await api.get(path)).body[list][0].id;
-    own.set("user", await first("/user/list", "users"));
+    const users = (await api.get("/user/list")).body.users as { id: string; role: string; disabledAt: string | null }[];
+    own.set("user", users.find(({ role, disabledAt }) => role === "member" && disabledAt === null)?.id ?? "");
     const { key } = await createKey(api.database, api.organizationId, {
       name: "owned",
       scopes: ["write"],

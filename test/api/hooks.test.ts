@@ -79,6 +79,24 @@ describe("a webhook", () => {
     expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining(word) as string });
   });
 
+  test("keeps each digit of a number that JavaScript can't hold", async () => {
+    const event = '{"id":12345678901234567890,"rate":1e400,"number":7}';
+    const payload = { id: "12345678901234567890", rate: "1e400", number: 7 };
+    const hook = await addHook({ condition: 'event.id == "12345678901234567890"' });
+    const { body } = await deliver(hook, event);
+    expect(body.outcome).toBe("accepted");
+    expect((await entry(body.ledgerId)).payload).toEqual(payload);
+    // So does the trigger of the API, for which two such numbers are two bodies.
+    const path = `/automation/${hook.automationId}/trigger`;
+    const headers = { "idempotency-key": randomUUID() };
+    const started = await api.request("POST", path, { raw: event, headers });
+    expect((await entry(started.body.id)).payload).toEqual(payload);
+    expect((await api.request("POST", path, { raw: event.replace("890,", "891,"), headers })).status).toBe(409);
+    const sample = { instructions: "{{ event.id }}", event: 0 };
+    const raw = JSON.stringify(sample).replace('"event":0', `"event":${event}`);
+    expect((await api.request("POST", "/automation/preview", { raw })).body.prompt).toBe("12345678901234567890");
+  });
+
   test("whose condition quotes NUL in its problem is answered, and says so", async () => {
     const hook = await addHook({ condition: String.raw`event["a\u0000"] == 1` });
     for (const raw of ["{}", '{"a":1}']) {

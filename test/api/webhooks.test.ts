@@ -32,6 +32,14 @@ test.each(["/webhook/create", "/webhook/{id}/update"])(
   },
 );
 
+test.each(["https://example.com/\0", "https://example.com/\ud800"])(
+  "an address with %j is refused by its field",
+  async (url) => {
+    const refused = await api.post("/webhook/create", { url });
+    expect([refused.status, refused.body.error]).toEqual([400, expect.stringMatching(/^url must/u)]);
+  },
+);
+
 test("a test of a webhook that is being deleted finds none", async () => {
   const { id } = (await api.post("/webhook/create", { url: "https://hooks.example.com/going" })).body as { id: string };
   const client = await api.database.pool.connect();

@@ -236,6 +236,8 @@ test("a key made for a person makes sessions that are theirs", async () => {
   expect(sessions.map((session) => session.id)).toEqual([id]);
   expect((await shell(["keys", "list"], environment).ended).out).toMatch(/active +Ada +laptop\n/u);
 
+  const tooMuch = await shell(["keys", "create", "--role", "admin", "--owner", "ada@example.com"], environment).ended;
+  expect(tooMuch.err).toContain("is member, so that a key of theirs can't have admin");
   const unknown = await shell(["keys", "create", "--owner", "bob@example.com"], environment).ended;
   expect(unknown).toMatchObject({ code: 2, out: "", err: expect.stringContaining("bob@example.com") });
 });

@@ -285,6 +285,15 @@ describe("the page is told", () => {
     expect((await api.post(path, { allow: true }, { key: ofProgram, headers: { cookie: who.cookie } })).status).toBe(
       403,
     );
+    // A key in the address counts before any cookie, so that one beside it says nothing.
+    for (const key of [ofProgram, api.adminKey]) {
+      const inAddress = await api.post(
+        `${path}?apiKey=${key}`,
+        { allow: true },
+        ofBrowser({ cookie: "offstage_session=x" }),
+      );
+      expect(inAddress.status).toBe(403);
+    }
     const elsewhere = { cookie: who.cookie, origin: "https://evil.example" };
     expect((await api.post(path, { allow: true }, { key: null, headers: elsewhere })).status).toBe(403);
     expect((await api.post(path, { allow: true }, ofBrowser(who))).status).toBe(200);
@@ -428,6 +437,15 @@ describe("a token", () => {
     expect(twice.body).toMatchObject({ error: "invalid_request" });
     const broken = await api.request("POST", "/oauth/register", { key: null, raw: "{" });
     expect(broken).toMatchObject({ status: 400, body: { error: "invalid_request" } });
+    // Nobody need be known for these, and PostgreSQL refuses NUL.
+    const withNul = { client_name: "x", redirect_uris: ["https://a.example/\0"] };
+    expect(await api.post("/oauth/register", withNul, { key: null })).toMatchObject({
+      status: 400,
+      body: { error: "invalid_client_metadata", error_description: expect.stringContaining("NUL") as string },
+    });
+    const refresh = { grant_type: "refresh_token", refresh_token: "ofr_x", client_id: "a\0b" };
+    for (const answer of [await exchanged(refresh), await api.post("/oauth/revoke", { token: "x", client_id: "\0" })])
+      expect(answer).toMatchObject({ status: 400, body: { error: "invalid_request" } });
   });
 });
 

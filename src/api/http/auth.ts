@@ -89,6 +89,11 @@ export async function identify(
   return principal;
 }
 
+/** Whether a signed-in browser asks: the request has a cookie, and no key beside it, in the header or the query, which would count instead. */
+export function isOfBrowser(request: FastifyRequest): boolean {
+  return request.cookies[cookieName] !== undefined && presentedKey(request) === null;
+}
+
 /** The key in the header or the query; null if there is none. */
 function presentedKey(request: FastifyRequest): string | null {
   const header = request.headers.authorization;
@@ -171,13 +176,16 @@ const secretParameters: ReadonlySet<string> = new Set(["apikey", "access_token",
  * names are percent-encoded.
  */
 export function withoutKey(url: string): string {
+  // The router takes a path whose letters are written as %68, and what follows a # for the query.
+  const [, path = "", query = ""] = /^([^?#]*)(.*)$/su.exec(url) ?? [];
+  const plain = path.includes("%") ? decoded(path) : path;
   // Whoever knows the address of an unsigned webhook may post to it.
   return (
-    url
+    `${/^\/(?:hook|oauth|authorize)\//u.test(plain) ? plain : path}${query}`
       .replace(/^(\/hook\/)(?!forge\/)[^/?#]+/u, "$1[redacted]")
       // So may who knows a request of a program, and is signed in, decide it.
       .replace(/^(\/(?:oauth\/request|authorize)\/)[^/?#]+/u, "$1[redacted]")
-      .replace(/([?&])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
+      .replace(/([?&#])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
         secretParameters.has(decoded(name).toLowerCase()) ? `${mark}${name}=[redacted]` : whole,
       )
   );

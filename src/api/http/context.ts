@@ -185,6 +185,8 @@ export interface OperationConfig {
   readonly ledger?: boolean;
   /** A request without a body counts as one with an empty object. */
   readonly optionalBody?: boolean;
+  /** The body is an event of others, or has one: a number that JavaScript can't hold is kept as a text of its digits. */
+  readonly hasEvent?: boolean;
   /** The body is secret: only a keyed hash of it may be stored, which can't be found by guessing. */
   readonly secretBody?: boolean;
   /** It answers with Server-Sent Events: if the client accepts them, or `alone`, with nothing else. */

@@ -47,10 +47,10 @@ function withoutPort(address: string): string {
   return url.href;
 }
 
-const redirectUri = z
-  .string()
-  .max(2_000)
-  .refine(mayRedirectTo, "must be https, or http on localhost, 127.0.0.1 or [::1], without a fragment");
+const redirectUri = text(2_000).refine(
+  mayRedirectTo,
+  "must be https, or http on localhost, 127.0.0.1 or [::1], without a fragment",
+);
 
 /** What Offstage reads of a program's description: when it registers (RFC 7591), or in its own document. */
 export const clientMetadataSchema = z.object({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Scope } from "./key.ts";
+import { hasScope, scopes, type Scope } from "./key.ts";
 
 /** Roles of a user in an organization. */
 export const roles = ["admin", "member", "viewer"] as const;
@@ -17,6 +17,21 @@ const scopesByRole: Readonly<Record<Role, readonly Scope[]>> = {
 /** Scopes of a user with this role. */
 export function scopesOf(role: Role): readonly Scope[] {
   return scopesByRole[role];
+}
+
+/**
+ * What a key may do by now: all of its scopes, but none that its owner has lost, with a change of their role.
+ * @param role of the owner; null: it is nobody's
+ */
+export function scopesOfKey(given: readonly Scope[], role: Role | null): readonly Scope[] {
+  if (role === null || scopesBeyond(role, given).length === 0) return given;
+  const owner = { scopes: scopesOf(role) };
+  return scopes.filter((scope) => hasScope({ scopes: given }, scope) && hasScope(owner, scope));
+}
+
+/** Those of the scopes that a user with this role does not have. */
+export function scopesBeyond(role: Role, given: readonly Scope[]): readonly Scope[] {
+  return given.filter((scope) => !hasScope({ scopes: scopesOf(role) }, scope));
 }
 
 /** The issuer of whoever was invited, and has not signed in by an identity provider. */

@@ -12,6 +12,11 @@ describe("a session's title", () => {
     ["```ts\nconst x = 1;\n```", "const x = 1;"],
     ["---\n***\nAfter the rules", "After the rules"],
     ["🎉", "🎉"],
+    ["!\n?", "!"],
+    ["\u200b\u200b\nWords", "Words"],
+    ["\u200b\u2060", "Untitled session"],
+    ["\u202eFix\u2066 \u001b[31mthe build\u0000", "Fix [31mthe build"],
+    ["👩\u200d💻 pairs", "👩\u200d💻 pairs"],
   ])("of %j is %j", (prompt, title) => {
     expect(titleOf(prompt)).toBe(title);
   });

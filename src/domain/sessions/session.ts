@@ -177,23 +177,29 @@ const titleSearch = 20_000;
 const titleLine = 1_000;
 
 /**
- * Derives a session's title: the first line that contains words, without Markdown marks, cut after a word to at most 80
- * characters. Reads only the first 20,000 characters, and the first 1,000 of each line.
+ * Derives a session's title: the first line that contains words, else the first that contains anything that is seen, without Markdown
+ * marks and control characters, cut after a word to at most 80 characters. Reads only the first 20,000 characters, and the first 1,000 of each line.
  */
 export function titleOf(source: string): string {
+  let marks = "";
   for (const line of source.slice(0, titleSearch).split(/\r\n|[\n\r\u2028\u2029]/u)) {
     const plain = line
       .slice(0, titleLine)
+      .replace(unshown, "")
       .replace(/^\s*(?:#{1,6}\s+|>\s*|[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+|```+\S*|~~~+\S*)+/u, "")
       .replace(/!?\[([^\]]*)\]\([^)]*\)/gu, "$1")
       .replace(/(\*\*|__|~~|`+)(.+?)\1/gu, "$2")
       .replace(/(^|\s)[*_](\S(?:.*?\S)?)[*_](?=\s|$|[.,;:!?])/gu, "$1$2")
       .replace(/\s+/gu, " ")
       .trim();
-    if (/[^\p{P}\p{S}\s]|\p{Extended_Pictographic}/u.test(plain)) return cutAtWord(plain, 80);
+    if (/[^\p{P}\p{S}\p{Cf}\s]|\p{Extended_Pictographic}/u.test(plain)) return cutAtWord(plain, 80);
+    marks ||= /[^\p{Cf}\s]/u.test(plain) ? plain : "";
   }
-  return cutAtWord(source.trim() || "Untitled session", 80);
+  return cutAtWord(marks || "Untitled session", 80);
 }
+
+/** Control characters, and those that turn the direction of all that follows, also beside the title. A tab is a blank. */
+const unshown = /[\u202a-\u202e\u2066-\u2069]|(?!\t)\p{Cc}/gu;
 
 /**
  * Returns `offstage/<slug of the title>-<last 8 digits of the id>`.

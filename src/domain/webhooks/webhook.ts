@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { text } from "../fields/text.ts";
 import { shortened } from "../time/backoff.ts";
 
 /** Events of which a webhook can be notified. */
@@ -26,9 +27,7 @@ export const webhookEvents = [
 /** Event of a test delivery, sent on request to a webhook whatever events it is for. */
 export const testEvent = "webhook.test";
 
-const urlSchema = z
-  .string()
-  .max(2_000)
+const urlSchema = text(2_000)
   .refine((value) => /^https?:$/u.test(URL.parse(value)?.protocol ?? ""), "must be an http:// or https:// address")
   .refine(
     (value) => `${URL.parse(value)?.username ?? ""}${URL.parse(value)?.password ?? ""}` === "",

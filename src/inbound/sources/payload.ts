@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { parseExactly } from "../../domain/fields/exact-json.ts";
 import { cutMiddle, storable } from "../../domain/fields/text.ts";
 import type { InboundDelivery } from "../delivery.ts";
 import { withStorableTexts } from "../storable-texts.ts";
@@ -28,7 +29,7 @@ export function readJson(body: Buffer): unknown {
   if (text === null) throw new InvalidInputError("the body is not UTF-8");
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseExactly(text);
   } catch {
     throw new InvalidInputError("the body is not JSON");
   }

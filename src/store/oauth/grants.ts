@@ -3,7 +3,7 @@ import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { grantable, type Grant, type Resource } from "../../domain/people/grant.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
-import { scopesOf, type Role } from "../../domain/people/user.ts";
+import { scopesOf, scopesOfKey, type Role } from "../../domain/people/user.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "../people/tokens.ts";
 
@@ -183,12 +183,14 @@ export async function findGrantPrincipal(
     role: Role | null;
     scopes: Scope[];
     key_scopes: Scope[] | null;
+    key_owner_role: Role | null;
     automation_ids: string[] | null;
     stale: boolean;
   }>({
     name: "find_grant_principal",
     text: `select held.id, held.organization_id, held.key_id, held.user_id, account.role, held.scopes,
              api_key.scopes as key_scopes, api_key.automation_ids,
+             (select role from user_account where id = api_key.user_id) as key_owner_role,
              coalesce(held.last_used_at < now() - interval '1 minute', true) as stale
            from oauth_token token join oauth_grant held on held.id = token.grant_id
              left join api_key on api_key.id = held.key_id left join user_account account on account.id = held.user_id
@@ -199,7 +201,7 @@ export async function findGrantPrincipal(
   if (row === undefined) return null;
   if (row.stale) await database.pool.query("update oauth_grant set last_used_at = now() where id = $1", [row.id]);
   const { organization_id: organizationId, key_id: keyId, user_id: userId, automation_ids: automationIds } = row;
-  const held = row.role !== null ? scopesOf(row.role) : (row.key_scopes ?? row.scopes);
+  const held = row.role !== null ? scopesOf(row.role) : scopesOfKey(row.key_scopes ?? row.scopes, row.key_owner_role);
   return {
     organizationId,
     keyId,

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Key, Scope } from "../../domain/people/key.ts";
+import { scopesBeyond, type User } from "../../domain/people/user.ts";
 import { isoTime, listRows } from "../cursor.ts";
 import { forgetKeys } from "./principals.ts";
 import { revokeSharesOfKey } from "./share-links.ts";
@@ -48,6 +50,19 @@ export async function createKey(
 ): Promise<{ record: Key; key: string }> {
   const key = newKey();
   return { record: await insertKey(database.pool, organizationId, input, key), key };
+}
+
+/**
+ * Checks that a key has no scope that its owner lacks, which it could not use.
+ * @param owner null: it is nobody's
+ * @throws InvalidInputError
+ */
+export function requireOwned(scopes: readonly Scope[], owner: Pick<User, "name" | "role"> | null): void {
+  const beyond = owner === null ? [] : scopesBeyond(owner.role, scopes);
+  if (owner === null || beyond.length === 0) return;
+  throw new InvalidInputError(
+    `scopes: ${owner.name} is ${owner.role}, so that a key of theirs can't have ${beyond.join(", ")}: choose others, or change the role first`,
+  );
 }
 
 /** Stores a key with a known value, such as one that an operator chose at the first start. */

@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { Login } from "../../domain/people/login.ts";
-import { scopesOf, type Role } from "../../domain/people/user.ts";
+import { scopesOf, scopesOfKey, type Role } from "../../domain/people/user.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 import { one } from "../one-row.ts";
@@ -104,12 +104,14 @@ export async function findBrowserPrincipal(database: Database, token: string, da
     key_id: string | null;
     user_id: string | null;
     role: Role | null;
+    key_owner_role: Role | null;
     scopes: Scope[];
     automation_ids: string[] | null;
     stale: boolean;
   }>({
     name: "find_browser_principal",
     text: `select browser.organization_id, browser.key_id, browser.user_id, account.role, browser.scopes,
+             (select role from user_account where id = api_key.user_id) as key_owner_role,
              api_key.automation_ids, coalesce(browser.last_used_at < now() - interval '1 minute', true) as stale
            from browser_session browser left join api_key on api_key.id = browser.key_id
            left join user_account account on account.id = browser.user_id
@@ -126,7 +128,8 @@ export async function findBrowserPrincipal(database: Database, token: string, da
   }
   const { organization_id: organizationId, key_id: keyId, user_id: userId, role, automation_ids: automationIds } = row;
   // A changed role applies at once.
-  return { organizationId, keyId, userId, scopes: role === null ? row.scopes : scopesOf(role), automationIds };
+  const scopes = role === null ? scopesOfKey(row.scopes, row.key_owner_role) : scopesOf(role);
+  return { organizationId, keyId, userId, scopes, automationIds };
 }
 
 /** Selects sign-ins: all of an organization, those of one user or one key, or that of one browser. */

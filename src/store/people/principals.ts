@@ -1,5 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { Principal } from "../../domain/people/key.ts";
+import { scopesOfKey, type Role } from "../../domain/people/user.ts";
 import { createBatcher } from "../batcher.ts";
 import { createKnown, type Valid } from "../known.ts";
 import { hashOf } from "./tokens.ts";
@@ -11,7 +12,7 @@ export type FindPrincipal = (key: string) => Promise<Principal | null>;
 const keysChannel = "offstage_keys";
 const mostKnown = 10_000;
 
-/** Tells all nodes to ask for keys again; called after the commit that revoked one, or disabled an owner. This process forgets at once. */
+/** Tells all nodes to ask for keys again; called after the commit that revoked one, or changed what an owner may. This process forgets at once. */
 export function forgetKeys(database: Pick<Database, "notifyAtOnce">): void {
   database.notifyAtOnce(keysChannel, "");
 }
@@ -45,12 +46,14 @@ async function findPrincipals(database: Database, hashes: readonly Buffer[]): Pr
     readonly hash: Buffer;
     readonly stale: boolean;
     readonly leftMs: number | null;
+    readonly role: Role | null;
   }
   const { rows } = await database.pool.query<Row>({
     name: "find_principals",
     text: `select id as "keyId", organization_id as "organizationId", scopes, automation_ids as "automationIds", hash,
              coalesce(last_used_at < now() - interval '1 minute', true) as stale,
-             extract(epoch from expires_at - now())::float8 * 1000 as "leftMs"
+             extract(epoch from expires_at - now())::float8 * 1000 as "leftMs",
+             (select role from user_account where id = api_key.user_id) as role
            from api_key where hash = any($1) and revoked_at is null and (expires_at is null or expires_at > now())
              and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)`,
     values: [hashes],
@@ -61,9 +64,9 @@ async function findPrincipals(database: Database, hashes: readonly Buffer[]): Pr
   return hashes.map((wanted) => {
     const row = rows.find(({ hash }) => hash.equals(wanted));
     if (row === undefined) return null;
-    const { keyId, organizationId, scopes, automationIds, leftMs } = row;
+    const { keyId, organizationId, scopes, automationIds, leftMs, role } = row;
     return {
-      value: { keyId, organizationId, scopes, automationIds, userId: null },
+      value: { keyId, organizationId, scopes: scopesOfKey(scopes, role), automationIds, userId: null },
       validMs: leftMs ?? Number.POSITIVE_INFINITY,
     };
   });

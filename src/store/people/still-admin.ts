@@ -3,7 +3,7 @@ import { ForbiddenError } from "../../domain/errors/errors.ts";
 import type { Principal } from "../../domain/people/key.ts";
 
 /**
- * Looks whether who began something as an admin still is one: the key is not revoked, the user not disabled or of another role, and
+ * Looks whether who began something as an admin still is one: the key is not revoked, the user or the key's owner not disabled or of another role, and
  * the organization not being erased.
  * @throws ForbiddenError if not
  */
@@ -15,7 +15,8 @@ export async function requireStillAdmin(
     `select from organization where id = $1
        and not exists (select from erasure where organization_id = $1)
        and ($2::uuid is null or exists (select from api_key where id = $2 and organization_id = $1 and revoked_at is null
-         and (expires_at is null or expires_at > now())))
+         and (expires_at is null or expires_at > now())
+         and not exists (select from user_account where id = api_key.user_id and (disabled_at is not null or role <> 'admin'))))
        and ($3::uuid is null or exists (select from user_account where id = $3 and organization_id = $1 and disabled_at is null
          and role = 'admin'))`,
     [organizationId, keyId, userId],

@@ -138,7 +138,7 @@ async function fill(
   // Whose the key is, and an account: nobody disables or erases this one, with whom the key would end.
   const owner = crypto.randomUUID();
   await pool.query(
-    "insert into user_account (id, organization_id, issuer, subject, name, role) values ($1, $2, 'https://id.example.com', $4, $3, 'member')",
+    "insert into user_account (id, organization_id, issuer, subject, name, role) values ($1, $2, 'https://id.example.com', $4, $3, 'admin')",
     [owner, organizationId, word, owner],
   );
   await pool.query("update api_key set user_id = $2 where hash = sha256(convert_to($1, 'UTF8'))", [key, owner]);

@@ -195,7 +195,7 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
   app.post(
     "/automation/:keyOrId/preview",
     {
-      config: { operation: { scope: "read" } },
+      config: { operation: { scope: "read", hasEvent: true } },
       schema: {
         tags,
         operationId: "previewAutomation",

@@ -37,7 +37,7 @@ export function addPreviewOperation(app: App, options: PreviewOptions): void {
   app.post(
     "/automation/preview",
     {
-      config: { operation: { scope: "read" } },
+      config: { operation: { scope: "read", hasEvent: true } },
       schema: {
         tags: ["Automations"],
         operationId: "previewDraft",

@@ -81,7 +81,9 @@ function addTrigger(
   app.post(
     `/${noun}/:keyOrId/trigger`,
     {
-      config: { operation: { scope: "trigger", creates: true, queues: true, ledger: true, optionalBody: true } },
+      config: {
+        operation: { scope: "trigger", creates: true, queues: true, ledger: true, optionalBody: true, hasEvent: true },
+      },
       // Runs before the validator, which treats a missing body like null.
       preValidation: (request, _reply, done) => {
         if (request.body === undefined) (request as { body: unknown }).body = {};

@@ -11,7 +11,7 @@ import {
   refuseRequest,
   type OAuthRequest,
 } from "../../../store/oauth/requests.ts";
-import { cookieName, principalOfRequest } from "../../http/auth.ts";
+import { isOfBrowser, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { createFailureLimit } from "../../http/failure-limit.ts";
 import { baseUrlOf, resourceOf } from "../../http/hosts.ts";
@@ -78,9 +78,8 @@ export function addAuthorizeOperations(app: App, options: ApiOptions): void {
 
 /** A program must not let itself, or another program, act: only a person at our page. */
 function requireBrowser(request: FastifyRequest): void {
-  if (request.headers.authorization !== undefined || request.cookies[cookieName] === undefined) {
-    throw new ForbiddenError("only a person who is signed in to the web app can let a program act for them");
-  }
+  if (isOfBrowser(request)) return;
+  throw new ForbiddenError("only a person who is signed in to the web app can let a program act for them");
 }
 
 async function found({ database }: ApiOptions, token: string): Promise<OAuthRequest> {

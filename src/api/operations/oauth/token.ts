@@ -97,10 +97,16 @@ function fieldsOf(parameters: URLSearchParams): Fields {
   throw new OAuthProblem("invalid_request", "send each field once");
 }
 
-/** The fields of a form; what came in another form has none. */
+/**
+ * The fields of a form; what came in another form has none.
+ * @throws OAuthProblem if one has NUL, which PostgreSQL refuses
+ */
 function fieldsIn({ body }: FastifyRequest): Fields {
   const given = Object.entries((body ?? {}) as Record<string, unknown>);
-  return Object.fromEntries(given.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+  const fields = given.filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  const [wrong] = fields.find(([, value]) => value.includes("\0")) ?? [];
+  if (wrong !== undefined) throw new OAuthProblem("invalid_request", `${wrong} must not contain NUL (U+0000)`);
+  return Object.fromEntries(fields);
 }
 
 async function exchange(options: ApiOptions, fields: Fields): Promise<IssuedTokens | null> {
