@@ -212,7 +212,8 @@ describe("answers", () => {
   test("no character of an agent's or a person's making controls a terminal", async () => {
     const evil = "\u001B[2J\u001B]0;owned\u0007 \u202Eevil\u200B";
     const { body } = await api.post("/session/create", { prompt: `Paint${evil}` });
-    expect(body.title).toContain("\u001B");
+    // As in sessions that were made before titles were cleaned.
+    await api.database.pool.query("update session set title = $2 where id = $1", [body.id, `Paint${evil}`]);
     const mcp = await client();
     for (const [name, given] of [
       ["get_session", { sessionId: body.id }],
