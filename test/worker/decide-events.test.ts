@@ -304,6 +304,37 @@ describe("an event that two workers decide at the same moment, since the first i
   });
 });
 
+test("an event is decided by one worker for as long as it takes", async () => {
+  const automation = await addAutomation({ events: ["issue.closed"], condition: "event.issue.number == 2" });
+  const { ledgerId } = await receive({ issue: { number: 2 } }, { name: "issue.closed" });
+  let release = (): void => undefined;
+  const isReleased = new Promise<void>((resolve) => (release = resolve));
+  let asked = 0;
+  const templates = {
+    ...api.templates,
+    evaluate: async (...args: Parameters<typeof api.templates.evaluate>) => {
+      asked += 1;
+      await isReleased;
+      return api.templates.evaluate(...args);
+    },
+  };
+  const leased = async (): Promise<string> => {
+    const { rows } = await api.database.pool.query<{ until: string }>(
+      "select lease_until::text as until from arrival where id = $1",
+      [ledgerId],
+    );
+    return rows[0]?.until ?? "";
+  };
+  const decided = decideAllEvents({ database: api.database, templates, leaseMs: 6_000 }, "slow");
+  await waitFor(() => asked === 1, "its conditions are asked");
+  const first = await leased();
+  await waitFor(async () => (await leased()) !== first, "the worker keeps it");
+  release();
+  await decided;
+  expect(await entry(ledgerId)).toMatchObject({ outcome: "fired" });
+  expect(await runsOf(automation)).toHaveLength(1);
+});
+
 test("what is told of checks and reviews of a session's pull request is on the session, and of an earlier commit no more", async () => {
   await addAutomation({
     events: ["checks.failed", "checks.passed", "pullRequest.reviewSubmitted", "pullRequest.reviewDismissed"],
