@@ -5,14 +5,21 @@ import { replyTargetOf } from "../domain/automations/reply-target.ts";
 import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
 import { newSession, type NewSession } from "../domain/sessions/new-session.ts";
 import { titleOf } from "../domain/sessions/session.ts";
+import { backoffMs } from "../domain/time/backoff.ts";
 import type { Logger } from "../observability.ts";
 import { getAutomation } from "../store/automations/automations.ts";
-import { failJob, filterJob, type ClaimedJob } from "../store/automations/jobs.ts";
+import { failJob, filterJob, keepJob, type ClaimedJob } from "../store/automations/jobs.ts";
 import { findRepositories } from "../store/repositories/repositories.ts";
 import { createRun, resumeRun } from "../store/sessions/new-run.ts";
 import type { Templates } from "../templates/templates.ts";
 import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
 import { findDeliveredRun, type DeliveredRun, type DeliveredRunServices } from "./delivered-run.ts";
+
+/**
+ * Pauses of a job that could not be done for a reason that passes, such as a forge that does not answer, in ms: with its ten attempts it
+ * outlasts an hour.
+ */
+const pauses = { fromMs: 15_000, toMs: 1_800_000, jitter: 0.2 };
 
 /**
  * Runs a trigger's job: renders the automation's instructions with the payload and creates the session, or one for each repository.
@@ -88,6 +95,10 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
     if (error instanceof OffstageError && !isPassing(error)) {
       logger.warn({ err: error }, "job failed");
       await failJob(database, job, error.message);
+    } else if (error instanceof OffstageError) {
+      const pauseMs = backoffMs(job.attempt, pauses);
+      await keepJob(database, job, pauseMs);
+      logger.warn({ err: error, pauseMs }, "could not do a job now; will retry");
     } else {
       // A fault of the server's, which may pass: the job is claimed again when its lease expires, a limited number of times.
       logger.error({ err: error }, "job aborted unexpectedly; will retry");

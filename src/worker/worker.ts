@@ -4,7 +4,7 @@ import { createPeriodic } from "../lifecycle/periodic.ts";
 import { createService, type Service } from "../lifecycle/service.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
-import { claimJob, recoverJobs, type ClaimedJob } from "../store/automations/jobs.ts";
+import { claimJob, keepJob, recoverJobs, type ClaimedJob } from "../store/automations/jobs.ts";
 import { wakeWaiting } from "../store/queue/budgets.ts";
 import { claimSession, type ClaimedSession } from "../store/queue/claims.ts";
 import { LeaseLostError, recoverSessions, renewClaim } from "../store/queue/lease.ts";
@@ -142,7 +142,21 @@ export function createWorker(options: WorkerOptions): WorkerService {
     while (!stopping.aborted) {
       const job = await claimJob(database, { worker: options.id, leaseMs });
       if (job === null) return;
-      await options.runJob(job);
+      await whileKept(job, () => options.runJob(job));
+    }
+  }
+
+  /** A forge that is slow to answer what a job asks may take longer than its lease. */
+  async function whileKept(job: ClaimedJob, work: () => Promise<void>): Promise<void> {
+    const timer = setInterval(() => {
+      keepJob(database, job, leaseMs).catch((error: unknown) =>
+        logger.warn({ err: error, jobId: job.id }, "could not keep a job that is done"),
+      );
+    }, leaseMs / 3);
+    try {
+      await work();
+    } finally {
+      clearInterval(timer);
     }
   }
 

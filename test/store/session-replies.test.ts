@@ -272,3 +272,13 @@ test(`at one issue no more than ${mostRepliesOfSubject} results are said`, async
   );
   expect(rows[0]?.count).toBe(mostRepliesOfSubject);
 });
+
+test(`in one thread no more than ${mostRepliesOfSubject} runs are told of, so that bots that answer each other end`, async () => {
+  for (let count = 0; count < mostRepliesOfSubject + 2; count += 1) await run();
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select count(*)::integer as count from session_reply join session on session.id = session_id
+     where organization_id = $1 and session_reply.target = $2`,
+    [organizationId, JSON.stringify(target)],
+  );
+  expect(rows[0]?.count).toBe(mostRepliesOfSubject);
+});

@@ -6,10 +6,10 @@ import type { EventDecisions } from "../../src/worker/events/decide-event.ts";
 
 /** Decides all events that wait, as a worker of the name. */
 export async function decideAllEvents(
-  { database, templates }: Pick<EventDecisions, "database" | "templates">,
+  { database, templates, ...more }: Pick<EventDecisions, "database" | "templates" | "leaseMs">,
   worker = "one",
 ): Promise<void> {
   const logger = createLogger("silent");
   const keyOf = (address: RepositoryAddress) => Promise.resolve(createForges([]).keyOf(address));
-  while (await decideNext({ database, templates, worker, logger, keyOf })) continue;
+  while (await decideNext({ database, templates, worker, logger, keyOf, ...more })) continue;
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
-import { receiveEvent, type ReceivedEvent } from "../../src/store/automations/inbound-events.ts";
+import { fireTriggerIn } from "../../src/store/automations/firings.ts";
+import { listeningTriggers, receiveEvent, type ReceivedEvent } from "../../src/store/automations/inbound-events.ts";
 import { claimJob } from "../../src/store/automations/jobs.ts";
 import { noteCommit } from "../../src/store/queue/recorded-commits.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
@@ -10,6 +11,7 @@ import { createVault } from "../../src/store/secrets/vault.ts";
 import { createLogger } from "../../src/observability.ts";
 import { releaseJobs } from "../../src/worker/background/held-jobs.ts";
 import { addSession } from "../store/fixtures.ts";
+import { waitFor } from "../wait-for.ts";
 import { storeSession } from "../web/content/sessions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { decideAllEvents } from "./decide-all.ts";
@@ -204,6 +206,133 @@ test("an event whose worker died while it decided fires each trigger once", asyn
   expect(await runsOf(first)).toHaveLength(1);
   expect(await runsOf(second)).toHaveLength(1);
   expect(await entry(ledgerId)).toMatchObject({ outcome: "fired" });
+});
+
+test("an event starts one run of an automation whose triggers are changed before it is decided again", async () => {
+  const events = ["issue.closed"];
+  const closed = (condition: string) => ({ type: "forge", events, condition });
+  const triggers = [closed("event.issue.number == 1"), closed("event.issue.number == 2")];
+  const automation = await addAutomation({}, { triggers });
+  const { triggers: made } = (await api.get(`/automation/${automation}`)).body;
+  const [first, second] = made.filter(({ type }: { type: string }) => type === "forge");
+  const { ledgerId } = await receive({ issue: { number: 2 } }, { name: "issue.closed" });
+  await decideAll();
+  // It had been put off, as by a forge that does not answer, and somebody changes the order meanwhile.
+  const put = (of: object[]) => api.post(`/automation/${automation}/update`, { triggers: of });
+  expect(
+    (
+      await put([
+        { ...closed(""), id: first.id },
+        { ...closed(""), id: second.id },
+      ])
+    ).status,
+  ).toBe(200);
+  await api.database.pool.query(
+    "update arrival set outcome = null, decisions = null, lease_until = now() - interval '1 second' where id = $1",
+    [ledgerId],
+  );
+  await decideAll("two");
+  expect(await runsOf(automation)).toHaveLength(1);
+  const { decisions } = await entry(ledgerId);
+  expect(decisions.find(({ triggerId }: { triggerId: string }) => triggerId === first.id)).toMatchObject({
+    outcome: "filtered",
+    reason: expect.stringContaining("another trigger of its automation") as string,
+  });
+  // What happens later is another event.
+  await receive({ issue: { number: 2 } }, { name: "issue.closed" });
+  await decideAll();
+  expect(await runsOf(automation)).toHaveLength(2);
+});
+
+test("what two connections tell of starts one run of an automation that has a trigger for each", async () => {
+  const beside = randomUUID();
+  await createConnection(api.database, vault, api.organizationId, {
+    id: beside,
+    kind: "gitea",
+    name: "Beside",
+    webUrl: "https://git.example.com/acme",
+    apiUrl: "https://git.example.com/api/v1",
+    credential: { type: "configured" },
+    check: { account: null, problems: [] },
+  });
+  const events = ["issue.closed"];
+  const triggers = [connectionId, beside].map((each) => ({ type: "forge", events, connectionId: each }));
+  const automation = await addAutomation({}, { triggers });
+  const told = { name: "issue.closed", contentKey: `closed ${randomUUID()}` };
+  await receive({ issue: { number: 2 } }, told);
+  await receive({ issue: { number: 2 } }, { ...told, connectionId: beside, scope: beside });
+  await Promise.all([decideAll("one"), decideAll("two")]);
+  expect(await runsOf(automation)).toHaveLength(1);
+});
+
+describe("an event that two workers decide at the same moment, since the first is slow", () => {
+  const policies: [string, object][] = [
+    ["debounce", { debounceSeconds: 3_600 }],
+    ["concurrency: skip", { concurrency: { key: "'one'", policy: "skip" } }],
+    ["maxPerHour", { maxPerHour: 1 }],
+  ];
+  test.each(policies)("starts its run, and nothing takes that for another one (%s)", async (_name, policy) => {
+    const automation = await addAutomation({ events: ["issue.closed"], ...policy });
+    const { triggers } = (await api.get(`/automation/${automation}`)).body;
+    const { id: triggerId } = triggers.find(({ type }: { type: string }) => type === "forge");
+    const { ledgerId: eventId } = await receive({}, { name: "issue.closed" });
+    const event = { organizationId: api.organizationId, connectionId, name: "issue.closed", causedBy: null };
+    const listening = await listeningTriggers(api.database, event, { after: null, limit: 500 });
+    const fireable = listening.find(({ id }) => id === triggerId);
+    if (fireable === undefined) throw new Error("the trigger does not listen");
+    const verdict = { passes: true, key: "concurrency" in policy ? "one" : null };
+    const arrival = { id: randomUUID(), payload: { repository }, keys: [`root:${eventId}`], eventId };
+    const slow = await api.database.pool.connect();
+    try {
+      await slow.query("begin");
+      expect((await fireTriggerIn(slow, fireable, verdict, arrival)).outcome).toBe("accepted");
+      const other = fireTriggerIn(api.database.pool, fireable, verdict, arrival);
+      await waitFor(async () => {
+        const { rowCount } = await api.database.pool.query("select from pg_locks where not granted");
+        return rowCount !== 0;
+      }, "the other one waits");
+      await slow.query("commit");
+      expect(await other).toMatchObject({ outcome: "accepted", ledgerId: arrival.id });
+    } finally {
+      slow.release();
+    }
+    expect(await runsOf(automation)).toMatchObject([{ id: arrival.id, status: "pending" }]);
+    const { rowCount } = await api.database.pool.query("select from arrival where id = $1", [arrival.id]);
+    expect(rowCount).toBe(0);
+    await api.post(`/automation/${automation}/update`, { triggers: [] });
+    await decideAll();
+  });
+});
+
+test("an event is decided by one worker for as long as it takes", async () => {
+  const automation = await addAutomation({ events: ["issue.closed"], condition: "event.issue.number == 2" });
+  const { ledgerId } = await receive({ issue: { number: 2 } }, { name: "issue.closed" });
+  let release = (): void => undefined;
+  const isReleased = new Promise<void>((resolve) => (release = resolve));
+  let asked = 0;
+  const templates = {
+    ...api.templates,
+    evaluate: async (...args: Parameters<typeof api.templates.evaluate>) => {
+      asked += 1;
+      await isReleased;
+      return api.templates.evaluate(...args);
+    },
+  };
+  const leased = async (): Promise<string> => {
+    const { rows } = await api.database.pool.query<{ until: string }>(
+      "select lease_until::text as until from arrival where id = $1",
+      [ledgerId],
+    );
+    return rows[0]?.until ?? "";
+  };
+  const decided = decideAllEvents({ database: api.database, templates, leaseMs: 6_000 }, "slow");
+  await waitFor(() => asked === 1, "its conditions are asked");
+  const first = await leased();
+  await waitFor(async () => (await leased()) !== first, "the worker keeps it");
+  release();
+  await decided;
+  expect(await entry(ledgerId)).toMatchObject({ outcome: "fired" });
+  expect(await runsOf(automation)).toHaveLength(1);
 });
 
 test("what is told of checks and reviews of a session's pull request is on the session, and of an earlier commit no more", async () => {

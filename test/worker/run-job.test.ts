@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLogger } from "../../src/observability.ts";
 import { updateAutomation } from "../../src/store/automations/automations.ts";
-import { claimJob, createJobs, getJob, type JobRecord } from "../../src/store/automations/jobs.ts";
+import {
+  claimJob,
+  createJobs,
+  getJob,
+  recoverJobs,
+  type ClaimedJob,
+  type JobRecord,
+} from "../../src/store/automations/jobs.ts";
 import { createRepository, deleteRepository } from "../../src/store/repositories/repositories.ts";
-import { createTemplates } from "../../src/templates/templates.ts";
+import { UnavailableError } from "../../src/domain/errors/errors.ts";
+import { createTemplates, type Templates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -78,4 +86,44 @@ test("a run's session opens pull requests as its automation says, and those of a
   const { automation } = await updateAutomation(database, organizationId, automationId, { pullRequest: null });
   expect(automation.pullRequest).toBeNull();
   expect(await run()).toBeNull();
+});
+
+test("a run outlasts a forge that does not answer for half an hour, and does not count as failed meanwhile", async () => {
+  const { database } = testDatabase;
+  const organizationId = await addOrganization(database);
+  const automationId = await addAutomation(database, organizationId, "outage");
+  const jobId = crypto.randomUUID();
+  await createJobs(database, [{ id: jobId, organizationId, automationId, priority: 5, payload: {} }]);
+  const claimed = async (): Promise<ClaimedJob> => {
+    const job = await claimJob(database, { worker: "worker", leaseMs: 1 });
+    if (job === null) throw new Error("there was no job");
+    return job;
+  };
+  const run = async (job: ClaimedJob, of: Templates = templates) =>
+    runJob(
+      { database, logger: createLogger("silent"), traces: noTraces, templates: of, ...noForge, sandboxed: true },
+      job,
+    );
+  const silent: Templates = { ...templates, render: () => Promise.reject(new UnavailableError("no answer")) };
+  /** As if the time had passed. */
+  const pass = async (): Promise<number> => {
+    const { rows } = await database.pool.query<{ seconds: number }>(
+      `update job set lease_until = now() - interval '1 second' from job before
+       where before.id = job.id and job.id = $1
+       returning extract(epoch from before.lease_until - now())::float8 as seconds`,
+      [jobId],
+    );
+    return rows[0]?.seconds ?? 0;
+  };
+  let seconds = 0;
+  for (let attempts = 0; attempts < 8; attempts += 1) {
+    await run(await claimed(), silent);
+    expect(await recoverJobs(database, {})).toBe(0);
+    seconds += await pass();
+    expect(await recoverJobs(database, {})).toBe(1);
+  }
+  expect(seconds).toBeGreaterThan(1_800);
+  expect(await getJob(database, organizationId, jobId)).toMatchObject({ status: "pending", error: null });
+  await run(await claimed());
+  expect(await getJob(database, organizationId, jobId)).toMatchObject({ status: "completed", error: null });
 });

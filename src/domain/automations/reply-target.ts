@@ -41,5 +41,8 @@ export interface ForgeReply {
   readonly threadId: string | null;
 }
 
-/** Most runs of all automations whose results are said at one issue or pull request, so that bots that answer each other come to an end. */
+/**
+ * Most runs of all automations of which is told at one issue or pull request, or in one thread of Slack or at one issue of Linear, so that
+ * bots that answer each other come to an end.
+ */
 export const mostRepliesOfSubject = 50;

@@ -17,7 +17,7 @@ import { storableJson } from "../../domain/fields/text.ts";
 import { answersChannel, queueAnswer, type AnswerAction } from "./answers.ts";
 
 /**
- * Notes where a run's answers go, if its trigger is of that service and has a token. Can be repeated. A worker looks at the session from
+ * Notes where a run's answers go, if its trigger is of that service and has a token, unless that place got as many as it may. Can be repeated. A worker looks at the session from
  * then on: its status may have changed before.
  */
 export async function noteReplyTarget(
@@ -26,8 +26,10 @@ export async function noteReplyTarget(
 ): Promise<void> {
   await queryable.query(
     `insert into session_reply (session_id, trigger_id, target)
-     select $2, trigger.id, $3 from job join trigger on trigger.id = job.trigger_id and ${repliesToSource}
-     where job.id = $1 and trigger.settings ->> 'source' = $4
+     select $2, trigger.id, $3::jsonb from job join trigger on trigger.id = job.trigger_id and ${repliesToSource}
+     where job.id = $1 and trigger.settings ->> 'source' = $4 and (select count(*) from (
+       select from session_reply earlier join session on session.id = earlier.session_id and session.organization_id = job.organization_id
+       where earlier.target = $3::jsonb limit ${mostRepliesOfSubject}) as counted) < ${mostRepliesOfSubject}
      on conflict do nothing`,
     [jobId, sessionId, storableJson(target), target.service],
   );

@@ -13,6 +13,8 @@ export interface Arrival {
   readonly payload: EventContext;
   /** What tells a second delivery of the same to the trigger. */
   readonly keys?: readonly string[];
+  /** What tells the same happening to all triggers of the automation, of which one answers it; omitted: each may. */
+  readonly automationKeys?: readonly string[];
   readonly name?: string | null;
   readonly deliveryId?: string | null;
   readonly subject?: string | null;

@@ -120,6 +120,19 @@ export interface ClaimedEvent {
   readonly depth: number;
 }
 
+/** Keys of what an event tells, whichever connection tells it. */
+export function contentKeysOf({ contentKey }: Pick<ClaimedEvent, "contentKey">): string[] {
+  return contentKey === null ? [] : [`content:${contentKey}`];
+}
+
+/**
+ * Keys by which of an automation's triggers one alone answers an event, also if they are changed before it is decided again, or listen
+ * to several connections that tell of the same.
+ */
+export function automationKeysOf(event: Pick<ClaimedEvent, "id" | "contentKey">): string[] {
+  return [`event:${event.id}`, ...contentKeysOf(event)];
+}
+
 /**
  * Nobody else may claim an event for so long. What steers keeps a lease that never ends, for workers of the version before: they would
  * decide it for triggers alone, and what was said would be lost.

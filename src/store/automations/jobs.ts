@@ -134,6 +134,18 @@ export async function claimJob(
   return rows[0] ?? null;
 }
 
+/**
+ * Keeps a claimed job from being claimed again for so many milliseconds from now, unless it is kept for longer already. A claim that was
+ * lost changes nothing.
+ */
+export async function keepJob(database: Database, { id, attempt }: ClaimedJob, ms: number): Promise<void> {
+  await database.pool.query(
+    `update job set lease_until = greatest(lease_until, now() + $3 * interval '1 millisecond')
+     where id = $1 and attempt = $2 and status = 'running'`,
+    [id, attempt, ms],
+  );
+}
+
 /** Records that the job has its session, the first of its run. A claim that was lost changes nothing. */
 export async function completeJob(queryable: Queryable, claim: ClaimedJob, sessionId: string): Promise<void> {
   await queryable.query({
@@ -208,7 +220,7 @@ export async function filterJob(database: Database, { id, attempt }: ClaimedJob,
   ]);
 }
 
-/** A job fails for good after this many attempts that did not end. */
+/** A job fails for good after this many attempts that did not end. What passes is waited for between them: src/worker/run-job.ts. */
 const attemptLimit = 10;
 
 /**

@@ -8,6 +8,7 @@ import {
   decideEvent,
   filterEvent,
   postponeEvent,
+  renewEvent,
   type ClaimedEvent,
   type Steered,
 } from "../../store/automations/inbound-events.ts";
@@ -15,7 +16,7 @@ import { UnansweredError } from "../conversations/ask-forge.ts";
 import { calledAutomation, decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
 import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, eventOriginOf, ownWords } from "./event-origin.ts";
-import { decideAll, type TriggerDecisions } from "./decide-triggers.ts";
+import { decideAll, usualLeaseMs, type TriggerDecisions } from "./decide-triggers.ts";
 import { recordForgeState } from "./record-forge-state.ts";
 import { asTheServer, eventPlaceOf, type EventPlace, type PlaceServices } from "./event-place.ts";
 
@@ -37,25 +38,7 @@ export interface EventDecisions extends TriggerDecisions, PlaceServices {
 export async function decideClaimed(options: EventDecisions, event: ClaimedEvent): Promise<void> {
   const { database, logger } = options;
   try {
-    const place = await eventPlaceOf(options, event);
-    if (await isOwnStatus(database, event, place)) return await filterEvent(database, event, ownWords);
-    await recordForgeState(database, event, place);
-    const steered = await steer(options, event, place).catch(async (error: unknown) => {
-      // They need no forge: they neither wait for it nor are given up with what does. But those of an automation that is called by its
-      // macro do: it has one run of the event.
-      if (error instanceof UnansweredError)
-        await decideTriggers(options, event, place, await calledIn(options, event, place));
-      throw error;
-    });
-    const decided = await decideTriggers(options, event, place, steered?.calledId ?? null);
-    if (decided === null) return;
-    if (typeof decided !== "string") {
-      await decideEvent(database, event, decided, steered);
-      return;
-    }
-    const told = steered?.outcome === "fired" || decided === ownWords ? steered : null;
-    const nothing = { outcome: "filtered", reason: decided, sessionId: null, calledId: null } as const;
-    await decideEvent(database, event, [], told ?? nothing);
+    await whileHeld(options, event, () => decideHeld(options, event));
   } catch (error) {
     if (!(error instanceof TooManyRequestsError) && !(error instanceof UnavailableError)) throw error;
     const pauseMs = Math.max(backoffMs(event.postponed + 1, pauses), error.retryAfterMs ?? 0);
@@ -66,6 +49,54 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
       `could not decide an event now; ${will}`,
     );
   }
+}
+
+/**
+ * Keeps an event while it is decided: many slow conditions, or several questions to a slow forge, take longer than a worker has for it,
+ * and all workers would decide it after each other, and none to its end.
+ */
+async function whileHeld(
+  { database, logger, leaseMs = usualLeaseMs }: EventDecisions,
+  event: ClaimedEvent,
+  work: () => Promise<void>,
+): Promise<void> {
+  let renewal = Promise.resolve();
+  const timer = setInterval(() => {
+    renewal = renewEvent(database, event, leaseMs).then(
+      () => undefined,
+      (error: unknown) => logger.warn({ err: error, eventId: event.id }, "could not keep an event that is decided"),
+    );
+  }, leaseMs / 3);
+  try {
+    await work();
+  } finally {
+    clearInterval(timer);
+    // Who puts the event off has the last word on when it is due again.
+    await renewal;
+  }
+}
+
+async function decideHeld(options: EventDecisions, event: ClaimedEvent): Promise<void> {
+  const { database } = options;
+  const place = await eventPlaceOf(options, event);
+  if (await isOwnStatus(database, event, place)) return filterEvent(database, event, ownWords);
+  await recordForgeState(database, event, place);
+  const steered = await steer(options, event, place).catch(async (error: unknown) => {
+    // They need no forge: they neither wait for it nor are given up with what does. But those of an automation that is called by its
+    // macro do: it has one run of the event.
+    if (error instanceof UnansweredError)
+      await decideTriggers(options, event, place, await calledIn(options, event, place));
+    throw error;
+  });
+  const decided = await decideTriggers(options, event, place, steered?.calledId ?? null);
+  if (decided === null) return;
+  if (typeof decided !== "string") {
+    await decideEvent(database, event, decided, steered);
+    return;
+  }
+  const told = steered?.outcome === "fired" || decided === ownWords ? steered : null;
+  const nothing = { outcome: "filtered", reason: decided, sessionId: null, calledId: null } as const;
+  await decideEvent(database, event, [], told ?? nothing);
 }
 
 /**

@@ -6,16 +6,22 @@ import type { Logger } from "../../observability.ts";
 import type { Templates } from "../../templates/templates.ts";
 import { derivedId } from "../../store/automations/derived-id.ts";
 import { fireTrigger, noteVerdict, refusalOfVerdict } from "../../store/automations/firings.ts";
-import { listeningTriggers, renewEvent, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import {
+  automationKeysOf,
+  contentKeysOf,
+  listeningTriggers,
+  renewEvent,
+  type ClaimedEvent,
+} from "../../store/automations/inbound-events.ts";
 import { expressionOf, type FireableTrigger } from "../../store/automations/triggers.ts";
 import { createRepository, type RepositoryRecord } from "../../store/repositories/repositories.ts";
 import type { EventPlace } from "./event-place.ts";
 
-/** Time that a worker has for one event, in ms; then another may decide it. */
-export const leaseMs = 60_000;
+/** Time that a worker has for one event, in ms, unless it renews it; then another may decide it. */
+export const usualLeaseMs = 60_000;
 /** Reason in the ledger why a trigger that has fired does not fire. */
 const firedBefore =
-  "it has fired already: for the same event, of which another connection told, or in what came of the same first event";
+  "it, or another trigger of its automation, has decided already: about the same event, of which another connection told, or in what came of the same first event";
 /** Reason in the ledger why a further trigger of an automation is not asked. */
 const decidedByEarlier = "an earlier trigger of its automation has decided what comes of the event";
 /** Reason in the ledger why no trigger of an automation is asked that is called by its macro. */
@@ -28,6 +34,8 @@ export interface TriggerDecisions {
   readonly database: Database;
   readonly logger: Logger;
   readonly templates: Templates;
+  /** Time that a worker has for one event, in ms; omitted: a minute. */
+  readonly leaseMs?: number;
 }
 
 /**
@@ -43,7 +51,7 @@ export async function decideAll(
   place: EventPlace | null,
   calledId: string | null = null,
 ): Promise<Decision[] | null> {
-  const { database } = options;
+  const { database, leaseMs = usualLeaseMs } = options;
   const decisions: Decision[] = [];
   const faults: unknown[] = [];
   const taken = new Set<string>();
@@ -145,7 +153,8 @@ async function decideOne(
     subject: event.subject,
     eventId: event.id,
     // In what came of one first event each trigger fires once, and of what several connections tell.
-    keys: [`root:${event.rootId ?? event.id}`, ...(event.contentKey === null ? [] : [`content:${event.contentKey}`])],
+    keys: [`root:${event.rootId ?? event.id}`, ...contentKeysOf(event)],
+    automationKeys: automationKeysOf(event),
     connectionId: event.connectionId,
     traceParent: event.traceParent,
     repositoryIds: repository === null ? null : [repository.id],

@@ -3,7 +3,7 @@ import { withListener } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import { claimEvent, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
 import { decideClaimed, type EventDecisions } from "./decide-event.ts";
-import { leaseMs } from "./decide-triggers.ts";
+import { usualLeaseMs } from "./decide-triggers.ts";
 
 /** Interval, in ms, of the poll that finds events if a notification was lost. */
 const pollMs = 2_000;
@@ -17,7 +17,7 @@ const atOnce = { all: 32, ofOrganization: 16 };
 
 /** Makes the task that decides, for each event that came in, which of the triggers that listen to it start a run. */
 export function createEventDecisions(options: EventDecisions): Service {
-  const { database, logger, worker } = options;
+  const { database, logger, worker, leaseMs = usualLeaseMs } = options;
   const onFailure = (error: unknown): void => logger.error({ err: error }, "could not decide an event; will retry");
   const loop = createClaimLoop<ClaimedEvent>({
     atOnce: atOnce.all,
@@ -48,7 +48,7 @@ function busyOf(underWay: readonly ClaimedEvent[]): string[] {
  * @returns false if none waits
  */
 export async function decideNext(options: EventDecisions): Promise<boolean> {
-  const { database, worker } = options;
+  const { database, worker, leaseMs = usualLeaseMs } = options;
   const event = await claimEvent(database, { worker, leaseMs });
   if (event === null) return false;
   await decideClaimed(options, event);

@@ -47,10 +47,26 @@ begin
       outcome := 'duplicate';
     end if;
   end if;
+  -- Another trigger of the automation may have answered it.
+  if outcome is null and fired -> 'automationKeys' is not null then
+    original := note_received(owner, automation, fired -> 'automationKeys', own_id);
+    if original is not null then
+      why := 'another trigger of its automation has decided about it before';
+      -- The trigger of the API is answered with a job.
+      outcome := case when by_trigger = automation then 'filtered' else 'duplicate' end;
+    end if;
+  end if;
 
   if outcome is null and (policy is not null or pause is not null or most is not null) then
     -- One after the other, so that two triggers at once do not both find nothing under way. "no key": jobs refer to this row.
     perform from automation as locked where locked.id = automation for no key update;
+    -- Another worker may have decided the same meanwhile, whose run is no other one.
+    return query
+      select case job.status when 'cancelled' then 'filtered' else 'accepted' end, own_id,
+          case job.status when 'cancelled' then job.error end from job where job.id = own_id
+      union all select arrival.outcome, coalesce(arrival.original_id, own_id), arrival.reason from arrival
+        where arrival.id = own_id and arrival.outcome is not null;
+    if found then return; end if;
     -- Neither what started nothing (a run that its gate filtered did), nor what this one takes the place of.
     if most is not null and most <= (select count(*) from (
         select from job where job.trigger_id = by_trigger and created_at > now() - interval '1 hour'
@@ -69,7 +85,6 @@ begin
   end if;
 
   if outcome = 'filtered' and by_trigger = automation then
-    -- The trigger of the API is answered with a job.
     insert into job (id, organization_id, automation_id, trigger_id, priority, payload, task, status, error)
       values (own_id, owner, automation, by_trigger, (fired ->> 'priority')::integer, fired -> 'payload',
         coalesce(fired ->> 'task', 'RunWorkflow'), 'cancelled', why)
