@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import { fireTriggerIn } from "../../src/store/automations/firings.ts";
 import { listeningTriggers, receiveEvent, type ReceivedEvent } from "../../src/store/automations/inbound-events.ts";
-import { claimJob } from "../../src/store/automations/jobs.ts";
+import { readDeliveredJob } from "../../src/store/automations/delivered-runs.ts";
+import { claimJob, type ClaimedJob } from "../../src/store/automations/jobs.ts";
 import { noteCommit } from "../../src/store/queue/recorded-commits.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
@@ -466,6 +467,24 @@ test("a folder of this machine is never an event's repository", async () => {
   const [run] = await runsOf(automation);
   const { rows } = await api.database.pool.query("select repository_ids from job where id = $1", [run.id]);
   expect(rows).toEqual([{ repository_ids: null }]);
+});
+
+test("a run that a policy kept from being started works on the event's repository if it is replayed, and answers there", async () => {
+  const concurrency = { key: "'one'", policy: "skip" };
+  const automation = await addAutomation({ events: ["issue.closed"], concurrency, reply: "subject" });
+  for (const number of [1, 2]) await receive({ issue: { number } }, { name: "issue.closed" });
+  await decideAll();
+  const { entries } = (await api.get(`/ledger/list?automationId=${automation}&outcome=filtered`)).body;
+  expect(entries).toHaveLength(1);
+  const { status, body } = await api.post(`/ledger/${entries[0].id}/replay`, {});
+  expect(status).toBe(200);
+  const jobs = new Map<string, ClaimedJob>();
+  for (let job = await claimJob(api.database, { worker: "w", leaseMs: 60_000 }); job !== null;) {
+    jobs.set(job.id, job);
+    job = await claimJob(api.database, { worker: "w", leaseMs: 60_000 });
+  }
+  expect(jobs.get(body.id)?.automation.repositories).toMatchObject([{ url: repository.url }]);
+  expect(await readDeliveredJob(api.database, body.id)).toMatchObject({ connectionId, reply: "subject" });
 });
 
 test("an event can be replayed, and those that listen now decide", async () => {

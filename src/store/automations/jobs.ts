@@ -39,6 +39,8 @@ export interface JobToCreate {
   readonly triggerId?: string | null;
   /** What the session works on if the automation names no repositories. */
   readonly repositoryIds?: readonly string[] | null;
+  /** The ledger's entry of the event that it answers; null or omitted: none. */
+  readonly eventId?: string | null;
 }
 
 /** Queues jobs, each idempotent by its id. The job's row is its own place in the queue, so one statement is enough. */
@@ -47,11 +49,11 @@ export async function createJobs(database: Database, toCreate: readonly JobToCre
     name: "create_jobs",
     text: `with created as (
              insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of, task, trigger_id,
-               repository_ids)
+               repository_ids, event_id)
              select distinct on (id) id, "organizationId", "automationId", priority, payload, "traceParent", "replayOf",
-               coalesce(task, 'RunWorkflow'), "triggerId", "repositoryIds"
+               coalesce(task, 'RunWorkflow'), "triggerId", "repositoryIds", "eventId"
              from jsonb_to_recordset($1::jsonb) as item (id uuid, "organizationId" uuid, "automationId" uuid,
-               priority integer, payload jsonb, "traceParent" text, "replayOf" uuid, task text, "triggerId" uuid, "repositoryIds" uuid[])
+               priority integer, payload jsonb, "traceParent" text, "replayOf" uuid, task text, "triggerId" uuid, "repositoryIds" uuid[], "eventId" uuid)
              on conflict (id) do nothing returning *, job as changed)
            select ${columns}, enqueue_job_webhooks(changed) from created as job`,
     values: [JSON.stringify(toCreate)],

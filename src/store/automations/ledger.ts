@@ -70,6 +70,8 @@ export type Repeatable =
       readonly priority: number;
       readonly payload: EventContext;
       readonly repositoryIds: readonly string[] | null;
+      /** The event that the trigger was to answer; null: none. */
+      readonly eventId: string | null;
     }
   /** Which triggers listen to it now decides what comes of it. */
   | {
@@ -91,7 +93,9 @@ export async function readRepeatable(database: Database, organizationId: string,
   const of = entry.outcome === "duplicate" ? entry.originalId : id;
   const { rows } = await database.pool.query<Repeatable>(
     `select 'trigger' as kind, automation.id as "automationId", trigger_id as "triggerId", automation.paused, automation.macro,
-       automation.priority, payload, job.repository_ids as "repositoryIds"
+       automation.priority, payload, job.repository_ids as "repositoryIds",
+       -- Whose event it was is found by the job that it repeats.
+       null as "eventId"
      from job join automation on automation.id = job.automation_id and automation.deleted_at is null
      where job.id = $2 and job.organization_id = $1`,
     [organizationId, of],
@@ -112,7 +116,7 @@ async function readArrival(
   const { rows } = await database.pool.query<Repeatable>(
     `select case when automation.id is null then 'event' else 'trigger' end as kind, automation.id as "automationId",
        trigger_id as "triggerId", automation.paused, automation.macro, automation.priority, payload,
-       null as "repositoryIds", connection_id as "connectionId", arrival.name, subject
+       arrival.repository_ids as "repositoryIds", arrival.event_id as "eventId", connection_id as "connectionId", arrival.name, subject
      from arrival left join automation on automation.id = arrival.automation_id
      where arrival.id = $2 and arrival.organization_id = $1 and payload is not null and automation.deleted_at is null`,
     [organizationId, id],

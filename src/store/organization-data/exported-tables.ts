@@ -306,6 +306,8 @@ export const organizationTables: readonly ExportedTable[] = [
       "payload",
       "original_id",
       "session_id",
+      "event_id",
+      "repository_ids",
       "created_at",
       "updated_at",
     ],

@@ -19,6 +19,8 @@ declare
   concurrency constant text := fired ->> 'concurrencyKey';
   pause constant interval := (fired ->> 'debounceSeconds')::integer * interval '1 second';
   most constant integer := (fired ->> 'maxPerHour')::integer;
+  works_on constant uuid[] := case when fired ->> 'repositoryIds' is not null
+    then array(select jsonb_array_elements_text(fired -> 'repositoryIds'))::uuid[] end;
   original uuid;
   since timestamptz := clock_timestamp();
   hold timestamptz;
@@ -96,9 +98,10 @@ begin
   if outcome is not null then
     -- What is delivered again is not kept again.
     insert into arrival (id, organization_id, automation_id, trigger_id, connection_id, outcome, reason, original_id, name,
-        delivery_id, subject, payload)
+        delivery_id, subject, payload, event_id, repository_ids)
       values (own_id, owner, automation, by_trigger, (fired ->> 'connectionId')::uuid, outcome, why, original, fired ->> 'name',
-        fired ->> 'deliveryId', fired ->> 'subject', case when outcome <> 'duplicate' then fired -> 'payload' end)
+        fired ->> 'deliveryId', fired ->> 'subject', case when outcome <> 'duplicate' then fired -> 'payload' end,
+        (fired ->> 'eventId')::uuid, works_on)
       on conflict (id) do nothing;
     return query select outcome, coalesce(original, own_id), why;
     return;
@@ -130,8 +133,7 @@ begin
       fired ->> 'traceParent', coalesce(fired ->> 'task', 'RunWorkflow'),
       case when policy is not null or pause is not null then concurrency end, policy is not null, hold,
       case when pause is not null then since end,
-      case when fired -> 'repositoryIds' is not null and fired ->> 'repositoryIds' is not null
-        then array(select jsonb_array_elements_text(fired -> 'repositoryIds'))::uuid[] end)
+      works_on)
     on conflict (id) do nothing returning * into made;
   -- None: another worker decided the same event at the same moment.
   if made.id is not null then perform enqueue_job_webhooks(made); end if;
