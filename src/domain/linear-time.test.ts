@@ -544,6 +544,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "histogram.quantileMs": "numbers",
   "notes.answeringNotes": "ids of a forge, which it compares",
   "never-sent.wasNeverSent": "something thrown, of which it reads a code",
+  "notes.isOfReview": "names of ours, which it compares",
   "notes.isRecentNote": "times",
   "notes.unplacedNotes": "names of ours, which it compares",
   "notes.withNotesAgain": "notes that were cut when they came, which it counts",

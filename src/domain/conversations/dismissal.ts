@@ -1,9 +1,9 @@
 import { left } from "./bounds.ts";
-import type { Conversation, ConversationLimits, Run, Speaker } from "./conversation.ts";
+import type { Conversation, ConversationLimits, Run } from "./conversation.ts";
 import type { ConversationFacts, Decided, Effect } from "./facts.ts";
 import type { Happening } from "./happening.ts";
 import { findMention } from "./mention.ts";
-import { withNotesAgain } from "./notes.ts";
+import { isOfReview, withNotesAgain } from "./notes.ts";
 
 type Dismissed = Extract<Happening, { type: "dismissed" }>;
 type Gathered = Conversation["asked"][number];
@@ -24,7 +24,7 @@ export function dismissed(
   facts: Pick<ConversationFacts, "isTaken" | "isAskedAgain" | "pullRequest" | "waitingRuns">,
   { mention }: Pick<ConversationLimits, "mention">,
 ): Decided {
-  const gathered = conversation.asked.find((each) => isOf(dismissal, each));
+  const gathered = conversation.asked.find((each) => isOfReview(dismissal, each));
   const queued = queuedRuns(conversation, dismissal, facts.waitingRuns);
   if (gathered === undefined && queued.length === 0) {
     const takes = facts.isTaken || facts.pullRequest !== "open" ? null : dismissal.key;
@@ -33,7 +33,7 @@ export function dismissed(
   // A vote has no id: this may be told of late, when the next one has been taken up.
   if (dismissal.key === null && facts.isAskedAgain)
     return left(conversation, "the reviewer has asked for changes again since");
-  const notes = conversation.notes.filter((note) => isOf(dismissal, note));
+  const notes = conversation.notes.filter((note) => isOfReview(dismissal, note));
   const isKept = gathered !== undefined && isCalling(mention, [gathered, ...notes]);
   const withdrawn = queued.filter(({ review }) => !isCalling(mention, [review, ...review.notes]));
   if (withdrawn.length === 0 && (gathered === undefined || isKept))
@@ -46,10 +46,6 @@ export function dismissed(
   };
 }
 
-function isOf({ group, by }: Dismissed, each: { readonly group: string; readonly by: Speaker }): boolean {
-  return each.group === group && each.by.id === by?.id;
-}
-
 function queuedRuns(
   { runs }: Conversation,
   dismissal: Dismissed,
@@ -57,7 +53,7 @@ function queuedRuns(
 ): QueuedRun[] {
   return runs.flatMap((run) => {
     const { id, review } = run;
-    return review !== undefined && isOf(dismissal, review) && waiting.has(id) ? [{ run, review }] : [];
+    return review !== undefined && isOfReview(dismissal, review) && waiting.has(id) ? [{ run, review }] : [];
   });
 }
 
@@ -74,7 +70,7 @@ function withoutGathered(
 ): Conversation {
   const asked = conversation.asked.filter((each) => each !== gathered);
   const notes =
-    dismissal.key === null ? conversation.notes : conversation.notes.filter((note) => !isOf(dismissal, note));
+    dismissal.key === null ? conversation.notes : conversation.notes.filter((note) => !isOfReview(dismissal, note));
   return { ...conversation, asked, notes };
 }
 

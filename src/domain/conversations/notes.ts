@@ -30,7 +30,15 @@ export function answeringNotes({ asked, notes }: Pick<Conversation, "asked" | "n
 
 function dueNotes({ asked, notes }: Pick<Conversation, "asked" | "notes">, now: number): Note[] {
   const due = asked.filter((each) => each.dueAt <= now);
-  return notes.filter((note) => due.some(({ group, by }) => note.group === group && note.by.id === by.id));
+  return notes.filter((note) => due.some((review) => isOfReview(review, note)));
+}
+
+/** Whether something, such as a comment, is of a review: of the same group, and by the same author. */
+export function isOfReview(
+  { group, by }: { readonly group: string | null; readonly by: Pick<Speaker, "id"> | null },
+  each: { readonly group: string; readonly by: Speaker },
+): boolean {
+  return each.group === group && each.by.id === by?.id;
 }
 
 /** Whether a comment may be a part of a review that is submitted now. @param now ms since the epoch */

@@ -9,7 +9,7 @@ import {
 } from "./conversation.ts";
 import type { ConversationFacts, Decided, Earlier, Effect } from "./facts.ts";
 import type { Said } from "./happening.ts";
-import { isRecentNote, withNote } from "./notes.ts";
+import { isOfReview, isRecentNote, withNote } from "./notes.ts";
 import { reviewPrompt, sayingPrompt } from "./prompts.ts";
 import { seen, seenReview } from "./seen.ts";
 
@@ -36,7 +36,7 @@ export function gatherReview(
   };
   const others = conversation.asked.filter((each) => each !== known);
   const notes = isComment ? withNote(conversation.notes, saying, by, group, facts.now) : conversation.notes;
-  const ofIt = notes.filter((note) => note.group === group && note.by.id === by.id && isRecentNote(note, facts.now));
+  const ofIt = notes.filter((note) => isOfReview(next, note) && isRecentNote(note, facts.now));
   const effects = isComment ? [seen(saying)] : seenReview(saying, asksForChanges ? ofIt : []);
   return { conversation: { ...conversation, notes, asked: [...others, next] }, effects, takes, reason: null };
 }
@@ -57,8 +57,7 @@ export function keepNote(
   }
   if (conversation.notes.some((note) => note.key === takes)) return left(conversation, keptReason);
   const notes = withNote(conversation.notes, saying, by, group, facts.now);
-  const isOfSame = (each: { readonly group: string; readonly by: Speaker }): boolean =>
-    each.group === group && each.by.id === by.id;
+  const isOfSame = (each: Pick<Gathered, "group" | "by">): boolean => isOfReview({ group, by }, each);
   const waiting = conversation.asked.find(isOfSame);
   if (waiting !== undefined) {
     const isMinor = waiting.isAnswered || conversation.notes.some(isOfSame);
@@ -92,7 +91,7 @@ export function startReviews(
   const due = conversation.asked.find((each) => each.dueAt <= facts.now);
   if (due === undefined || facts.session === null) return left(conversation, "no review is due");
   const { group, by, body } = due;
-  const ofIt = conversation.notes.filter((note) => isOf(due, note) && isRecentNote(note, facts.now));
+  const ofIt = conversation.notes.filter((note) => isOfReview(due, note) && isRecentNote(note, facts.now));
   const notes = ofIt.map((note) => ({
     ...note,
     ...facts.places.get(note.key),
@@ -117,17 +116,13 @@ export function startReviews(
   return { conversation: begun(rest, run), effects, takes: null, takesKept, reason: null };
 }
 
-function isOf({ group, by }: Pick<Gathered, "group" | "by">, note: Note): boolean {
-  return note.group === group && note.by.id === by.id;
-}
-
 /** The conversation without a review whose turn begins, and without its comments. */
 function withoutDue(conversation: Conversation, due: Gathered): Conversation {
   const { asked, notes, reviewed } = conversation;
   return {
     ...conversation,
     asked: asked.filter((each) => each !== due),
-    notes: notes.filter((note) => !isOf(due, note)),
+    notes: notes.filter((note) => !isOfReview(due, note)),
     reviewed: due.group.startsWith("review:")
       ? [...reviewed, `${due.group} ${due.by.id}`].slice(-mostReviewed)
       : reviewed,

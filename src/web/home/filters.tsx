@@ -4,57 +4,26 @@ import { sessionStatuses } from "../../domain/sessions/status.ts";
 import { Icon } from "../elements/icon.tsx";
 import { Select } from "../elements/select.tsx";
 import { client, useMe } from "../query.ts";
-import { readAll } from "../elements/read-all.ts";
+import { namesQuery } from "../elements/names-query.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import { useSessionFilter } from "./filter.ts";
-
-/** How long names of what lists are narrowed by are taken for the present ones, in ms. */
-const staleTime = 60_000;
 
 /** What the list is narrowed by. */
 export function Filters({ searchField }: { searchField: RefObject<HTMLInputElement | null> }) {
   const texts = useHomeTexts();
   const { statuses } = useElementTexts();
   const [filter, change] = useSessionFilter();
-  const repositories = useQuery({
-    queryKey: ["repositories", "names"],
-    queryFn: () =>
-      readAll(async (cursor) => {
-        const page = await client.repository.list({ limit: 100, cursor });
-        return { items: page.codeRepositories, next: page.nextCursor };
-      }),
-    staleTime,
-  });
-  const automations = useQuery({
-    queryKey: ["automations", "names"],
-    queryFn: () =>
-      readAll(async (cursor) => {
-        const page = await client.automation.list({ limit: 100, cursor });
-        return { items: page.automations, next: page.nextCursor };
-      }),
-    staleTime,
-  });
+  const repositories = useQuery(
+    namesQuery("repositories", client.repository.list, ({ codeRepositories }) => codeRepositories),
+  );
+  const automations = useQuery(namesQuery("automations", client.automation.list, (page) => page.automations));
   // Only admins may see who there is.
   const users = useQuery({
-    queryKey: ["users", "names"],
-    queryFn: () =>
-      readAll(async (cursor) => {
-        const page = await client.user.list({ limit: 100, cursor });
-        return { items: page.users, next: page.nextCursor };
-      }),
-    staleTime,
+    ...namesQuery("users", client.user.list, (page) => page.users),
     enabled: useMe().data?.scopes.includes("admin") === true,
   });
-  const labels = useQuery({
-    queryKey: ["labels", "names"],
-    queryFn: () =>
-      readAll(async (cursor) => {
-        const page = await client.label.list({ limit: 100, cursor });
-        return { items: page.labels, next: page.nextCursor };
-      }),
-    staleTime,
-  });
+  const labels = useQuery(namesQuery("labels", client.label.list, (page) => page.labels));
   const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   return (
     <fieldset aria-label={texts.filters} className="flex min-w-0 items-start gap-1 max-sm:flex-wrap">

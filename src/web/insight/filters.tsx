@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { insightDimensions } from "../../domain/insight/dimension.ts";
 import { Icon } from "../elements/icon.tsx";
-import { readAll } from "../elements/read-all.ts";
+import { namesQuery } from "../elements/names-query.ts";
 import { Select } from "../elements/select.tsx";
 import { client } from "../query.ts";
 import { useInsightTexts } from "../texts/insight.ts";
@@ -12,15 +12,9 @@ import { choiceOfDays, questionOf, useInsightFilter } from "./filter.ts";
 export function InsightFilters({ onlyName }: { onlyName: string | null }) {
   const texts = useInsightTexts();
   const [filter, change] = useInsightFilter();
-  const repositories = useQuery({
-    queryKey: ["repositories", "names"],
-    queryFn: () =>
-      readAll(async (cursor) => {
-        const page = await client.repository.list({ limit: 100, cursor });
-        return { items: page.codeRepositories, next: page.nextCursor };
-      }),
-    staleTime: 60_000,
-  });
+  const repositories = useQuery(
+    namesQuery("repositories", client.repository.list, ({ codeRepositories }) => codeRepositories),
+  );
   const hasOwnDays = filter.from !== undefined || filter.to !== undefined;
   return (
     <fieldset aria-label={texts.filters} className="flex min-w-0 flex-wrap items-center gap-1">
