@@ -4,6 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { ConflictError } from "../domain/errors/errors.ts";
 import { applyDefinitions } from "./definitions.ts";
+import { closeOlderConnections, firstWithNamedColumns, markAsMigrating, unmarkAsMigrating } from "./older-connections.ts";
 import { inYieldingTransaction } from "./yielding-transaction.ts";
 
 /** Advisory lock: only one node migrates at a time, and none during a restore. */
@@ -30,7 +31,8 @@ export async function knownMigrations(directory: string): Promise<Migration[]> {
  * Migrates the schema: runs the numbered files of `directory` in order, each once and in its own transaction (on a database that has
  * none yet all in one), then applies the current definitions of the SQL functions. A file that says `outside a transaction` runs statement by
  * statement, so that it can build an index while others write. If a newer Offstage has migrated the database, this one can use
- * it if the newer migrations say so (`works-from`), so that old and new nodes can run at the same time during an upgrade.
+ * it if the newer migrations say so (`works-from`), so that old and new nodes can run at the same time during an upgrade; the
+ * connections of nodes whose prepared statements the change would break are closed.
  * @param definitions folder of the SQL functions; null: they stay as they are, for a schema that is older than this folder
  * @throws ConflictError if a newer migration does not allow it
  */
@@ -38,6 +40,7 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
   const known = await knownMigrations(directory);
   const client = await pool.connect();
   try {
+    await markAsMigrating(client);
     await takeMigrationLock(client);
     await createMigrationTable(client);
     const { rows } = await client.query<{ number: number; works_from: number | null }>(
@@ -54,8 +57,11 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
     if (done.size === 0) await applyToNew(client, directory, known);
     else for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
     if (definitions !== null) await applyDefinitions(client, definitions);
+    const newestDone = Math.max(0, ...done);
+    if (newestDone > 0 && newestDone < firstWithNamedColumns) await closeOlderConnections(client);
   } finally {
     await client.query("select pg_advisory_unlock($1)", [migrationLock]).catch(() => undefined);
+    await unmarkAsMigrating(client).catch(() => undefined);
     client.release();
   }
 }

@@ -137,6 +137,47 @@ describe("on a database in which nothing is yet", () => {
   });
 });
 
+test("nodes of a version that prepared all columns of a row go on after a migration has added one, in use or idle", async () => {
+  const old = await createEmptyDatabase();
+  const { url } = old;
+  for (const name of (await readdir(folder)).filter((one) => one > "0028")) await rm(join(folder, name));
+  const before = new pg.Pool({ connectionString: url, max: 3 });
+  before.on("error", () => undefined);
+  const after = [1, 2].map(() => new pg.Pool({ connectionString: url }));
+  const prepared = { name: "read_repositories", text: "select * from repository" };
+  let busy: pg.PoolClient | undefined;
+  try {
+    await migrate(before, folder);
+    const clients = await Promise.all([1, 2, 3].map(() => before.connect()));
+    for (const client of clients) await client.query(prepared);
+    busy = clients.pop();
+    for (const client of clients) client.release();
+    await busy?.query("begin");
+    const name = (await busy?.query<{ name: string }>("select current_database() as name"))?.rows[0]?.name;
+
+    // Two nodes start at once: the one that waits for the other is not closed.
+    const migrating = Promise.all(after.map((one) => migrate(one, migrations)));
+    await waitFor(async () => {
+      const { rows } = await pool.query<{ count: number }>(
+        `select count(*)::integer from pg_stat_activity where datname = $1 and backend_type = 'client backend'
+           and application_name <> 'offstage migration'`,
+        [name],
+      );
+      return rows[0]?.count === 1;
+    }, "the idle connections are closed");
+    await busy?.query("commit");
+    busy?.release();
+    busy = undefined;
+    await migrating;
+    const columns = (await Promise.all([1, 2, 3].map(() => before.query(prepared)))).map(({ fields }) => fields.length);
+    expect(new Set(columns)).toEqual(new Set([(await pool.query("select * from repository")).fields.length]));
+  } finally {
+    busy?.release(true);
+    for (const one of [before, ...after]) await one.end();
+    await old.close();
+  }
+});
+
 describe("while somebody reads or writes a busy table for long, leases are renewed although", () => {
   let busy: pg.PoolClient;
 
