@@ -57,6 +57,8 @@ async function upgrade(world: World): Promise<void> {
     return node;
   }
   const store = new pg.Pool({ connectionString: server.url });
+  // The node that migrates closes connections that are older than its change.
+  store.on("error", () => undefined);
   const newest = async (): Promise<number> =>
     (await store.query<{ newest: number }>("select max(number) as newest from migration")).rows[0]?.newest ?? 0;
   /** The functions of the database, as the newest of its nodes has defined them. */
