@@ -11,7 +11,7 @@ import { createClient, type Client } from "../../src/client.ts";
 import { chooseDataFolder } from "../../src/config/data-folder.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { findDefaultOrganization } from "../../src/store/people/organizations.ts";
-import { signInUser } from "../../src/store/people/users.ts";
+import { signInUser } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, type World } from "../world.ts";
 import { script } from "./script.ts";

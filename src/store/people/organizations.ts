@@ -1,14 +1,12 @@
 import type { Database } from "../../database/database.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
-import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
+import { defaultOrganization, type Organization, type UpdateOrganization } from "../../domain/people/organization.ts";
 import { wakeWaiting } from "../queue/budgets.ts";
 import { insertKey, newKey } from "./keys.ts";
 import { one } from "../one-row.ts";
 
-const bootstrapLock = 4_747_003;
-
-/** The organization of a new installation. */
-export const defaultOrganization = "default";
+/** Advisory lock of whoever makes an organization: of two at once, one waits. */
+export const newOrganizationLock = 4_747_003;
 
 /** The result of `bootstrap`. */
 export interface Bootstrapped {
@@ -25,7 +23,7 @@ export interface Bootstrapped {
  */
 export function bootstrap(database: Database, options: { readonly adminKey: string | null }): Promise<Bootstrapped> {
   return database.transaction(async (transaction) => {
-    await transaction.query("select pg_advisory_xact_lock($1)", [bootstrapLock]);
+    await transaction.query("select pg_advisory_xact_lock($1)", [newOrganizationLock]);
     const found = await transaction.query<{ id: string }>("select id from organization where name = $1", [
       defaultOrganization,
     ]);
