@@ -42,7 +42,11 @@ export { createdKeySchema, keySchema } from "./domain/people/key.ts";
 export { consentSchema, grantSchema } from "./domain/people/grant.ts";
 export { loginSchema } from "./domain/people/login.ts";
 export { meSchema } from "./domain/people/me.ts";
-export { createdOrganizationSchema, organizationSchema } from "./domain/people/organization.ts";
+export {
+  createdOrganizationSchema,
+  listedOrganizationSchema,
+  organizationSchema,
+} from "./domain/people/organization.ts";
 export { stateSchema } from "./domain/automations/state.ts";
 export { triggerSchema } from "./domain/automations/trigger.ts";
 export { invitationSchema } from "./domain/people/invitation.ts";

@@ -39,6 +39,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   updateOrganization: { defaultAgent: "opencode:gpt-5", monthlyBudgetUsd: 500 },
   eraseOrganization: { name: "acme" },
   createOrganization: { name: "acme", admin: { name: "Ada", email: "ada@example.com" } },
+  updateOtherOrganization: { usesServerForges: true },
   eraseOtherOrganization: { name: "acme" },
   rotateConnectionSecret: { webhookSecret: "a-secret-that-the-forge-made" },
   createSubscription: {

@@ -20,6 +20,7 @@ const organization = {
   id: "3f0c5d3e-8a57-4f0e-9d4f-0d9f6ad1c003",
   name: "ac\u001B[31mme",
   createdAt: "2026-01-01T00:00:00.000Z",
+  usesServerForges: false,
   members: 2,
   sessions: 10_000,
   lastSessionAt: null,
@@ -263,7 +264,9 @@ describe("offstage backup, restore and move", () => {
 describe("offstage organization", () => {
   it("creates one with an admin who is invited, or with an admin key, and prints nothing else to stdout", async () => {
     const byKey = await program(["organization", "create", "acme", "--data", "/d"]);
-    expect(byKey.calls).toEqual([["createOrganization", { data: "/d" }, { name: "acme", admin: null }]]);
+    expect(byKey.calls).toEqual([
+      ["createOrganization", { data: "/d" }, { name: "acme", admin: null, usesServerForges: false }],
+    ]);
     expect([byKey.out, byKey.err]).toEqual([
       "ofs_secret\n",
       "Created acme. Its admin key is shown only this once: keep it now.\n",
@@ -273,11 +276,11 @@ describe("offstage organization", () => {
     const createOrganization = vi.fn<Commands["createOrganization"]>(() =>
       Promise.resolve({ name: "acme", invitation, adminKey: null }),
     );
-    const invited = await program(["organization", "create", "acme", "--email", "ada@example.com"], {
+    const invited = await program(["organization", "create", "acme", "--email", "ada@example.com", "--server-forges"], {
       createOrganization,
     });
     const admin = { name: "ada@example.com", email: "ada@example.com" };
-    expect(createOrganization).toHaveBeenCalledWith({}, { name: "acme", admin });
+    expect(createOrganization).toHaveBeenCalledWith({}, { name: "acme", admin, usesServerForges: true });
     expect(invited.out).toBe(`${url}\n`);
     expect(invited.err).toMatch(/^Created acme\. The link .* is mailed to ada@example\.com\.\n$/u);
   });

@@ -82,6 +82,7 @@ const needed: Readonly<Record<string, Needed>> = {
   // And of nobody but admins of the organization `default`: organizations.test.ts.
   "GET /organization/list": "admin",
   "POST /organization/create": "admin",
+  "POST /organization/:id/update": "admin",
   "POST /organization/:id/erase": "admin",
   "POST /repository/create": "write",
   "GET /repository/list": "read",

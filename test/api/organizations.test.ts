@@ -52,6 +52,7 @@ describe("an organization that an admin of the server creates", () => {
       ...(await api.get("/organization")).body,
       id,
       name,
+      usesServerForges: false,
     });
     expect((await api.post("/organization/update", { monthlyBudgetUsd: 7 }, { key })).body).toMatchObject({
       id,
@@ -63,6 +64,33 @@ describe("an organization that an admin of the server creates", () => {
     const session = await api.post("/session/create", { prompt: "theirs" }, { key });
     expect(session.status).toBe(200);
     expect((await api.get(`/session/${session.body.id}`)).status).toBe(404);
+  });
+
+  test("uses the server's ssh keys and disk, and its credentials of forges, only if an admin of the server says so", async () => {
+    const { id, key } = await made();
+    const create = (url: string) =>
+      api.post("/session/create", { prompt: "x", repositories: [url], queueRightAway: false }, { key });
+    for (const url of ["git@github.com:acme/shop", "ssh://git@git.example/acme/shop"]) {
+      const answer = await create(url);
+      expect([answer.status, answer.body.error]).toEqual([400, expect.stringContaining("the server's own ssh keys")]);
+      expect((await api.post("/repository/create", { url }, { key })).status).toBe(400);
+    }
+    expect((await create("https://github.com/acme/shop")).status).toBe(200);
+    // Nobody of the organization itself can.
+    await api.post("/organization/update", { usesServerForges: true }, { key });
+    expect((await api.get("/organization", { key })).body.usesServerForges).toBe(false);
+    expect((await api.post(`/organization/${id}/update`, { usesServerForges: true }, { key })).status).toBe(403);
+    const changed = await api.post(`/organization/${id}/update`, { usesServerForges: true });
+    expect(changed).toMatchObject({ status: 200, body: { id, usesServerForges: true } });
+    expect((await create("git@github.com:acme/shop")).status).toBe(200);
+    await api.post(`/organization/${id}/update`, { usesServerForges: false });
+    const again = await create("git@github.com:acme/shop");
+    expect(again.status).toBe(400);
+    const lent = await api.post("/organization/create", { name: fresh(), usesServerForges: true });
+    expect(lent.body.organization.usesServerForges).toBe(true);
+    expect((await api.post(`/organization/${crypto.randomUUID()}/update`, { usesServerForges: true })).status).toBe(
+      404,
+    );
   });
 
   test("has a first admin who was invited, whom the link signs in, and no key", async () => {
@@ -142,6 +170,7 @@ describe("what concerns the whole server", () => {
       await api.get("/system/health", call),
       await api.get("/organization/list", call),
       await api.post("/organization/create", { name: fresh() }, call),
+      await api.post(`/organization/${other.id}/update`, { usesServerForges: true }, call),
       await api.post(`/organization/${other.id}/erase`, { name: other.name }, call),
     ];
     expect((await api.get("/me", { key: other.key })).status).toBe(200);
@@ -159,21 +188,21 @@ describe("what concerns the whole server", () => {
 
   test("is not for an admin of another organization, by key, by browser, or as the first who was invited", async () => {
     const { id, key } = await made();
-    expect([await refusals({ key }), await isServerAdmin({ key })]).toEqual([[403, 403, 403, 403], false]);
+    expect([await refusals({ key }), await isServerAdmin({ key })]).toEqual([[403, 403, 403, 403, 403], false]);
     const admin = await signInUser(api.database, id, personOf("other-admin"), "admin");
     const browser = await browserOf(id, admin?.id ?? "", "https://id.example");
-    expect([await refusals(browser), await isServerAdmin(browser)]).toEqual([[403, 403, 403, 403], false]);
+    expect([await refusals(browser), await isServerAdmin(browser)]).toEqual([[403, 403, 403, 403, 403], false]);
     const { body } = await api.post("/organization/create", { name: fresh(), admin: { name: "Invited" } });
     const token = new URL(body.invitation.url).hash.slice(1);
     const { headers } = await api.post("/login/create", { token }, { key: null });
     const cookie = /offstage_session=[^;]+/u.exec(String(headers["set-cookie"]))?.[0] ?? "";
     const invited = { key: null, headers: { cookie } };
-    expect([await refusals(invited), await isServerAdmin(invited)]).toEqual([[403, 403, 403, 403], false]);
+    expect([await refusals(invited), await isServerAdmin(invited)]).toEqual([[403, 403, 403, 403, 403], false]);
   });
 
   test("is not for a member of the organization default, nor for an admin of it who is a member, disabled or gone by now", async () => {
     const member = await signInUser(api.database, api.organizationId, personOf("member"), "member");
-    expect(await refusals(await browserOf(api.organizationId, member?.id ?? ""))).toEqual([403, 403, 403, 403]);
+    expect(await refusals(await browserOf(api.organizationId, member?.id ?? ""))).toEqual([403, 403, 403, 403, 403]);
     await signInUser(api.database, api.organizationId, personOf("the-other-admin"), "admin");
     const admin = await signInUser(api.database, api.organizationId, personOf("demoted"), "admin");
     const userId = admin?.id ?? "";
@@ -182,12 +211,12 @@ describe("what concerns the whole server", () => {
     for (const call of [browser, { key }]) expect(await isServerAdmin(call)).toBe(true);
     await updateUser(api.database, api.organizationId, userId, { role: "member" });
     for (const call of [browser, { key }]) {
-      expect([await refusals(call), await isServerAdmin(call)]).toEqual([[403, 403, 403, 403], false]);
+      expect([await refusals(call), await isServerAdmin(call)]).toEqual([[403, 403, 403, 403, 403], false]);
     }
     await updateUser(api.database, api.organizationId, userId, { role: "admin" });
     for (const call of [browser, { key }]) expect(await isServerAdmin(call)).toBe(true);
     expect((await api.post(`/user/${userId}/erase`, {})).status).toBe(200);
-    for (const call of [browser, { key }]) expect(await refusals(call)).toEqual([401, 401, 401, 401]);
+    for (const call of [browser, { key }]) expect(await refusals(call)).toEqual([401, 401, 401, 401, 401]);
   });
 });
 

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createBrowserSession } from "../../src/store/people/logins.ts";
 import { findDefaultOrganization } from "../../src/store/people/organizations.ts";
 import { addSession, signInUser } from "../store/fixtures.ts";
+import { waitFor } from "../wait-for.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
@@ -82,9 +83,19 @@ test("an admin of the server creates an organization, gives its admin a link or 
   const row = list.getByRole("listitem").filter({ hasText: "قسم <i>البحث</i>" });
   await row.getByText("1 member · 0 sessions").waitFor();
   await isFitting(page);
+  const address = await link.inputValue();
+  const lends = row.getByRole("checkbox", { name: "uses the server’s forges" });
+  expect(await lends.isChecked()).toBe(false);
+  const usesForges = async (): Promise<boolean> =>
+    (await site.call("/organization/list")).organizations[0].usesServerForges;
+  await lends.press("Space");
+  await waitFor(usesForges, "the server has it");
+  await page.reload();
+  await row.getByRole("checkbox", { checked: true }).press("Space");
+  await waitFor(async () => !(await usesForges()), "the server has that, too");
 
   const theirs = await site.stranger();
-  await theirs.goto(await link.inputValue());
+  await theirs.goto(address);
   await theirs.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
   const navigation = theirs.getByRole("navigation", { name: "Main" });
   await navigation.getByRole("link", { name: "People" }).waitFor();
@@ -97,7 +108,6 @@ test("an admin of the server creates an organization, gives its admin a link or 
   await theirs.getByRole("alert").getByText("this concerns the whole server").waitFor();
   expect(await accessibilityProblems(theirs)).toEqual([]);
 
-  await page.getByRole("button", { name: "Done" }).click();
   await page.getByRole("button", { name: "New organization" }).click();
   await form.getByLabel("Its name").fill("by key");
   await form.getByLabel("Its first admin").selectOption("gets an API key from me");

@@ -382,6 +382,10 @@ class _Organization:
         """Create an organization, with a first admin who is invited, or an admin key; for admins of the server."""
         return self._send("POST", "/organization/create", body=body)
 
+    def update_other_organization(self, id: str, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Say whether an organization uses the server's own access to forges; for admins of the server."""
+        return self._send("POST", f"/organization/{_part(id)}/update", body=body)
+
     def erase(self, id: str, body: Mapping[str, Any]) -> Dict[str, Any]:
         """Erase another organization with all that there is of it, which can't be undone; for admins of the server."""
         return self._send("POST", f"/organization/{_part(id)}/erase", body=body)

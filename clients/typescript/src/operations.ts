@@ -106,6 +106,8 @@ import type {
   OrganizationListQuery,
   OrganizationUpdateAnswer,
   OrganizationUpdateBody,
+  OrganizationUpdateOtherOrganizationAnswer,
+  OrganizationUpdateOtherOrganizationBody,
   RegistryCreateAnswer,
   RegistryCreateBody,
   RegistryDeleteAnswer,
@@ -415,6 +417,8 @@ export interface Operations {
     list(query?: OrganizationListQuery, options?: CallOptions): Promise<OrganizationListAnswer>;
     /** Create an organization, with a first admin who is invited, or an admin key; for admins of the server */
     create(body: OrganizationCreateBody, options?: CallOptions): Promise<OrganizationCreateAnswer>;
+    /** Say whether an organization uses the server's own access to forges; for admins of the server */
+    updateOtherOrganization(id: string, body: OrganizationUpdateOtherOrganizationBody, options?: CallOptions): Promise<OrganizationUpdateOtherOrganizationAnswer>;
     /** Erase another organization with all that there is of it, which can't be undone; for admins of the server */
     erase(id: string, body: OrganizationEraseBody, options?: CallOptions): Promise<OrganizationEraseAnswer>;
     /** Erase the organization with all that there is of it, which can't be undone */
@@ -694,6 +698,7 @@ export function createOperations(send: Send): Operations {
       export: (options) => send({ method: "GET", path: "/organization/export", isIdempotent: true, ...options }),
       list: (query, options) => call({ method: "GET", path: "/organization/list", query, isIdempotent: true, ...options }),
       create: (body, options) => call({ method: "POST", path: "/organization/create", body, isIdempotent: false, ...options }),
+      updateOtherOrganization: (id, body, options) => call({ method: "POST", path: `/organization/${part(id)}/update`, body, isIdempotent: false, ...options }),
       erase: (id, body, options) => call({ method: "POST", path: `/organization/${part(id)}/erase`, body, isIdempotent: false, ...options }),
       eraseOrganization: (body, options) => call({ method: "POST", path: "/organization/erase", body, isIdempotent: false, ...options }),
     },

@@ -6366,6 +6366,10 @@ export interface OrganizationGetAnswer {
    * What all of them may spend in a month (UTC).
    */
   monthlyBudgetUsd: number | null;
+  /**
+   * Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.
+   */
+  usesServerForges: boolean;
   spentUsd: number;
 }
 export interface OrganizationUpdateBody {
@@ -6405,24 +6409,29 @@ export interface OrganizationUpdateBody {
   monthlyBudgetUsd?: number | null;
 }
 export interface OrganizationListAnswer {
-  organizations: {
-    id: string;
-    name: string;
-    createdAt: string;
-    /**
-     * People who may sign in to it, those who were invited included.
-     */
-    members: number;
-    /**
-     * Its sessions, at most 10000 of which are counted.
-     */
-    sessions: number;
-    /**
-     * When its newest session was created; null: it has none.
-     */
-    lastSessionAt: string | null;
-  }[];
+  organizations: OrganizationUpdateOtherOrganizationAnswer[];
   nextCursor: string | null;
+}
+export interface OrganizationUpdateOtherOrganizationAnswer {
+  id: string;
+  name: string;
+  createdAt: string;
+  /**
+   * Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.
+   */
+  usesServerForges: boolean;
+  /**
+   * People who may sign in to it, those who were invited included.
+   */
+  members: number;
+  /**
+   * Its sessions, at most 10000 of which are counted.
+   */
+  sessions: number;
+  /**
+   * When its newest session was created; null: it has none.
+   */
+  lastSessionAt: string | null;
 }
 export interface OrganizationCreateBody {
   name: string;
@@ -6440,25 +6449,13 @@ export interface OrganizationCreateBody {
      */
     language?: "en" | "de";
   } | null;
+  /**
+   * Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.
+   */
+  usesServerForges?: boolean;
 }
 export interface OrganizationCreateAnswer {
-  organization: {
-    id: string;
-    name: string;
-    createdAt: string;
-    /**
-     * People who may sign in to it, those who were invited included.
-     */
-    members: number;
-    /**
-     * Its sessions, at most 10000 of which are counted.
-     */
-    sessions: number;
-    /**
-     * When its newest session was created; null: it has none.
-     */
-    lastSessionAt: string | null;
-  };
+  organization: OrganizationUpdateOtherOrganizationAnswer;
   /**
    * Of its first admin; null: there is a key instead.
    */
@@ -6516,6 +6513,12 @@ export interface UserUpdateAnswer {
    */
   lastSeenAt: string | null;
   disabledAt: string | null;
+}
+export interface OrganizationUpdateOtherOrganizationBody {
+  /**
+   * Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.
+   */
+  usesServerForges: boolean;
 }
 export interface OrganizationEraseBody {
   /**

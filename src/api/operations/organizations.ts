@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { ConflictError } from "../../domain/errors/errors.ts";
 import { pageQuerySchema, pageSchema } from "../../domain/fields/list.ts";
 import {
+  changeOrganizationSchema,
   createdOrganizationSchema,
   createOrganizationSchema,
   eraseOrganizationSchema,
@@ -13,7 +14,7 @@ import {
 } from "../../domain/people/organization.ts";
 import { beginErasure } from "../../store/organization-data/erase.ts";
 import { exportOrganization } from "../../store/organization-data/export.ts";
-import { createOrganization, listOrganizations } from "../../store/people/all-organizations.ts";
+import { changeOrganization, createOrganization, listOrganizations } from "../../store/people/all-organizations.ts";
 import { getOrganization, updateOrganization } from "../../store/people/organizations.ts";
 import { organizationOf, requireServerAdmin } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -28,7 +29,7 @@ const tags = ["Organization"];
 /** Adds the operations on the organization's settings: models, hosts, budgets. Only an admin may change them. */
 export function addOrganizationOperations(
   app: App,
-  options: Pick<ApiOptions, "database" | "agents" | "publicUrl" | "vault" | "sendsMail">,
+  options: Pick<ApiOptions, "database" | "agents" | "publicUrl" | "vault" | "sendsMail" | "connections">,
 ): void {
   const { database } = options;
   app.get(
@@ -82,7 +83,13 @@ export function addOrganizationOperations(
 /** Adds the operations on all organizations, for those who look after the server. They show and change nothing that is in one. */
 function addAllOrganizations(
   app: App,
-  { database, publicUrl, vault, sendsMail }: Pick<ApiOptions, "database" | "publicUrl" | "vault" | "sendsMail">,
+  {
+    database,
+    publicUrl,
+    vault,
+    sendsMail,
+    connections,
+  }: Pick<ApiOptions, "database" | "publicUrl" | "vault" | "sendsMail" | "connections">,
 ): void {
   app.get(
     "/organization/list",
@@ -120,6 +127,27 @@ function addAllOrganizations(
       const mailing = sendsMail ? { vault, language: request.body.admin?.language ?? "en" } : null;
       const { organization, invitation, adminKey } = await createOrganization(database, request.body, mailing);
       return { organization, invitation: invitation && shownInvitation(publicUrl(), invitation), adminKey };
+    },
+  );
+  app.post(
+    "/organization/:id/update",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateOtherOrganization",
+        summary: "Say whether an organization uses the server's own access to forges; for admins of the server",
+        params: idParameters,
+        body: changeOrganizationSchema,
+        response: answers(listedOrganizationSchema),
+      },
+    },
+    async (request) => {
+      await requireServerAdmin(database, request);
+      const id = idOf(request, "organization");
+      const changed = await changeOrganization(database, id, request.body);
+      await connections.changed(id);
+      return changed;
     },
   );
   app.post(

@@ -42,21 +42,28 @@ function addCreate(organization: Command, { commands, terminal }: CommandContext
     .argument("<name>", "the organization's name, as its people see it")
     .option("--admin <name>", "name of its first admin, who gets a link (default: an admin key is printed instead)")
     .option("--email <address>", "e-mail address of that admin, to which the link is mailed if there is a mail server")
+    .option("--server-forges", "let it use this server's access to forges: tokens, ssh keys, local repositories")
     .description("create an organization and print what lets its first admin in, this once");
-  withDataFlag(command).action(async (name: string, options: { admin?: string; email?: string }) => {
-    const { admin = options.email, email } = options;
-    const person = admin === undefined ? null : { name: admin, ...(email !== undefined && { email }) };
-    const made = await commands.createOrganization(serverFlags({ ...options }), { name, admin: person });
-    const { invitation } = made;
-    // Only the secret goes to stdout, so that a script can read it.
-    terminal.write(`${invitation?.url ?? made.adminKey}\n`);
-    const mailed = invitation?.mailedTo == null ? "" : `, and is mailed to ${printable(invitation.mailedTo)}`;
-    terminal.warn(
-      invitation === null
-        ? `Created ${printable(made.name)}. Its admin key is shown only this once: keep it now.\n`
-        : `Created ${printable(made.name)}. The link signs its admin in, once, until ${invitation.expiresAt}${mailed}.\n`,
-    );
-  });
+  withDataFlag(command).action(
+    async (name: string, options: { admin?: string; email?: string; serverForges?: true }) => {
+      const { admin = options.email, email } = options;
+      const person = admin === undefined ? null : { name: admin, ...(email !== undefined && { email }) };
+      const made = await commands.createOrganization(serverFlags({ ...options }), {
+        name,
+        admin: person,
+        usesServerForges: options.serverForges ?? false,
+      });
+      const { invitation } = made;
+      // Only the secret goes to stdout, so that a script can read it.
+      terminal.write(`${invitation?.url ?? made.adminKey}\n`);
+      const mailed = invitation?.mailedTo == null ? "" : `, and is mailed to ${printable(invitation.mailedTo)}`;
+      terminal.warn(
+        invitation === null
+          ? `Created ${printable(made.name)}. Its admin key is shown only this once: keep it now.\n`
+          : `Created ${printable(made.name)}. The link signs its admin in, once, until ${invitation.expiresAt}${mailed}.\n`,
+      );
+    },
+  );
 }
 
 function addList(organization: Command, { commands, terminal }: CommandContext): void {

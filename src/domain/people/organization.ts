@@ -26,11 +26,17 @@ const settings = {
   monthlyBudgetUsd: dollarsSchema.nullable().meta({ description: "What all of them may spend in a month (UTC)." }),
 };
 
+const usesServerForges = z.boolean().meta({
+  description:
+    "Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.",
+});
+
 /** An organization as the API shows it, with its settings. */
 export const organizationSchema = z.object({
   id: z.uuid(),
   name: z.string(),
   ...settings,
+  usesServerForges: usesServerForges.default(true),
   /** US dollars that its sessions spent on models in this month (UTC). */
   spentUsd: z.number(),
 });
@@ -65,9 +71,13 @@ export const createOrganizationSchema = z.object({
   admin: inviteUserSchema.omit({ role: true }).nullish().meta({
     description: "Its first admin, who is invited; null or omitted: the answer has an admin key instead.",
   }),
+  usesServerForges: usesServerForges.default(false),
 });
 /** See `createOrganizationSchema`. */
-export type CreateOrganization = z.infer<typeof createOrganizationSchema>;
+export type CreateOrganization = z.input<typeof createOrganizationSchema>;
+
+/** Body of a change of another organization by an admin of the server. */
+export const changeOrganizationSchema = z.object({ usesServerForges });
 
 /** Sessions of one organization that a list counts. */
 export const mostSessionsCounted = 10_000;
@@ -77,6 +87,7 @@ export const listedOrganizationSchema = z.object({
   id: z.uuid(),
   name: z.string(),
   createdAt: z.iso.datetime(),
+  usesServerForges,
   members: z.number().int().meta({ description: "People who may sign in to it, those who were invited included." }),
   sessions: z
     .number()

@@ -8,6 +8,7 @@ import {
 } from "../../domain/people/organization.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { one } from "../one-row.ts";
+import { connectionsChannel } from "../secrets/forge-connections.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Mailing } from "./invitation-mails.ts";
 import { insertInvited, type Invitation } from "./invitations.ts";
@@ -16,7 +17,7 @@ import { newOrganizationLock } from "./organizations.ts";
 
 // What those do who look after the server: they see that an organization is there and how much it is used, and nothing that is in it.
 
-const columns = `organization.id, organization.name, ${isoTime("organization.created_at")} as "createdAt",
+const columns = `organization.id, organization.name, organization.uses_server_forges as "usesServerForges", ${isoTime("organization.created_at")} as "createdAt",
   (select count(*) from user_account where organization_id = organization.id and disabled_at is null)::int as members,
   (select count(*) from (select from session where organization_id = organization.id limit ${mostSessionsCounted}) counted)::int
     as sessions,
@@ -39,7 +40,7 @@ export interface NewOrganization {
  */
 export function createOrganization(
   database: Database,
-  { name, admin }: CreateOrganization,
+  { name, admin, usesServerForges = false }: CreateOrganization,
   mailing: Mailing | null,
 ): Promise<NewOrganization> {
   return sealing(database, async (transaction) => {
@@ -47,7 +48,11 @@ export function createOrganization(
     const { rowCount } = await transaction.query("select from organization where lower(name) = lower($1)", [name]);
     if (rowCount !== 0) throw new ConflictError(`name: there is an organization ${name} already`);
     const id = crypto.randomUUID();
-    await transaction.query("insert into organization (id, name) values ($1, $2)", [id, name]);
+    await transaction.query("insert into organization (id, name, uses_server_forges) values ($1, $2, $3)", [
+      id,
+      name,
+      usesServerForges,
+    ]);
     if (admin == null) {
       const adminKey = newKey();
       await insertKey(transaction, id, { name: "first admin key", scopes: ["admin"] }, adminKey);
@@ -57,6 +62,24 @@ export function createOrganization(
     const invitation = await insertInvited(transaction, id, person, mailing);
     return { organization: await listed(transaction, id), invitation, adminKey: null };
   });
+}
+
+/**
+ * Lets an organization use the operator's credentials of forges, ssh keys and local repositories, or no more. It counts at once for what
+ * begins, and for whatever is asked of a forge.
+ * @throws NotFoundError
+ */
+export async function changeOrganization(
+  database: Database,
+  id: string,
+  { usesServerForges }: Pick<ListedOrganization, "usesServerForges">,
+): Promise<ListedOrganization> {
+  await database.pool.query(`update organization set uses_server_forges = $2 where id = $1 and not ${isErased}`, [
+    id,
+    usesServerForges,
+  ]);
+  database.notifyAtOnce(connectionsChannel, id);
+  return listed(database.pool, id);
 }
 
 async function listed(queryable: Queryable, id: string): Promise<ListedOrganization> {

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useId, useState, type FormEvent } from "react";
 import type { z } from "zod";
 import {
   type createdOrganizationSchema,
@@ -29,6 +29,7 @@ const calls = {
       `/organization/list?${new URLSearchParams({ limit: "50", ...(cursor !== undefined && { cursor }) }).toString()}`,
     ),
   create: (body: object) => client.call("createdOrganizationSchema", "/organization/create", body),
+  update: (id: string, body: object) => client.call("listedOrganizationSchema", `/organization/${id}/update`, body),
   erase: (id: string, name: string) => client.call("emptySchema", `/organization/${id}/erase`, { name }),
 };
 
@@ -89,12 +90,17 @@ function FirstAdmin({ made: { organization, invitation, adminKey }, onDone }: { 
 }
 
 function Row({
-  organization: { id, name, createdAt, members, sessions, lastSessionAt },
+  organization: { id, name, createdAt, usesServerForges, members, sessions, lastSessionAt },
 }: {
   organization: ListedOrganization;
 }) {
   const texts = useOrganizationTexts();
   const me = useMe().data;
+  const queries = useQueryClient();
+  const lend = useMutation({
+    mutationFn: (uses: boolean) => calls.update(id, { usesServerForges: uses }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["organizations"] }),
+  });
   const isOwn = me?.orgId === id;
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 py-3 text-sm">
@@ -112,11 +118,26 @@ function Row({
           )}{" "}
           · {texts.since} <Day at={createdAt} />
         </p>
+        <ErrorText error={lend.error} />
       </div>
       {!isOwn && (
-        <ButtonDialog button={texts.erase} of={name} title={texts.eraseTitle(name)}>
-          {(close) => <EraseForm id={id} name={name} onErased={() => close()} />}
-        </ButtonDialog>
+        <>
+          <label className="flex items-center gap-2">
+            <input
+              type="checkbox"
+              className="size-4"
+              aria-label={texts.usesForgesOf(name)}
+              checked={lend.isPending ? lend.variables : usesServerForges}
+              onChange={({ target }) => {
+                if (!lend.isPending) lend.mutate(target.checked);
+              }}
+            />
+            {texts.usesForges}
+          </label>
+          <ButtonDialog button={texts.erase} of={name} title={texts.eraseTitle(name)}>
+            {(close) => <EraseForm id={id} name={name} onErased={() => close()} />}
+          </ButtonDialog>
+        </>
       )}
     </li>
   );
@@ -127,12 +148,17 @@ const ways = ["invite", "key"] as const;
 function CreateForm({ onMade }: { onMade: (created: Created) => void }) {
   const texts = useOrganizationTexts();
   const [fields, setFields] = useState({ name: "", adminName: "", email: "" });
+  const [uses, setUses] = useState(false);
   const [way, setWay] = useState<(typeof ways)[number]>("invite");
   const create = useMutation({
     mutationFn: () => {
       const email = fields.email.trim();
       const admin = { name: fields.adminName.trim(), language: currentLanguage(), ...(email !== "" && { email }) };
-      return calls.create({ name: fields.name.trim(), admin: way === "invite" ? admin : null });
+      return calls.create({
+        name: fields.name.trim(),
+        admin: way === "invite" ? admin : null,
+        usesServerForges: uses,
+      });
     },
     onSuccess: onMade,
     // Don't keep the link or the key in the cache.
@@ -181,6 +207,7 @@ function CreateForm({ onMade }: { onMade: (created: Created) => void }) {
           </Field>
         </>
       )}
+      <CheckField label={texts.lend} hint={texts.lendHint} checked={uses} onChange={setUses} />
       <FormEnd
         error={wrong === null ? create.error : null}
         isPending={create.isPending}
@@ -188,6 +215,40 @@ function CreateForm({ onMade }: { onMade: (created: Created) => void }) {
         pendingVerb={texts.making}
       />
     </form>
+  );
+}
+
+function CheckField({
+  label,
+  hint,
+  checked,
+  onChange,
+}: {
+  label: string;
+  hint: string;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+}) {
+  const id = useId();
+  return (
+    <div className="flex items-start gap-2 text-sm">
+      <input
+        id={id}
+        type="checkbox"
+        className="mt-1 size-4"
+        aria-describedby={`${id}-about`}
+        checked={checked}
+        onChange={({ target }) => onChange(target.checked)}
+      />
+      <div>
+        <label htmlFor={id} className="font-medium">
+          {label}
+        </label>
+        <p id={`${id}-about`} className="text-xs text-muted">
+          {hint}
+        </p>
+      </div>
+    </div>
   );
 }
 

@@ -11,9 +11,14 @@ const german: OrganizationTexts = {
   roles: { admin: "Admin", member: "Mitglied", viewer: "Leser" },
   all: "Organisationen",
   allAbout:
-    "Jede hat eigene Personen, Schlüssel, Repositories, Sessions und Einstellungen und sieht nichts von den anderen. Gemeinsam sind ihnen die Worker und Modelle dieses Servers und, wo sie keine eigenen verbunden haben, seine Forges.",
+    "Jede hat eigene Personen, Schlüssel, Repositories, Sessions und Einstellungen und sieht nichts von den anderen. Gemeinsam sind ihnen die Worker und Modelle dieses Servers; seinen Zugang zu Forges, Tokens und SSH-Schlüssel, haben nur die, die ihn nutzen.",
   none: "Es gibt keine Organisation.",
   own: "die des Servers",
+  usesForges: "nutzt die Forges des Servers",
+  usesForgesOf: (name) => `${name} nutzt die Forges des Servers`,
+  lend: "Sie nutzt den Zugang des Servers zu Forges",
+  lendHint:
+    "Mit den Tokens und SSH-Schlüsseln des Betreibers erreichen ihre Mitglieder alle Repositories, die diese erreichen. Ohne verbindet sie eigene Forges.",
   members: (count) => (count === 1 ? "1 Mitglied" : `${count} Mitglieder`),
   sessions: (count, isAll) =>
     isAll ? (count === 1 ? "1 Session" : `${count} Sessions`) : `mehr als ${count} Sessions`,

@@ -10,9 +10,14 @@ export const english = {
   roles: { admin: "Admin", member: "Member", viewer: "Viewer" },
   all: "Organizations",
   allAbout:
-    "Each has its own people, keys, repositories, sessions and settings, and sees nothing of the others. They share this server’s workers, models and, where they connected none themselves, its forges.",
+    "Each has its own people, keys, repositories, sessions and settings, and sees nothing of the others. They share this server’s workers and models; its access to forges, tokens and ssh keys, is for those alone that use it.",
   none: "There is no organization.",
   own: "the server’s own",
+  usesForges: "uses the server’s forges",
+  usesForgesOf: (name: string) => `${name} uses the server’s forges`,
+  lend: "It uses the server’s access to forges",
+  lendHint:
+    "With the operator’s tokens and ssh keys, its members reach all repositories that these reach. Without, it connects its own forges.",
   members: (count: number) => (count === 1 ? "1 member" : `${count} members`),
   sessions: (count: number, isAll: boolean) =>
     isAll ? (count === 1 ? "1 session" : `${count} sessions`) : `more than ${count} sessions`,
