@@ -76,6 +76,13 @@ describe("an organization that an admin of the server creates", () => {
       expect((await api.post("/repository/create", { url }, { key })).status).toBe(400);
     }
     expect((await create("https://github.com/acme/shop")).status).toBe(200);
+    const configured = { kind: "github", credential: { type: "configured" } };
+    expect(await api.post("/connection/create", configured, { key })).toMatchObject({
+      status: 400,
+      body: {
+        error: expect.stringMatching(/^credential: this organization does not use the server's access/u) as string,
+      },
+    });
     // Nobody of the organization itself can.
     await api.post("/organization/update", { usesServerForges: true }, { key });
     expect((await api.get("/organization", { key })).body.usesServerForges).toBe(false);
