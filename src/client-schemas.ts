@@ -13,6 +13,7 @@ import { auditEntrySchema } from "./domain/people/audit.ts";
 import { keySchema } from "./domain/people/key.ts";
 import { grantSchema } from "./domain/people/grant.ts";
 import { loginSchema } from "./domain/people/login.ts";
+import { listedOrganizationSchema } from "./domain/people/organization.ts";
 import { userSchema } from "./domain/people/user.ts";
 import { connectionSchema } from "./domain/repositories/connection.ts";
 import { allowedFindingSchema } from "./domain/repositories/finding.ts";
@@ -41,7 +42,11 @@ export { createdKeySchema, keySchema } from "./domain/people/key.ts";
 export { consentSchema, grantSchema } from "./domain/people/grant.ts";
 export { loginSchema } from "./domain/people/login.ts";
 export { meSchema } from "./domain/people/me.ts";
-export { organizationSchema } from "./domain/people/organization.ts";
+export {
+  createdOrganizationSchema,
+  listedOrganizationSchema,
+  organizationSchema,
+} from "./domain/people/organization.ts";
 export { stateSchema } from "./domain/automations/state.ts";
 export { triggerSchema } from "./domain/automations/trigger.ts";
 export { invitationSchema } from "./domain/people/invitation.ts";
@@ -76,6 +81,7 @@ export const keysPage = pageSchema("keys", keySchema);
 export const loginsPage = pageSchema("logins", loginSchema);
 export const grantsPage = pageSchema("grants", grantSchema);
 export const redirectSchema = z.object({ redirectUrl: z.url() });
+export const listedOrganizationsPage = pageSchema("organizations", listedOrganizationSchema);
 export const usersPage = pageSchema("users", userSchema);
 export const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
 export const auditPage = pageSchema("entries", auditEntrySchema);

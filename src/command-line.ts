@@ -62,27 +62,35 @@ const commands: Commands = {
     const { withStore, auditCommand } = await import("./admin/attach.ts");
     const { createKey, requireOwned } = await import("./store/people/keys.ts");
     const { findUser } = await import("./store/people/users.ts");
-    return withStore(configOf(flags), async (database, id) => {
-      const owner = key.owner === null ? null : await findUser(database, id, key.owner);
-      requireOwned(key.scopes, owner);
-      const made = await createKey(database, id, { ...key, userId: owner?.id ?? null });
-      await auditCommand(database, id, "keys create", made.record.id);
-      return made;
-    });
+    return withStore(
+      configOf(flags),
+      async (database, id) => {
+        const owner = key.owner === null ? null : await findUser(database, id, key.owner);
+        requireOwned(key.scopes, owner);
+        const made = await createKey(database, id, { ...key, userId: owner?.id ?? null });
+        await auditCommand(database, id, "keys create", made.record.id);
+        return made;
+      },
+      flags.organization,
+    );
   },
   async listKeys(flags) {
     const { withStore } = await import("./admin/attach.ts");
     const { listEveryKey } = await import("./store/people/keys.ts");
-    return withStore(configOf(flags), listEveryKey);
+    return withStore(configOf(flags), listEveryKey, flags.organization);
   },
   async revokeKey(flags, key) {
     const { withStore, auditCommand } = await import("./admin/attach.ts");
     const { revokeKey } = await import("./store/people/keys.ts");
-    return withStore(configOf(flags), async (database, id) => {
-      const revoked = await revokeKey(database, id, key);
-      await auditCommand(database, id, "keys revoke", revoked.id);
-      return revoked;
-    });
+    return withStore(
+      configOf(flags),
+      async (database, id) => {
+        const revoked = await revokeKey(database, id, key);
+        await auditCommand(database, id, "keys revoke", revoked.id);
+        return revoked;
+      },
+      flags.organization,
+    );
   },
   async replay(flags, id, options) {
     const { replayRecordedSession } = await import("./admin/attach.ts");
@@ -115,6 +123,14 @@ const commands: Commands = {
     const { exportToFile } = await import("./admin/organization.ts");
     return exportToFile(configOf(flags), name, file, signal);
   },
+  async createOrganization(flags, body) {
+    const { createByName } = await import("./admin/organization.ts");
+    return createByName(configOf(flags), body);
+  },
+  async listOrganizations(flags) {
+    const { listAll } = await import("./admin/organization.ts");
+    return listAll(configOf(flags));
+  },
   async eraseOrganization(flags, name, signal) {
     const { eraseByName } = await import("./admin/organization.ts");
     return eraseByName(configOf(flags), name, signal);
@@ -123,11 +139,15 @@ const commands: Commands = {
     const { withStore, auditCommand, lastAddress } = await import("./admin/attach.ts");
     const { createLoginLink } = await import("./store/people/logins.ts");
     const config = configOf(flags);
-    return withStore(config, async (database, id) => {
-      const token = await createLoginLink(database, id, link);
-      await auditCommand(database, id, "login-link", null);
-      return `${await lastAddress(config)}/sign-in#${token}`;
-    });
+    return withStore(
+      config,
+      async (database, id) => {
+        const token = await createLoginLink(database, id, link);
+        await auditCommand(database, id, "login-link", null);
+        return `${await lastAddress(config)}/sign-in#${token}`;
+      },
+      flags.organization,
+    );
   },
 };
 

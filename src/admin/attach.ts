@@ -13,7 +13,7 @@ import { createAgentRegistry } from "../server/agent-registry.ts";
 import { createForgeReach, openForges } from "../server/open-forges.ts";
 import { createSandbox } from "../server/create-sandbox.ts";
 import { openVault, recordingsDirectory } from "../server/open-stores.ts";
-import { findDefaultOrganization } from "../store/people/organizations.ts";
+import { findDefaultOrganization, findOrganization } from "../store/people/organizations.ts";
 import { appendAudit } from "../store/requests/audit.ts";
 import { noTraces } from "../traces.ts";
 import { replaySession, type ReplayResult } from "../worker/replay.ts";
@@ -29,16 +29,20 @@ export async function lastAddress(config: Config): Promise<string> {
 
 /**
  * Opens the database for one command, while a server may be running, and closes it afterwards.
- * @throws NotFoundError if no server was ever started on it
+ * @param name of the organization that the command is about; omitted: the server's own
+ * @throws NotFoundError if no server was ever started on it, or there is no organization of the name
  */
 export async function withStore<T>(
   config: Config,
   work: (database: Database, organizationId: string) => Promise<T>,
+  name?: string,
 ): Promise<T> {
   await requireDatabase(config);
   const database = await attachDatabase(config);
   try {
-    return await work(database, await findDefaultOrganization(database));
+    const named = name === undefined ? await findDefaultOrganization(database) : await findOrganization(database, name);
+    if (named === null) throw new NotFoundError(`there is no organization ${name}`);
+    return await work(database, named);
   } finally {
     await database.close();
   }

@@ -1,15 +1,61 @@
 import { Readable } from "node:stream";
+import type { MadeOrganization } from "../cli/terminal/commands.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
 import { writeNewFile } from "../database/dump/backup-file.ts";
-import { NotFoundError, UnavailableError } from "../domain/errors/errors.ts";
+import { InvalidInputError, NotFoundError, UnavailableError } from "../domain/errors/errors.ts";
+import { problemOf } from "../domain/errors/problem.ts";
+import {
+  createOrganizationSchema,
+  type CreateOrganization,
+  type ListedOrganization,
+} from "../domain/people/organization.ts";
 import { createObjectStore } from "../objects/object-store.ts";
-import { recordingsDirectory } from "../server/open-stores.ts";
+import { openVault, recordingsDirectory } from "../server/open-stores.ts";
 import { sweepObjects } from "../store/checkpoints/objects.ts";
 import { beginErasure, finishErasure, unfinishedErasures } from "../store/organization-data/erase.ts";
 import { exportOrganization } from "../store/organization-data/export.ts";
+import { createOrganization, listOrganizations } from "../store/people/all-organizations.ts";
 import { findOrganization } from "../store/people/organizations.ts";
-import { attachDatabase, auditCommand, requireDatabase } from "./attach.ts";
+import { attachDatabase, auditCommand, lastAddress, requireDatabase } from "./attach.ts";
+
+/**
+ * Creates an organization. A server may be running; if it has a mail server, its workers mail the invitation.
+ * @returns what lets its first admin in
+ * @throws InvalidInputError if the body is none of the API
+ * @throws ConflictError if there is an organization of the name
+ */
+export function createByName(config: Config, body: CreateOrganization): Promise<MadeOrganization> {
+  return withDatabase(config, async (database) => {
+    const read = createOrganizationSchema.safeParse(body);
+    if (!read.success)
+      throw new InvalidInputError(
+        read.error.issues.map((issue) => `${issue.path.join(".")}: ${problemOf(issue)}`).join("; "),
+      );
+    const mailing = config.mail === null ? null : ({ vault: openVault(config), language: "en" } as const);
+    const { organization, invitation, adminKey } = await createOrganization(database, read.data, mailing);
+    await auditCommand(database, organization.id, "organization create", organization.id);
+    const { name } = organization;
+    if (invitation === null) return { name, invitation, adminKey };
+    const { token, expiresAt, mailedTo } = invitation;
+    const url = `${await lastAddress(config)}/sign-in#${token}`;
+    return { name, invitation: { url, expiresAt, mailedTo }, adminKey };
+  });
+}
+
+/** All organizations, newest first. A server may be running. */
+export function listAll(config: Config): Promise<readonly ListedOrganization[]> {
+  return withDatabase(config, async (database) => {
+    const all: ListedOrganization[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const page = await listOrganizations(database, { limit: 100, ...(typeof cursor === "string" && { cursor }) });
+      all.push(...page.items);
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    return all;
+  });
+}
 
 /**
  * Writes all data of an organization to a tar archive. A server may be running.

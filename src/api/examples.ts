@@ -38,6 +38,9 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   allowFinding: { path: "test/fixtures/token.txt" },
   updateOrganization: { defaultAgent: "opencode:gpt-5", monthlyBudgetUsd: 500 },
   eraseOrganization: { name: "acme" },
+  createOrganization: { name: "acme", admin: { name: "Ada", email: "ada@example.com" } },
+  updateOtherOrganization: { usesServerForges: true },
+  eraseOtherOrganization: { name: "acme" },
   rotateConnectionSecret: { webhookSecret: "a-secret-that-the-forge-made" },
   createSubscription: {
     endpoint: "https://push.example.com/send/abc",
@@ -71,6 +74,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   startGitHubApp: { webUrl: "https://github.com", account: "acme" },
   createKey: { name: "nightly builds", scopes: ["trigger"] },
   createLogin: { token: "of a one-time link" },
+  switchOrganization: { organizationId: "3f0c9a52-6c0e-4f83-9a1d-0c5b7e8d2f41" },
   decideOAuthRequest: { allow: true },
   updateUser: { role: "member" },
   inviteUserAgain: { language: "en" },

@@ -16,6 +16,16 @@ const key = {
   owner: { id: "9a1f0c5d-8a57-4f0e-9d4f-0d9f6ad1c002", name: "Ada" },
 };
 
+const organization = {
+  id: "3f0c5d3e-8a57-4f0e-9d4f-0d9f6ad1c003",
+  name: "ac\u001B[31mme",
+  createdAt: "2026-01-01T00:00:00.000Z",
+  usesServerForges: false,
+  members: 2,
+  sessions: 10_000,
+  lastSessionAt: null,
+};
+
 /** Runs a command line with handlers that note what they were called with. */
 async function program(argv: string[], given: Partial<Commands> = {}, environment: Record<string, string> = {}) {
   const calls: unknown[][] = [];
@@ -44,6 +54,8 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     restore: noted("restore", report),
     move: noted("move", report),
     exportOrganization: noted("exportOrganization", { bytes: 12_345 }),
+    createOrganization: noted("createOrganization", { name: "acme", invitation: null, adminKey: "ofs_secret" }),
+    listOrganizations: noted("listOrganizations", [organization]),
     eraseOrganization: noted("eraseOrganization", true),
     createLoginLink: noted("createLoginLink", "http://127.0.0.1:4747/sign-in#token"),
     ...given,
@@ -250,6 +262,48 @@ describe("offstage backup, restore and move", () => {
 });
 
 describe("offstage organization", () => {
+  it("creates one with an admin who is invited, or with an admin key, and prints nothing else to stdout", async () => {
+    const byKey = await program(["organization", "create", "acme", "--data", "/d"]);
+    expect(byKey.calls).toEqual([
+      ["createOrganization", { data: "/d" }, { name: "acme", admin: null, usesServerForges: false }],
+    ]);
+    expect([byKey.out, byKey.err]).toEqual([
+      "ofs_secret\n",
+      "Created acme. Its admin key is shown only this once: keep it now.\n",
+    ]);
+    const url = "http://127.0.0.1:4747/sign-in#token";
+    const invitation = { url, expiresAt: "2026-01-08T00:00:00.000Z", mailedTo: "ada@example.com" };
+    const createOrganization = vi.fn<Commands["createOrganization"]>(() =>
+      Promise.resolve({ name: "acme", invitation, adminKey: null }),
+    );
+    const invited = await program(["organization", "create", "acme", "--email", "ada@example.com", "--server-forges"], {
+      createOrganization,
+    });
+    const admin = { name: "ada@example.com", email: "ada@example.com" };
+    expect(createOrganization).toHaveBeenCalledWith({}, { name: "acme", admin, usesServerForges: true });
+    expect(invited.out).toBe(`${url}\n`);
+    expect(invited.err).toMatch(/^Created acme\. The link .* is mailed to ada@example\.com\.\n$/u);
+  });
+
+  it("lists all, with nothing of a name that a terminal would obey", async () => {
+    const { out } = await program(["organization", "list"]);
+    expect(out).toMatch(/^NAME +MEMBERS +SESSIONS +LAST SESSION +ID\n\S+me +2 +10000\+ +- +3f0c5d3e-/u);
+    expect(out).not.toContain("\u001B");
+  });
+
+  it("is named for keys and links, which are the server's own otherwise", async () => {
+    const flags = { organization: "acme" };
+    for (const [name, argv] of [
+      ["createKey", ["keys", "create"]],
+      ["listKeys", ["keys", "list"]],
+      ["revokeKey", ["keys", "revoke", key.id]],
+      ["createLoginLink", ["login-link"]],
+    ] as const) {
+      const { calls } = await program([...argv, "--organization", "acme"]);
+      expect(calls[0]?.slice(0, 2)).toEqual([name, flags]);
+    }
+  });
+
   it("exports to a file, and erases what is named", async () => {
     const exported = await program(["organization", "export", "default", "/tmp/a.tar", "--data", "/d"]);
     expect(exported.calls).toEqual([

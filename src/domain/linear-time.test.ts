@@ -282,6 +282,11 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments({ [text]: text })(exported, text);
   },
   "path-of-address.pathOfAddress": first,
+  "repository-pattern.repositoryRefusal": (exported, text) =>
+    withArguments(
+      { patterns: ["*.example.com/*a*b"], usesServerForges: false },
+      { host: "a.example.com", path: text, cloneUrl: `https:${text}`, local: false },
+    )(exported, text),
   "repository-pattern.allowsRepository": (exported, text) => {
     const patterns = ["*.example.com/*a*b", "/*[*]*", "example.com/*"];
     for (const address of [

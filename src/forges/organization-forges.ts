@@ -49,6 +49,8 @@ export interface OrganizationForgesOptions {
   /** The operator's. */
   readonly configured: readonly ForgeSettings[];
   readonly load: (organizationId: string) => Promise<readonly ForgeConnection[]>;
+  /** Whether an organization may use the operator's credentials; if not, it reaches the operator's forges without any. */
+  readonly usesConfigured: (organizationId: string) => Promise<boolean>;
   readonly reach: GuardedReach;
   /** Called if a forge refuses a connection's credential, or a right of it. */
   readonly refused: (connectionId: string) => void;
@@ -60,14 +62,18 @@ const mostKept = 2_000;
 
 /** Makes the forges of each organization. An adapter lives as long as its credential: it keeps tokens of an App's installations. */
 export function createOrganizationForges(options: OrganizationForgesOptions): OrganizationForges {
-  const { configured, load } = options;
+  const { configured, load, usesConfigured } = options;
   const operators = configured.map((settings) => ({ settings, forge: createForge(settings) }));
+  const withoutCredentials = configured.map((each) => {
+    const settings = withoutCredential(each);
+    return { settings, forge: createForge(settings) };
+  });
   const kept = new Map<string, { readonly until: number; readonly forges: Promise<OwnForges> }>();
   /** Adapters by connection. */
   const adapters = new Map<string, { readonly revision: string; readonly forge: NamedForge }>();
 
   async function read(organizationId: string): Promise<OwnForges> {
-    const connections = await load(organizationId);
+    const [connections, uses] = await Promise.all([load(organizationId), usesConfigured(organizationId)]);
     const own = connections
       .filter(({ credential }) => credential instanceof Error || credential.type !== "configured")
       .map((connection) => {
@@ -80,7 +86,7 @@ export function createOrganizationForges(options: OrganizationForgesOptions): Or
         }
         return forge;
       });
-    const named = [...own, ...operators];
+    const named = [...own, ...(uses ? operators : withoutCredentials)];
     const given = connections.flatMap(({ credential }) => secretsIn(credential));
     const issued = () => named.flatMap(({ forge }) => forge.issuedTokens?.() ?? []);
     return { ...forgesOf(named), secrets: () => [...given, ...issued()] };
@@ -127,6 +133,12 @@ export function settingsOf(
     }),
     ...(credential?.type === "app" && { app: { id: credential.appId, privateKey: credential.privateKey } }),
   } as ForgeSettings;
+}
+
+/** The settings of the same forge as somebody has it who has no account there. */
+function withoutCredential(settings: ForgeSettings): ForgeSettings {
+  const { kind, webUrl } = settings;
+  return kind === "git" ? { kind, webUrl } : { kind, webUrl, apiUrl: settings.apiUrl };
 }
 
 function connectedForge(connection: ForgeConnection, { reach, refused }: OrganizationForgesOptions): NamedForge {

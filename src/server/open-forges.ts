@@ -3,6 +3,7 @@ import type { Database } from "../database/database.ts";
 import { createOrganizationForges, type OrganizationForges } from "../forges/organization-forges.ts";
 import { createGuardedFetch, type GuardedFetch } from "../gateway/egress/guarded-fetch.ts";
 import type { Logger } from "../observability.ts";
+import { allowedRepositories } from "../store/people/organizations.ts";
 import { checkConnectionSoon, openConnections } from "../store/secrets/opened-connections.ts";
 import type { Vault } from "../store/secrets/vault.ts";
 
@@ -36,6 +37,7 @@ export function openForges(
     configured,
     reach,
     load: (organizationId) => openConnections(database, vault, organizationId),
+    usesConfigured: async (organizationId) => (await allowedRepositories(database, organizationId)).usesServerForges,
     refused: (id) =>
       void checkConnectionSoon(database, id).catch((error: unknown) =>
         logger.warn({ err: error, connectionId: id }, "could not ask for a connection's check"),

@@ -6,14 +6,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { NewEvent } from "../../src/domain/sessions/event.ts";
 import { createKey, revokeKey } from "../../src/store/people/keys.ts";
 import { createBrowserSession } from "../../src/store/people/logins.ts";
-import { signInUser, updateUser } from "../../src/store/people/users.ts";
+import { updateUser } from "../../src/store/people/users.ts";
 import { pruneEvents } from "../../src/store/prune.ts";
 import { finishSession } from "../../src/store/queue/claims.ts";
 import type { Claim } from "../../src/store/queue/lease.ts";
 import { appendClaimEvents, completeMessage, nextMessage } from "../../src/store/queue/progress.ts";
 import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
 import { addMessage, cancelSession } from "../../src/store/sessions/sessions.ts";
-import { addSession, atOnce, requireClaim } from "../store/fixtures.ts";
+import { addSession, atOnce, requireClaim, signInUser } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 

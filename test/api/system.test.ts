@@ -237,7 +237,7 @@ test("another organization's admin learns nothing of the server", async () => {
   const answer = await api.get("/system/health", { key });
   expect([answer.status, answer.body]).toEqual([
     403,
-    { error: "this concerns the whole server: only admins of the organization default may see it" },
+    { error: "this concerns the whole server: only admins of the organization default may see and change it" },
   ]);
 });
 

@@ -11,7 +11,7 @@ import { createClient, type Client } from "../../src/client.ts";
 import { chooseDataFolder } from "../../src/config/data-folder.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { findDefaultOrganization } from "../../src/store/people/organizations.ts";
-import { signInUser } from "../../src/store/people/users.ts";
+import { signInUser } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -261,6 +261,25 @@ test("a command says which data folder it chose, if nobody named one", async () 
   }
 });
 
+test("an organization is made beside a running server, with a key and links of its own", async () => {
+  const environment = { DATABASE_URL: databaseUrl(), OFFSTAGE_DATA: world.data };
+  const made = await shell(["organization", "create", "left"], environment).ended;
+  expect(made).toMatchObject({ code: 0, err: expect.stringMatching(/^Created left\. Its admin key is shown only/u) });
+  const theirs = createClient({ baseUrl: offstage.url, key: made.out.trim() });
+  expect(await theirs.organization.get()).toMatchObject({ name: "left", usesServerForges: false });
+  const key = await shell(["keys", "create", "--organization", "left"], environment).ended;
+  const { orgId } = await createClient({ baseUrl: offstage.url, key: key.out.trim() }).me();
+  expect(orgId).toBe((await theirs.me()).orgId);
+  const listed = await shell(["organization", "list"], environment).ended;
+  expect(listed.out).toMatch(new RegExp(`^NAME .*\nleft +0 +0 +- +${orgId}\ndefault `, "u"));
+  const again = await shell(["organization", "create", "Left"], environment).ended;
+  expect(again).toMatchObject({ code: 1, out: "", err: "offstage: name: there is an organization Left already\n" });
+  const kept = await shell(["organization", "create", "default"], environment).ended;
+  expect(kept).toMatchObject({ code: 2, out: "", err: expect.stringMatching(/^offstage: name: is a name that only/u) });
+  const none = await shell(["login-link", "--organization", "lfet"], environment).ended;
+  expect(none).toMatchObject({ code: 1, out: "", err: "offstage: there is no organization lfet\n" });
+});
+
 test("an organization is exported beside a running server, and one is erased without its worker's help", async () => {
   const environment = { DATABASE_URL: databaseUrl(), OFFSTAGE_DATA: world.data };
   const folder = await mkdtemp(join(tmpdir(), "offstage-export-"));
@@ -277,7 +296,8 @@ test("an organization is exported beside a running server, and one is erased wit
     await rm(folder, { recursive: true });
   }
   const { pool } = offstage.database;
-  await pool.query("insert into organization (id, name) values (gen_random_uuid(), 'left')");
+  // The one that was made above, or else another.
+  await pool.query("insert into organization (id, name) values (gen_random_uuid(), 'left') on conflict do nothing");
   const unknown = await shell(["organization", "erase", "lfet"], environment).ended;
   expect(unknown).toMatchObject({ code: 1, err: "offstage: there is no organization lfet\n" });
   expect((await shell(["organization", "erase", "left"], environment).ended).code).toBe(0);

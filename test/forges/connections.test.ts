@@ -469,6 +469,7 @@ describe.each(["azure", "github", "gitlab", "gitea", "bitbucket", "bitbucketData
       await forge.commit(owner, name, "work", { "b.txt": "b\n" });
       const connected = { ...at(kind), webUrl: `${forge.url}/${owner}`, id: "1", revision: "1", credential };
       const forges = createOrganizationForges({
+        usesConfigured: () => Promise.resolve(true),
         configured: [{ ...at(kind), token: "of-the-operator" } as never],
         load: () => Promise.resolve([connected]),
         reach,
@@ -526,6 +527,7 @@ describe("the guard of a connection", () => {
   const own = { id: "1", revision: "1", credential: token("of-acme") } as const;
   const forgesOf = (connection: ForgeConnection, from: GuardedReach = recording) =>
     createOrganizationForges({
+      usesConfigured: () => Promise.resolve(true),
       configured: [],
       load: () => Promise.resolve([connection]),
       reach: from,
@@ -643,6 +645,7 @@ describe("an attempt", () => {
     const address = parseRepositoryUrl(`${forge.url}/acme/replaced`) as RepositoryAddress;
     let stored: ForgeConnection = { ...at("github"), id: "1", revision: "1", credential: token("replaced-token-1") };
     const forges = createOrganizationForges({
+      usesConfigured: () => Promise.resolve(true),
       configured: [],
       load: () => Promise.resolve([stored]),
       reach,
@@ -679,6 +682,7 @@ describe("an attempt", () => {
     const address = parseRepositoryUrl(`${forge.url}/acme/installed`) as RepositoryAddress;
     const credential = { type: "app", appId: "11", privateKey: registered.privateKey } as const;
     const forges = createOrganizationForges({
+      usesConfigured: () => Promise.resolve(true),
       configured: [],
       load: () => Promise.resolve([{ ...at("github"), id: "1", revision: "1", credential }]),
       reach,
@@ -716,6 +720,7 @@ describe("the forges of organizations", () => {
     stored = { acme: [connection({})] };
     refused = [];
     forges = createOrganizationForges({
+      usesConfigured: (id) => Promise.resolve(id !== "apart"),
       configured: [operator as never],
       load: (id) => Promise.resolve(stored[id] ?? []),
       reach,
@@ -732,6 +737,19 @@ describe("the forges of organizations", () => {
   it("use an organization's own credential for it alone", async () => {
     expect([await passwordOf("acme"), await passwordOf("other")]).toEqual(["of-acme", "operator"]);
     expect((await forges.of("acme")).secrets()).toEqual(["of-acme"]);
+  });
+
+  it("give the operator's credential to no organization that may not use it, nor for a connection that names it", async () => {
+    stored["apart"] = [];
+    expect(await passwordOf("apart")).toBeNull();
+    forges.forget("apart");
+    stored["apart"] = [connection({ credential: { type: "configured" } })];
+    expect(await passwordOf("apart")).toBeNull();
+    forges.forget("apart");
+    stored["apart"] = [connection({ credential: { type: "token", token: "of-apart" } })];
+    expect(await passwordOf("apart")).toBe("of-apart");
+    const { keyOf, integrationOf } = await forges.of("apart");
+    expect([keyOf(address(shop)), integrationOf(shop)?.type]).toEqual(["github.com/acme/shop", "github"]);
   });
 
   it("serve an address by the longest that fits, whatever its capitals", async () => {

@@ -15,8 +15,9 @@ import { pruneClients } from "../../src/store/oauth/clients.ts";
 import { pruneGrants } from "../../src/store/oauth/grants.ts";
 import { createKey, revokeKey } from "../../src/store/people/keys.ts";
 import { createBrowserSession } from "../../src/store/people/logins.ts";
-import { signInUser, updateUser } from "../../src/store/people/users.ts";
+import { updateUser } from "../../src/store/people/users.ts";
 import { createTestApp, type Answer, type TestApp } from "../api/app.ts";
+import { signInUser } from "../store/fixtures.ts";
 import { connected, listening, said } from "./connect.ts";
 
 let api: TestApp;

@@ -103,7 +103,13 @@ describe("by OpenID Connect", () => {
     const create = async (call: object): Promise<string> =>
       (await api.post("/session/create", { prompt: "x", queueRightAway: false }, call)).body.id;
     const { key } = (await api.post("/key/create", { name: "Alice's laptop" }, asAlice)).body;
-    const me = { orgId: api.organizationId, userId: alice.id, scopes: ["trigger", "read", "write"] };
+    const me = {
+      orgId: api.organizationId,
+      userId: alice.id,
+      scopes: ["trigger", "read", "write"],
+      isServerAdmin: false,
+      organizations: [],
+    };
     expect((await api.get("/me", { key })).body).toEqual(me);
     expect((await api.get("/me")).body).toMatchObject({ userId: null });
     const hers = [await create(asAlice), await create({ key })];

@@ -1,10 +1,9 @@
 import type { Database } from "../../src/database/database.ts";
 import type { Scope } from "../../src/domain/people/key.ts";
-import type { Role } from "../../src/domain/people/user.ts";
+import type { Role, SignInIdentity } from "../../src/domain/people/user.ts";
 import { newSession, type SessionRequest } from "../../src/domain/sessions/new-session.ts";
 import { createAutomation } from "../../src/store/automations/automations.ts";
 import { createKey } from "../../src/store/people/keys.ts";
-import { signInUser } from "../../src/store/people/users.ts";
 import { claimSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { createSession, type CreatedSession } from "../../src/store/sessions/new-session.ts";
 
@@ -17,6 +16,23 @@ export async function addOrganization(database: Database, maxRunning: number | n
     maxRunning,
   ]);
   return id;
+}
+
+/** Somebody whom a provider signed in to an organization, whatever the operator's lists say. @returns null if they are disabled */
+export async function signInUser(
+  database: Database,
+  organizationId: string,
+  { issuer, subject, email, name }: SignInIdentity,
+  role: Role,
+): Promise<{ readonly id: string; readonly name: string; readonly role: Role } | null> {
+  const { rows } = await database.pool.query<{ id: string; name: string; role: Role }>(
+    `insert into user_account (id, organization_id, issuer, subject, email, name, role) values ($1, $2, $3, $4, $5, $6, $7)
+     on conflict (organization_id, issuer, subject) do update set email = excluded.email, last_sign_in_at = now()
+       where user_account.disabled_at is null
+     returning id, name, role`,
+    [crypto.randomUUID(), organizationId, issuer, subject, email, name, role],
+  );
+  return rows[0] ?? null;
 }
 
 /** Somebody who signed in, with a key of their own. */

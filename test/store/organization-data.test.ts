@@ -23,15 +23,15 @@ import {
   tablesLeftOut,
   tablesOfSessions,
 } from "../../src/store/organization-data/exported-tables.ts";
-import { bootstrap, defaultOrganization } from "../../src/store/people/organizations.ts";
+import { defaultOrganization } from "../../src/domain/people/organization.ts";
+import { bootstrap } from "../../src/store/people/organizations.ts";
 import { tarHeader } from "../../src/store/organization-data/tar.ts";
 import { createKey } from "../../src/store/people/keys.ts";
 import { createPrincipalFinder } from "../../src/store/people/principals.ts";
-import { signInUser } from "../../src/store/people/users.ts";
 import { appendAudit } from "../../src/store/requests/audit.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { createTestDatabase } from "../database.ts";
-import { addOrganization, requireClaim } from "./fixtures.ts";
+import { addOrganization, requireClaim, signInUser } from "./fixtures.ts";
 
 let api: TestApp;
 let database: Database;

@@ -374,7 +374,23 @@ class _Organization:
         """All data of the organization as one tar archive, without any secret."""
         return self._send("GET", "/organization/export", is_json=False)
 
-    def erase(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+    def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
+        """List all organizations of the server, for its own admins."""
+        return self._send("GET", "/organization/list", query={"limit": limit, "cursor": cursor})
+
+    def create(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Create an organization, with a first admin who is invited, or an admin key; for admins of the server."""
+        return self._send("POST", "/organization/create", body=body)
+
+    def update_other_organization(self, id: str, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Say whether an organization uses the server's own access to forges; for admins of the server."""
+        return self._send("POST", f"/organization/{_part(id)}/update", body=body)
+
+    def erase(self, id: str, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Erase another organization with all that there is of it, which can't be undone; for admins of the server."""
+        return self._send("POST", f"/organization/{_part(id)}/erase", body=body)
+
+    def erase_organization(self, body: Mapping[str, Any]) -> Dict[str, Any]:
         """Erase the organization with all that there is of it, which can't be undone."""
         return self._send("POST", "/organization/erase", body=body)
 
@@ -570,6 +586,10 @@ class _Login:
     def delete(self) -> Dict[str, Any]:
         """Sign the browser out."""
         return self._send("POST", "/login/delete")
+
+    def switch(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+        """Sign this browser in to another organization in which the same person of the identity provider has an account."""
+        return self._send("POST", "/login/switch", body=body)
 
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List browsers that are signed in: your own, as an admin all."""

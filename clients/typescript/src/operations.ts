@@ -83,6 +83,8 @@ import type {
   LoginListQuery,
   LoginMethodsAnswer,
   LoginRevokeAnswer,
+  LoginSwitchAnswer,
+  LoginSwitchBody,
   MeGetAnswer,
   NoticeSettingsAnswer,
   NoticeSettingsUpdateAnswer,
@@ -93,11 +95,19 @@ import type {
   OauthRequestAnswer,
   OauthRequestDecideAnswer,
   OauthRequestDecideBody,
+  OrganizationCreateAnswer,
+  OrganizationCreateBody,
   OrganizationEraseAnswer,
   OrganizationEraseBody,
+  OrganizationEraseOrganizationAnswer,
+  OrganizationEraseOrganizationBody,
   OrganizationGetAnswer,
+  OrganizationListAnswer,
+  OrganizationListQuery,
   OrganizationUpdateAnswer,
   OrganizationUpdateBody,
+  OrganizationUpdateOtherOrganizationAnswer,
+  OrganizationUpdateOtherOrganizationBody,
   RegistryCreateAnswer,
   RegistryCreateBody,
   RegistryDeleteAnswer,
@@ -403,8 +413,16 @@ export interface Operations {
     update(body: OrganizationUpdateBody, options?: CallOptions): Promise<OrganizationUpdateAnswer>;
     /** All data of the organization as one tar archive, without any secret */
     export(options?: CallOptions): Promise<Response>;
+    /** List all organizations of the server, for its own admins */
+    list(query?: OrganizationListQuery, options?: CallOptions): Promise<OrganizationListAnswer>;
+    /** Create an organization, with a first admin who is invited, or an admin key; for admins of the server */
+    create(body: OrganizationCreateBody, options?: CallOptions): Promise<OrganizationCreateAnswer>;
+    /** Say whether an organization uses the server's own access to forges; for admins of the server */
+    updateOtherOrganization(id: string, body: OrganizationUpdateOtherOrganizationBody, options?: CallOptions): Promise<OrganizationUpdateOtherOrganizationAnswer>;
+    /** Erase another organization with all that there is of it, which can't be undone; for admins of the server */
+    erase(id: string, body: OrganizationEraseBody, options?: CallOptions): Promise<OrganizationEraseAnswer>;
     /** Erase the organization with all that there is of it, which can't be undone */
-    erase(body: OrganizationEraseBody, options?: CallOptions): Promise<OrganizationEraseAnswer>;
+    eraseOrganization(body: OrganizationEraseOrganizationBody, options?: CallOptions): Promise<OrganizationEraseOrganizationAnswer>;
   };
   readonly secret: {
     /** Create a secret */
@@ -497,6 +515,8 @@ export interface Operations {
     create(body: LoginCreateBody, options?: CallOptions): Promise<LoginCreateAnswer>;
     /** Sign the browser out */
     delete(options?: CallOptions): Promise<LoginDeleteAnswer>;
+    /** Sign this browser in to another organization in which the same person of the identity provider has an account */
+    switch(body: LoginSwitchBody, options?: CallOptions): Promise<LoginSwitchAnswer>;
     /** List browsers that are signed in: your own, as an admin all */
     list(query?: LoginListQuery, options?: CallOptions): Promise<LoginListAnswer>;
     /** Sign a browser out */
@@ -676,7 +696,11 @@ export function createOperations(send: Send): Operations {
       get: (options) => call({ method: "GET", path: "/organization", isIdempotent: true, ...options }),
       update: (body, options) => call({ method: "POST", path: "/organization/update", body, isIdempotent: false, ...options }),
       export: (options) => send({ method: "GET", path: "/organization/export", isIdempotent: true, ...options }),
-      erase: (body, options) => call({ method: "POST", path: "/organization/erase", body, isIdempotent: false, ...options }),
+      list: (query, options) => call({ method: "GET", path: "/organization/list", query, isIdempotent: true, ...options }),
+      create: (body, options) => call({ method: "POST", path: "/organization/create", body, isIdempotent: false, ...options }),
+      updateOtherOrganization: (id, body, options) => call({ method: "POST", path: `/organization/${part(id)}/update`, body, isIdempotent: false, ...options }),
+      erase: (id, body, options) => call({ method: "POST", path: `/organization/${part(id)}/erase`, body, isIdempotent: false, ...options }),
+      eraseOrganization: (body, options) => call({ method: "POST", path: "/organization/erase", body, isIdempotent: false, ...options }),
     },
     secret: {
       create: (body, options) => call({ method: "POST", path: "/secret/create", body, isIdempotent: true, ...options }),
@@ -732,6 +756,7 @@ export function createOperations(send: Send): Operations {
     login: {
       create: (body, options) => call({ method: "POST", path: "/login/create", body, isIdempotent: false, ...options }),
       delete: (options) => call({ method: "POST", path: "/login/delete", isIdempotent: false, ...options }),
+      switch: (body, options) => call({ method: "POST", path: "/login/switch", body, isIdempotent: false, ...options }),
       list: (query, options) => call({ method: "GET", path: "/login/list", query, isIdempotent: true, ...options }),
       revoke: (id, options) => call({ method: "POST", path: `/login/${part(id)}/revoke`, isIdempotent: false, ...options }),
       methods: (options) => call({ method: "GET", path: "/login/methods", isIdempotent: true, ...options }),

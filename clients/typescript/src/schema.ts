@@ -6366,6 +6366,10 @@ export interface OrganizationGetAnswer {
    * What all of them may spend in a month (UTC).
    */
   monthlyBudgetUsd: number | null;
+  /**
+   * Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.
+   */
+  usesServerForges: boolean;
   spentUsd: number;
 }
 export interface OrganizationUpdateBody {
@@ -6404,6 +6408,118 @@ export interface OrganizationUpdateBody {
    */
   monthlyBudgetUsd?: number | null;
 }
+export interface OrganizationListAnswer {
+  organizations: OrganizationUpdateOtherOrganizationAnswer[];
+  nextCursor: string | null;
+}
+export interface OrganizationUpdateOtherOrganizationAnswer {
+  id: string;
+  name: string;
+  createdAt: string;
+  /**
+   * Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.
+   */
+  usesServerForges: boolean;
+  /**
+   * People who may sign in to it, those who were invited included.
+   */
+  members: number;
+  /**
+   * Its sessions, at most 10000 of which are counted.
+   */
+  sessions: number;
+  /**
+   * When its newest session was created; null: it has none.
+   */
+  lastSessionAt: string | null;
+}
+export interface OrganizationCreateBody {
+  name: string;
+  /**
+   * Its first admin, who is invited; null or omitted: the answer has an admin key instead.
+   */
+  admin?: {
+    name: string;
+    /**
+     * Whoever an identity provider says has this address signs in as the person invited. The link is mailed there, if the server has a mail server.
+     */
+    email?: string | null;
+    /**
+     * Of the mail; default en.
+     */
+    language?: "en" | "de";
+  } | null;
+  /**
+   * Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.
+   */
+  usesServerForges?: boolean;
+}
+export interface OrganizationCreateAnswer {
+  organization: OrganizationUpdateOtherOrganizationAnswer;
+  /**
+   * Of its first admin; null: there is a key instead.
+   */
+  invitation: UserInviteAnswer | null;
+  /**
+   * An admin key, shown only now; null: somebody was invited.
+   */
+  adminKey: string | null;
+}
+export interface UserInviteAnswer {
+  user: UserUpdateAnswer;
+  /**
+   * Signs one browser in as this person, once.
+   */
+  url: string;
+  expiresAt: string;
+  /**
+   * The address to which the link is mailed, too; `invitationMail` of the user says what came of it. null: there is no address, or the server has no mail server.
+   */
+  mailedTo: string | null;
+}
+export interface UserUpdateAnswer {
+  id: string;
+  name: string;
+  email: string | null;
+  /**
+   * Address of the identity provider that authenticated the user; invitation if none has, since a link signs them in.
+   */
+  issuer: string;
+  role: "admin" | "member" | "viewer";
+  createdAt: string;
+  /**
+   * null: nobody invited them.
+   */
+  invitedAt: string | null;
+  /**
+   * The mail with their newest link; null: there is none, or the link has ended.
+   */
+  invitationMail: {
+    /**
+     * dead: the mail server refused it, or could not be reached for a day.
+     */
+    status: "pending" | "sent" | "dead";
+    /**
+     * Why it was not sent, as the last attempt had it.
+     */
+    problem: string | null;
+  } | null;
+  /**
+   * null: they have not signed in to this organization yet.
+   */
+  lastSignInAt: string | null;
+  /**
+   * When they, or a program that acts for them, last asked for something, as far as sign-ins tell that still stand.
+   */
+  lastSeenAt: string | null;
+  disabledAt: string | null;
+}
+export interface OrganizationUpdateOtherOrganizationBody {
+  /**
+   * Whether it uses the operator's credentials of forges, ssh keys and local repositories; if not, only what it connects itself, and what is public.
+   */
+  usesServerForges: boolean;
+}
 export interface OrganizationEraseBody {
   /**
    * The organization's name, to confirm that it is meant.
@@ -6413,6 +6529,12 @@ export interface OrganizationEraseBody {
 export interface OrganizationEraseAnswer {
   organizationId: string;
   askedAt: string;
+}
+export interface OrganizationEraseOrganizationBody {
+  /**
+   * The organization's name, to confirm that it is meant.
+   */
+  name: string;
 }
 export interface SecretCreateBody {
   /**
@@ -7794,6 +7916,9 @@ export interface LoginCreateAnswer {
   organizationId: string;
 }
 export interface LoginDeleteAnswer {}
+export interface LoginSwitchBody {
+  organizationId: string;
+}
 export interface LoginListAnswer {
   logins: LoginRevokeAnswer[];
   nextCursor: string | null;
@@ -7875,55 +8000,6 @@ export interface UserInviteBody {
    * Of the mail; default en.
    */
   language?: "en" | "de";
-}
-export interface UserInviteAnswer {
-  user: UserUpdateAnswer;
-  /**
-   * Signs one browser in as this person, once.
-   */
-  url: string;
-  expiresAt: string;
-  /**
-   * The address to which the link is mailed, too; `invitationMail` of the user says what came of it. null: there is no address, or the server has no mail server.
-   */
-  mailedTo: string | null;
-}
-export interface UserUpdateAnswer {
-  id: string;
-  name: string;
-  email: string | null;
-  /**
-   * Address of the identity provider that authenticated the user; invitation if none has, since a link signs them in.
-   */
-  issuer: string;
-  role: "admin" | "member" | "viewer";
-  createdAt: string;
-  /**
-   * null: nobody invited them.
-   */
-  invitedAt: string | null;
-  /**
-   * The mail with their newest link; null: there is none, or the link has ended.
-   */
-  invitationMail: {
-    /**
-     * dead: the mail server refused it, or could not be reached for a day.
-     */
-    status: "pending" | "sent" | "dead";
-    /**
-     * Why it was not sent, as the last attempt had it.
-     */
-    problem: string | null;
-  } | null;
-  /**
-   * null: they were invited, and have not signed in yet.
-   */
-  lastSignInAt: string | null;
-  /**
-   * When they, or a program that acts for them, last asked for something, as far as sign-ins tell that still stand.
-   */
-  lastSeenAt: string | null;
-  disabledAt: string | null;
 }
 export interface UserInviteUserAgainBody {
   /**
@@ -8137,6 +8213,21 @@ export interface MeGetAnswer {
    * Everything that the caller may do, included scopes too.
    */
   scopes: ("trigger" | "read" | "write" | "admin")[];
+  /**
+   * Whether the caller looks after the whole server: an admin of the organization `default`.
+   */
+  isServerAdmin: boolean;
+  /**
+   * Organizations that this browser can switch between, the present one included; none unless an identity provider signed it in.
+   */
+  organizations: {
+    id: string;
+    name: string;
+    /**
+     * Of the person there.
+     */
+    role: "admin" | "member" | "viewer";
+  }[];
 }
 export interface SystemHealthAnswer {
   checkedAt: string;
@@ -8393,6 +8484,8 @@ export type RepositorySetLimitsAnswer = RepositoryLimitsAnswer;
 export type RepositorySetAllowedFindingsAnswer = RepositoryFindingsAnswer;
 export type RepositoryAllowFindingAnswer = RepositoryFindingsAnswer;
 export type OrganizationUpdateAnswer = OrganizationGetAnswer;
+export type OrganizationListQuery = SessionMessageListQuery;
+export type OrganizationEraseOrganizationAnswer = OrganizationEraseAnswer;
 export type SecretUpdateAnswer = SecretCreateAnswer;
 export type SecretDeleteAnswer = SecretCreateAnswer;
 export type RegistryListQuery = SessionMessageListQuery;
@@ -8413,6 +8506,7 @@ export type SubscriptionRenewAnswer = SubscriptionCreateAnswer;
 export type SubscriptionListQuery = SessionMessageListQuery;
 export type SubscriptionDeleteAnswer = SubscriptionCreateAnswer;
 export type KeyListQuery = SessionMessageListQuery;
+export type LoginSwitchAnswer = LoginCreateAnswer;
 export type LoginListQuery = SessionMessageListQuery;
 export type GrantListQuery = SessionMessageListQuery;
 export type UserInviteUserAgainAnswer = UserInviteAnswer;

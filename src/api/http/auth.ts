@@ -2,10 +2,11 @@ import type { FastifyRequest } from "fastify";
 import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../../domain/errors/errors.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
+import { defaultOrganization } from "../../domain/people/organization.ts";
 import { accessPrefix, findGrantPrincipal } from "../../store/oauth/grants.ts";
 import { ownerOfKey } from "../../store/people/keys.ts";
 import { findBrowserPrincipal } from "../../store/people/logins.ts";
-import { defaultOrganization, findDefaultOrganization } from "../../store/people/organizations.ts";
+import { findOrganization } from "../../store/people/organizations.ts";
 import { findShareReader, sharePrefix } from "../../store/people/share-links.ts";
 import type { Database } from "../../database/database.ts";
 import type { ApiOptions, OperationConfig } from "./context.ts";
@@ -153,14 +154,20 @@ export async function requirePerson(
   );
 }
 
+/** Whether a caller looks after the whole server: whoever may do all in the organization `default`, and nobody of another one. */
+export async function isServerAdmin(database: Database, principal: Principal): Promise<boolean> {
+  if (!hasScope(principal, "admin")) return false;
+  return principal.organizationId === (await findOrganization(database, defaultOrganization));
+}
+
 /**
  * Lets only admins of the organization `default` on, whose server this is: what concerns the server tells of all organizations.
  * @throws ForbiddenError
  */
 export async function requireServerAdmin(database: Database, request: FastifyRequest): Promise<void> {
-  if (organizationOf(request) === (await findDefaultOrganization(database))) return;
+  if (await isServerAdmin(database, principalOfRequest(request))) return;
   throw new ForbiddenError(
-    `this concerns the whole server: only admins of the organization ${defaultOrganization} may see it`,
+    `this concerns the whole server: only admins of the organization ${defaultOrganization} may see and change it`,
   );
 }
 

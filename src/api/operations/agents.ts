@@ -1,7 +1,8 @@
 import { agentListSchema } from "../../domain/agents/agent.ts";
 import { hasScope, scopes } from "../../domain/people/key.ts";
 import { meSchema } from "../../domain/people/me.ts";
-import { personOf, principalOfRequest } from "../http/auth.ts";
+import { ownOrganizations } from "../../store/people/own-accounts.ts";
+import { cookieName, isOfBrowser, isServerAdmin, personOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers } from "../http/shapes.ts";
 
@@ -34,11 +35,15 @@ export function addAgentOperations(app: App, options: Pick<ApiOptions, "agents" 
       },
     },
     async (request) => {
+      const { database } = options;
       const principal = principalOfRequest(request);
+      const cookie = isOfBrowser(request) && principal.userId !== null ? request.cookies[cookieName] : undefined;
       return {
         orgId: principal.organizationId,
-        userId: await personOf(options.database, principal),
+        userId: await personOf(database, principal),
         scopes: scopes.filter((scope) => hasScope(principal, scope)),
+        isServerAdmin: await isServerAdmin(database, principal),
+        organizations: cookie === undefined ? [] : await ownOrganizations(database, cookie),
       };
     },
   );

@@ -27,6 +27,7 @@ import {
   type ConnectionRecord,
 } from "../../store/secrets/forge-connections.ts";
 import { openConnection, saveConnectionHealth } from "../../store/secrets/opened-connections.ts";
+import { allowedRepositories } from "../../store/people/organizations.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { refuseIdempotencyKey } from "../http/idempotency.ts";
@@ -60,7 +61,7 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       refuseIdempotencyKey(request);
       const { credential, ...body } = request.body;
       const addresses = addressesOf(body);
-      const check = await checked(options, addresses, credential);
+      const check = await checked(options, organizationOf(request), addresses, credential);
       const { name = defaultName(addresses.webUrl), mention, allowedBots, workItemRepositories } = body;
       const set = { mention, allowedBots, workItemRepositories, hookSecret: body.webhookSecret };
       const connection = { ...addresses, ...set, id: randomUUID(), name };
@@ -123,7 +124,7 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
         throw new InvalidInputError("credential: app is for github only");
       if (changes.workItemRepositories != null && known.kind !== "azure")
         throw new InvalidInputError(`workItemRepositories: ${noWorkItems}`);
-      const credential = given && { given, check: await checked(options, known, given) };
+      const credential = given && { given, check: await checked(options, organizationId, known, given) };
       const updated = await updateConnection(database, vault, organizationId, id, { ...changes, credential });
       await connections.changed(organizationId);
       return show(updated);
@@ -230,13 +231,19 @@ export function defaultName(webUrl: string): string {
 
 /**
  * Checks a credential before it is saved.
- * @throws InvalidInputError if it lacks what sessions need, naming each scope with its reason
+ * @throws InvalidInputError if it lacks what sessions need, naming each scope with its reason, or is the operator's, which the organization
+ * may not use
  */
 async function checked(
-  { connections }: Pick<ApiOptions, "connections">,
+  { connections, database }: Pick<ApiOptions, "connections" | "database">,
+  organizationId: string,
   addresses: Addresses,
   credential: ConnectionCredential,
 ): Promise<ConnectionCheck> {
+  if (credential.type === "configured" && !(await allowedRepositories(database, organizationId)).usesServerForges)
+    throw new InvalidInputError(
+      "credential: this organization does not use the server's access to forges: send a token or an app of its own, or ask an admin of the server",
+    );
   const check = await connections.check(addresses, credential);
   if (connectionStateOf(check.problems) !== "broken") return check;
   const inWords = ({ missing, why, remedy }: ConnectionProblem): string => `missing ${missing}: ${why} ${remedy}`;

@@ -13,7 +13,9 @@ import {
   revokeLogin,
   type LoginOwner,
 } from "../../store/people/logins.ts";
-import { cookieName, principalOfRequest, requireSameOrigin } from "../http/auth.ts";
+import { switchOrganization } from "../../store/people/own-accounts.ts";
+import { appendAudit } from "../../store/requests/audit.ts";
+import { cookieName, isOfBrowser, principalOfRequest, requireSameOrigin } from "../http/auth.ts";
 import { browserCookie, browserOf } from "../http/browser-cookie.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import type { FailureLimit } from "../http/failure-limit.ts";
@@ -91,7 +93,54 @@ export function addLoginOperations(
       return {};
     },
   );
+  addSwitch(app, options);
   addSignInList(app, options);
+}
+
+/** Adds the operation by which a person who is signed in goes on in another organization of theirs. */
+function addSwitch(app: App, options: Pick<ApiOptions, "database" | "signInDays" | "publicUrl">): void {
+  const { database } = options;
+  app.post(
+    "/login/switch",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "switchOrganization",
+        summary:
+          "Sign this browser in to another organization in which the same person of the identity provider has an account",
+        body: z.object({ organizationId: z.uuid() }),
+        response: answers(z.object({ organizationId: z.uuid() })),
+      },
+    },
+    async (request, reply) => {
+      const left = principalOfRequest(request);
+      const cookie = request.cookies[cookieName];
+      if (cookie === undefined || !isOfBrowser(request))
+        throw new ForbiddenError(
+          "a key or a program is of one organization for good: only a signed-in browser can switch",
+        );
+      const organizationId = request.body.organizationId.toLowerCase();
+      const { token, principal } = await switchOrganization(database, cookie, organizationId);
+      // The organization that was left has it in its log, too. Where to is not for its admins to know.
+      await appendAudit(database, [
+        {
+          organizationId: left.organizationId,
+          actor: "user",
+          keyId: null,
+          userId: left.userId,
+          action: "leaveOrganization",
+          target: null,
+          status: 200,
+          address: request.ip,
+          requestId: request.id,
+        },
+      ]);
+      request.principal = principal;
+      void reply.setCookie(cookieName, token, browserCookie(options));
+      return { organizationId };
+    },
+  );
 }
 
 /**

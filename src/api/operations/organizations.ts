@@ -1,24 +1,36 @@
 import { z } from "zod";
 import { Readable } from "node:stream";
+import { ConflictError } from "../../domain/errors/errors.ts";
+import { pageQuerySchema, pageSchema } from "../../domain/fields/list.ts";
 import {
+  changeOrganizationSchema,
+  createdOrganizationSchema,
+  createOrganizationSchema,
   eraseOrganizationSchema,
   erasureSchema,
+  listedOrganizationSchema,
   organizationSchema,
   updateOrganizationSchema,
 } from "../../domain/people/organization.ts";
 import { beginErasure } from "../../store/organization-data/erase.ts";
 import { exportOrganization } from "../../store/organization-data/export.ts";
+import { changeOrganization, createOrganization, listOrganizations } from "../../store/people/all-organizations.ts";
 import { getOrganization, updateOrganization } from "../../store/people/organizations.ts";
-import { organizationOf } from "../http/auth.ts";
+import { organizationOf, requireServerAdmin } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { errorSchema } from "../http/errors.ts";
-import { answers } from "../http/shapes.ts";
+import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { shownInvitation } from "../http/shown-invitation.ts";
+import { answers, idOf, idParameters } from "../http/shapes.ts";
 import { checkAgent } from "./resolve.ts";
 
 const tags = ["Organization"];
 
 /** Adds the operations on the organization's settings: models, hosts, budgets. Only an admin may change them. */
-export function addOrganizationOperations(app: App, options: Pick<ApiOptions, "database" | "agents">): void {
+export function addOrganizationOperations(
+  app: App,
+  options: Pick<ApiOptions, "database" | "agents" | "publicUrl" | "vault" | "sendsMail" | "connections">,
+): void {
   const { database } = options;
   app.get(
     "/organization",
@@ -51,6 +63,7 @@ export function addOrganizationOperations(app: App, options: Pick<ApiOptions, "d
     },
   );
   addExport(app, options);
+  addAllOrganizations(app, options);
   app.post(
     "/organization/erase",
     {
@@ -64,6 +77,100 @@ export function addOrganizationOperations(app: App, options: Pick<ApiOptions, "d
       },
     },
     (request) => beginErasure(database, organizationOf(request), request.body.name),
+  );
+}
+
+/** Adds the operations on all organizations, for those who look after the server. They show and change nothing that is in one. */
+function addAllOrganizations(
+  app: App,
+  {
+    database,
+    publicUrl,
+    vault,
+    sendsMail,
+    connections,
+  }: Pick<ApiOptions, "database" | "publicUrl" | "vault" | "sendsMail" | "connections">,
+): void {
+  app.get(
+    "/organization/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "listOrganizations",
+        summary: "List all organizations of the server, for its own admins",
+        querystring: pageQuerySchema,
+        response: answers(pageSchema("organizations", listedOrganizationSchema)),
+      },
+    },
+    async (request) => {
+      await requireServerAdmin(database, request);
+      const page = await listOrganizations(database, request.query);
+      return { organizations: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/organization/create",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "createOrganization",
+        summary: "Create an organization, with a first admin who is invited, or an admin key; for admins of the server",
+        body: createOrganizationSchema,
+        response: answers(createdOrganizationSchema),
+      },
+    },
+    async (request) => {
+      refuseIdempotencyKey(request);
+      await requireServerAdmin(database, request);
+      const mailing = sendsMail ? { vault, language: request.body.admin?.language ?? "en" } : null;
+      const { organization, invitation, adminKey } = await createOrganization(database, request.body, mailing);
+      return { organization, invitation: invitation && shownInvitation(publicUrl(), invitation), adminKey };
+    },
+  );
+  app.post(
+    "/organization/:id/update",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateOtherOrganization",
+        summary: "Say whether an organization uses the server's own access to forges; for admins of the server",
+        params: idParameters,
+        body: changeOrganizationSchema,
+        response: answers(listedOrganizationSchema),
+      },
+    },
+    async (request) => {
+      await requireServerAdmin(database, request);
+      const id = idOf(request, "organization");
+      const changed = await changeOrganization(database, id, request.body);
+      await connections.changed(id);
+      return changed;
+    },
+  );
+  app.post(
+    "/organization/:id/erase",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "eraseOtherOrganization",
+        summary:
+          "Erase another organization with all that there is of it, which can't be undone; for admins of the server",
+        params: idParameters,
+        body: eraseOrganizationSchema,
+        response: answers(erasureSchema),
+      },
+    },
+    async (request) => {
+      await requireServerAdmin(database, request);
+      const id = idOf(request, "organization");
+      if (id === organizationOf(request))
+        throw new ConflictError("this is your own organization: erase it by POST /organization/erase");
+      return beginErasure(database, id, request.body.name);
+    },
   );
 }
 

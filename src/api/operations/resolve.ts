@@ -3,7 +3,7 @@ import type { Automation } from "../../domain/automations/automation.ts";
 import { fanOutLimit } from "../../domain/automations/run.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
-import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
+import { repositoryRefusal, type AllowedRepositories } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import { createRepository, findRepositories, type RepositoryRecord } from "../../store/repositories/repositories.ts";
@@ -68,8 +68,8 @@ export async function resolveRepositories(
     address: readAddress(options, `codeRepoIds: the address of ${id}`, url),
   }));
   if (named.length + connected.length > 0) {
-    const patterns = await allowedRepositories(options.database, organizationId);
-    for (const { field, address } of [...named, ...connected]) requireAllowed(patterns, field, address);
+    const allowed = await allowedRepositories(options.database, organizationId);
+    for (const { field, address } of [...named, ...connected]) requireAllowed(allowed, field, address);
   }
   const missing = unknown ?? ids.find((id) => !owned.some((repository) => repository.id === id.toLowerCase()));
   if (missing !== undefined) {
@@ -104,13 +104,17 @@ export async function resolveRepositories(
 }
 
 /**
- * Checks a repository against the patterns that the organization allows.
- * @param patterns null: all repositories are allowed
+ * Checks that the organization may use a repository.
  * @param field name of the request's field, for the message
- * @throws InvalidInputError if no pattern matches
+ * @throws InvalidInputError if it may not
  */
-export function requireAllowed(patterns: readonly string[] | null, field: string, address: RepositoryAddress): void {
-  if (allowsRepository(patterns, address)) return;
+export function requireAllowed(allowed: AllowedRepositories, field: string, address: RepositoryAddress): void {
+  const refusal = repositoryRefusal(allowed, address);
+  if (refusal === null) return;
+  if (refusal === "server")
+    throw new InvalidInputError(
+      `${field}: ${address.cloneUrl.slice(0, 200)} is reached only with the server's own ssh keys or disk, which this organization does not use: name its https address, and connect its forge in the settings`,
+    );
   throw new InvalidInputError(
     `${field}: ${address.cloneUrl.slice(0, 200)} is not on the list of repositories that this organization allows: an admin can add it in the settings`,
   );

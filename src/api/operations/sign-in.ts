@@ -2,12 +2,11 @@ import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ForbiddenError, NotFoundError, OffstageError, UnavailableError } from "../../domain/errors/errors.ts";
-import { pagePath, type SignInProblem } from "../../domain/people/sign-in.ts";
+import { ownOrganizationsPage, pagePath, type SignInProblem } from "../../domain/people/sign-in.ts";
 import { roleFor, scopesOf, signInMethodIds, type SignInMethod } from "../../domain/people/user.ts";
-import { joinInvited } from "../../store/people/invitations.ts";
 import { createBrowserSession } from "../../store/people/logins.ts";
-import { findDefaultOrganization } from "../../store/people/organizations.ts";
-import { beginSignIn, signInUser, takeSignIn } from "../../store/people/users.ts";
+import { signInPerson } from "../../store/people/own-accounts.ts";
+import { beginSignIn, takeSignIn } from "../../store/people/users.ts";
 import { cookieName } from "../http/auth.ts";
 import { browserCookie, browserOf } from "../http/browser-cookie.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -130,17 +129,16 @@ async function finish(
   const { search } = new URL(request.url, publicUrl());
   const attempt = { state, nonce: kept.nonce, verifier: kept.verifier, redirectUrl: redirectUrl(method) };
   const identity = await method.finish(attempt, new URL(`${redirectUrl(method)}${search}`));
-  const organizationId = await findDefaultOrganization(database);
-  const invited = await joinInvited(database, organizationId, identity);
-  const role = roleFor(identity, signInPolicy) ?? invited;
-  if (role === null) throw new SignInRefused("refused");
-  const user = await signInUser(database, organizationId, identity, role);
-  if (user === null) throw new SignInRefused("disabled");
-  const principal = { organizationId, keyId: null, userId: user.id, scopes: scopesOf(user.role), automationIds: null };
-  const token = await createBrowserSession(database, principal, browserOf(options, request));
+  const chosen = await signInPerson(database, identity, roleFor(identity, signInPolicy));
+  if (typeof chosen === "string") throw new SignInRefused(chosen);
+  const { organizationId, userId, role } = chosen;
+  const principal = { organizationId, keyId: null, userId, scopes: scopesOf(role), automationIds: null };
+  const browser = { ...browserOf(options, request), issuer: identity.issuer };
+  const token = await createBrowserSession(database, principal, browser);
   request.principal = principal;
   void reply.setCookie(cookieName, token, browserCookie(options));
-  return kept.next;
+  // Whoever was invited elsewhere is told so, unless they were on their way to something.
+  return kept.next === "/" && chosen.isInvitedElsewhere ? ownOrganizationsPage : kept.next;
 }
 
 function problemOf(error: unknown, request: FastifyRequest): SignInProblem {

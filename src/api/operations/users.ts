@@ -11,6 +11,7 @@ import { eraseUser, listUsers, updateUser } from "../../store/people/users.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { shownInvitation } from "../http/shown-invitation.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 type InvitationOptions = Pick<ApiOptions, "database" | "publicUrl" | "vault" | "sendsMail">;
@@ -71,8 +72,7 @@ export function addUserOperations(app: App, options: InvitationOptions): void {
 
 function addInvitations(app: App, { database, publicUrl, vault, sendsMail }: InvitationOptions): void {
   const mailing = (language: InvitationLanguage = "en") => (sendsMail ? { vault, language } : null);
-  // What follows the # stays in the browser: no server and no proxy logs it.
-  const shown = ({ token, ...invitation }: Invitation) => ({ ...invitation, url: `${publicUrl()}/sign-in#${token}` });
+  const shown = (invitation: Invitation) => shownInvitation(publicUrl(), invitation);
   app.post(
     "/user/invite",
     {

@@ -6,7 +6,7 @@ import type { CommandContext } from "../terminal/commands.ts";
 import { printable } from "../../printable.ts";
 import { collect } from "../terminal/collect.ts";
 import { parseId } from "../terminal/id.ts";
-import { serverFlags, withDataFlag } from "./server-flags.ts";
+import { organizationFlags, withOrganizationFlag } from "./server-flags.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
@@ -32,7 +32,7 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
     )
     .option("--owner <user>", "e-mail address or id of the user whose its sessions are (default: nobody)")
     .option("--expires-in-days <days>", "days until it expires (default: never)", parseDays);
-  withDataFlag(command).action(
+  withOrganizationFlag(command).action(
     async (options: {
       name: string;
       scopes?: Scope[];
@@ -50,7 +50,7 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
         throw new InvalidInputError("--automation goes with --scopes trigger alone");
       }
       const key = { name, scopes: chosen, automationIds, expiresAt, owner };
-      const created = await commands.createKey(serverFlags({ ...options }), key);
+      const created = await commands.createKey(organizationFlags({ ...options }), key);
       // Only the key goes to stdout, so that a script can read it.
       terminal.write(`${created.key}\n`);
       terminal.warn(
@@ -61,8 +61,8 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
 }
 
 function addList(keys: Command, { commands, terminal }: CommandContext): void {
-  withDataFlag(keys.command("list").description("list keys by their prefix")).action(async (options) => {
-    const listed = await commands.listKeys(serverFlags(options));
+  withOrganizationFlag(keys.command("list").description("list keys by their prefix")).action(async (options) => {
+    const listed = await commands.listKeys(organizationFlags(options));
     terminal.write(listed.length === 0 ? "no keys\n" : keyTable(listed));
   });
 }
@@ -72,8 +72,8 @@ function addRevoke(keys: Command, { commands, terminal }: CommandContext): void 
     .command("revoke")
     .argument("<id>", "id from `keys list`", parseId("a key"))
     .description("revoke a key; it stops working at once");
-  withDataFlag(command).action(async (id: string, options) => {
-    const revoked = await commands.revokeKey(serverFlags(options), id);
+  withOrganizationFlag(command).action(async (id: string, options) => {
+    const revoked = await commands.revokeKey(organizationFlags(options), id);
     terminal.write(`revoked ${revoked.prefix}… (${oneLine(revoked.name)})\n`);
   });
 }

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { Scope } from "../../domain/people/key.ts";
 import type { CommandContext } from "../terminal/commands.ts";
 import { parseScopes } from "./keys.ts";
-import { serverFlags, withDataFlag } from "./server-flags.ts";
+import { organizationFlags, withOrganizationFlag } from "./server-flags.ts";
 
 const minuteMs = 60_000;
 const longestMinutes = 7 * 24 * 60;
@@ -14,9 +14,9 @@ export function addLoginLinkCommand(program: Command, { commands, terminal }: Co
     .description("print a link that signs one browser in, once")
     .option("--scopes <list>", "read, write and admin, separated by commas (default: all three)", parseScopes)
     .option("--minutes <number>", "how long the link works", parseMinutes, 60);
-  withDataFlag(command).action(async (options: { scopes?: Scope[]; minutes: number }) => {
+  withOrganizationFlag(command).action(async (options: { scopes?: Scope[]; minutes: number }) => {
     const link = { scopes: options.scopes ?? ["read", "write", "admin"], ttlMs: options.minutes * minuteMs };
-    terminal.write(`${await commands.createLoginLink(serverFlags({ ...options }), link)}\n`);
+    terminal.write(`${await commands.createLoginLink(organizationFlags({ ...options }), link)}\n`);
   });
 }
 

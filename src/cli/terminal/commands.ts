@@ -1,4 +1,5 @@
 import type { Key, Scope } from "../../domain/people/key.ts";
+import type { CreateOrganization, ListedOrganization } from "../../domain/people/organization.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 
 /** Flags that the commands on the server's machine share. Each overrides its variable in docs/configuration.md. */
@@ -7,6 +8,19 @@ export interface ServerFlags {
   readonly host?: string;
   readonly port?: string;
   readonly sandbox?: string;
+}
+
+/** Which organization a command on the server's machine is about, by its name; omitted: the server's own. */
+export interface OrganizationFlag {
+  readonly organization?: string;
+}
+
+/** An organization as a command makes it. */
+export interface MadeOrganization {
+  readonly name: string;
+  /** Its first admin's link, and the address to which it is mailed, if it is; null: there is a key instead. */
+  readonly invitation: { readonly url: string; readonly expiresAt: string; readonly mailedTo: string | null } | null;
+  readonly adminKey: string | null;
 }
 
 /** One line of `offstage doctor`. */
@@ -50,7 +64,7 @@ export interface Commands {
   /** Checks this machine. A problem of the machine is a failed check, not an error. */
   doctor(flags: ServerFlags): Promise<readonly Check[]>;
   createKey(
-    flags: ServerFlags,
+    flags: ServerFlags & OrganizationFlag,
     key: {
       name: string;
       scopes: Scope[];
@@ -60,9 +74,9 @@ export interface Commands {
       owner: string | null;
     },
   ): Promise<{ record: Key; key: string }>;
-  listKeys(flags: ServerFlags): Promise<readonly Key[]>;
+  listKeys(flags: ServerFlags & OrganizationFlag): Promise<readonly Key[]>;
   /** @throws NotFoundError if there is no such key */
-  revokeKey(flags: ServerFlags, id: string): Promise<Key>;
+  revokeKey(flags: ServerFlags & OrganizationFlag, id: string): Promise<Key>;
   /**
    * Runs a recorded session again.
    * @returns the repositories whose changes differ from the session's, and how many recorded answers were not used
@@ -90,10 +104,13 @@ export interface Commands {
     target: { readonly name: string; readonly file: string },
     signal: AbortSignal,
   ): Promise<{ readonly bytes: number }>;
+  /** @throws ConflictError if there is one of the name */
+  createOrganization(flags: ServerFlags, body: CreateOrganization): Promise<MadeOrganization>;
+  listOrganizations(flags: ServerFlags): Promise<readonly ListedOrganization[]>;
   /** Erases the organization of this name. @returns false if there was none, and erasures that had begun were continued */
   eraseOrganization(flags: ServerFlags, name: string, signal: AbortSignal): Promise<boolean>;
   /** @returns the address to open, which works once and for `ttlMs` milliseconds */
-  createLoginLink(flags: ServerFlags, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
+  createLoginLink(flags: ServerFlags & OrganizationFlag, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
 }
 
 /**

@@ -61,7 +61,7 @@ export const userSchema = z.object({
   lastSignInAt: z.iso
     .datetime()
     .nullable()
-    .meta({ description: "null: they were invited, and have not signed in yet." }),
+    .meta({ description: "null: they have not signed in to this organization yet." }),
   lastSeenAt: z.iso.datetime().nullable().meta({
     description:
       "When they, or a program that acts for them, last asked for something, as far as sign-ins tell that still stand.",

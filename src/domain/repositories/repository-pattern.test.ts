@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isAddressProblem, parseRepositoryUrl } from "./repository.ts";
-import { allowsRepository, repositoryPatternSchema } from "./repository-pattern.ts";
+import { allowsRepository, repositoryPatternSchema, repositoryRefusal } from "./repository-pattern.ts";
 
 function allows(pattern: string, url: string): boolean {
   const address = parseRepositoryUrl(url);
@@ -39,6 +39,22 @@ describe("a list of repositories", () => {
     ["git.example/*", "/git.example/shop"],
   ])("with %s does not let %s through", (pattern, url) => {
     expect(allows(pattern, url)).toBe(false);
+  });
+
+  it.each([
+    ["https://git.example/acme/shop", null],
+    ["http://git.example/acme/shop", null],
+    ["git@git.example:acme/shop.git", "server"],
+    ["ssh://git@git.example/acme/shop", "server"],
+    ["/srv/repositories/shop", "server"],
+    ["file:///srv/repositories/shop", "server"],
+    ["https://git.example/other/shop", "list"],
+  ])("lets through %s what an organization reaches without the server's ssh keys and disk: %s", (url, refusal) => {
+    const address = parseRepositoryUrl(url);
+    if (isAddressProblem(address)) throw new Error(address.problem);
+    const patterns = ["git.example/acme/*", "/srv/*"];
+    expect(repositoryRefusal({ patterns, usesServerForges: false }, address)).toBe(refusal);
+    expect(repositoryRefusal({ patterns: null, usesServerForges: true }, address)).toBeNull();
   });
 
   it("that is empty lets nothing through, and none at all everything", () => {

@@ -33,6 +33,28 @@ export const repositoryPatternSchema = z
     "must be written <host>/<path> or, for local repositories, /<path>, with * for any characters in the path and *. before a host for all below it",
   );
 
+/** Which repositories an organization may use. */
+export interface AllowedRepositories {
+  /** The list of its admins; null: every repository. */
+  readonly patterns: readonly string[] | null;
+  /** Whether it uses what the operator configured for all: credentials of forges, ssh keys, repositories on the server's machine. */
+  readonly usesServerForges: boolean;
+}
+
+/** Why an organization may not use a repository; null: it may. */
+export function repositoryRefusal(
+  { patterns, usesServerForges }: AllowedRepositories,
+  address: RepositoryAddress,
+): "list" | "server" | null {
+  if (!usesServerForges && isReachedByServer(address)) return "server";
+  return allowsRepository(patterns, address) ? null : "list";
+}
+
+/** Whether a repository is reached only with what is the server's: its disk, or its ssh keys. */
+function isReachedByServer({ cloneUrl, local }: RepositoryAddress): boolean {
+  return local || !/^https?:/u.test(cloneUrl);
+}
+
 /**
  * Whether a list allows a repository. The scheme does not count: https and ssh addresses of a repository are one. Case
  * counts in a path.

@@ -33,6 +33,7 @@ export const organizationTables: readonly ExportedTable[] = [
       "invited_at",
       "last_sign_in_at",
       "disabled_at",
+      "refused_at",
     ],
     order: byTime,
     leftOut: { organization_id: "in the manifest", read_until: "what single people have looked at" },

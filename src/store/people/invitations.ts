@@ -32,19 +32,29 @@ export async function inviteUser(
   try {
     return await sealing(database, async (transaction) => {
       await requireNewAddress(transaction, organizationId, email);
-      const id = crypto.randomUUID();
-      await transaction.query(
-        `insert into user_account (id, organization_id, issuer, subject, email, name, role, invited_at, last_sign_in_at)
-         values ($1::uuid, $2, '${invitationIssuer}', $1::uuid::text, $3, $4, $5, now(), null)`,
-        [id, organizationId, email, name, role],
-      );
-      return invite(transaction, { organizationId, userId: id, email }, mailing);
+      return insertInvited(transaction, organizationId, { name, email, role }, mailing);
     });
   } catch (error) {
     // Two invited the same person at once.
     if (isUniqueViolation(error)) throw hasAddress(email);
     throw error;
   }
+}
+
+/** Adds a person with a link to an organization in which nobody has their address. Call it in a transaction of `sealing`. */
+export async function insertInvited(
+  transaction: Queryable,
+  organizationId: string,
+  { name, email, role }: { readonly name: string; readonly email: string | null; readonly role: Role },
+  mailing: Mailing | null,
+): Promise<Invitation> {
+  const id = crypto.randomUUID();
+  await transaction.query(
+    `insert into user_account (id, organization_id, issuer, subject, email, name, role, invited_at, last_sign_in_at)
+     values ($1::uuid, $2, '${invitationIssuer}', $1::uuid::text, $3, $4, $5, now(), null)`,
+    [id, organizationId, email, name, role],
+  );
+  return invite(transaction, { organizationId, userId: id, email }, mailing);
 }
 
 /**
@@ -82,31 +92,26 @@ export async function endInvitations(transaction: Queryable, userId: string): Pr
 }
 
 /**
- * Makes whoever signs in by a provider for the first time the person who was invited with their address, which the provider has verified.
- * From then on they are known by the provider's own id, and no link signs them in.
- * @returns the role of a person who was invited, then or before; null: they were not
+ * Makes whoever signs in by a provider the person who was invited with their address, which the provider has verified, in each organization
+ * that invited them and in which they have no account yet. From then on they are known there by the provider's own id, and no link signs
+ * them in. Browsers that a link signed in stay so.
+ * @returns the ids of the accounts that are theirs from now on
  */
-export function joinInvited(
-  database: Database,
-  organizationId: string,
+export async function joinInvited(
+  transaction: Queryable,
   { issuer, subject, email }: SignInIdentity,
-): Promise<Role | null> {
-  return database.transaction(async (transaction) => {
-    const joined = await transaction.query<{ id: string }>(
-      `update user_account set issuer = $3, subject = $4
-       where organization_id = $1 and issuer = '${invitationIssuer}' and lower(email) = lower($2) and not exists (
-         select from user_account known where known.organization_id = $1 and known.issuer = $3 and known.subject = $4)
-       returning id`,
-      [organizationId, email, issuer, subject],
-    );
-    for (const { id } of joined.rows) await endInvitations(transaction, id);
-    const { rows } = await transaction.query<{ role: Role }>(
-      `select role from user_account
-       where organization_id = $1 and issuer = $2 and subject = $3 and invited_at is not null`,
-      [organizationId, issuer, subject],
-    );
-    return rows[0]?.role ?? null;
-  });
+): Promise<readonly string[]> {
+  const { rows } = await transaction.query<{ id: string }>(
+    `update user_account account set issuer = $2, subject = $3
+     where account.issuer = '${invitationIssuer}' and lower(account.email) = lower($1) and not exists (
+         select from user_account known where known.organization_id = account.organization_id and known.issuer = $2
+           and known.subject = $3)
+       and not exists (select from erasure where erasure.organization_id = account.organization_id)
+     returning id`,
+    [email, issuer, subject],
+  );
+  for (const { id } of rows) await endInvitations(transaction, id);
+  return rows.map(({ id }) => id);
 }
 
 async function invite(

@@ -72,23 +72,28 @@ async function signedInBy(transaction: Queryable, userId: string): Promise<reado
 
 /**
  * Signs in a browser that presented a key, or whose user signed in at a provider.
+ * @param browser.issuer the provider's address, if one signed the user in
  * @returns the value of the session's cookie
  */
-export function createBrowserSession(database: Database, principal: Principal, browser: Browser): Promise<string> {
+export function createBrowserSession(
+  database: Database,
+  principal: Principal,
+  browser: Browser & { readonly issuer?: string },
+): Promise<string> {
   return insertBrowserSession(database.pool, principal, browser);
 }
 
 async function insertBrowserSession(
   queryable: Queryable,
   { organizationId, keyId, userId, scopes }: Principal,
-  { days, address, userAgent }: Browser,
+  { days, address, userAgent, issuer }: Browser & { readonly issuer?: string },
 ): Promise<string> {
   const token = randomToken();
   const named = userAgent?.slice(0, longestUserAgent).replaceAll("\0", "").toWellFormed();
   await queryable.query(
-    `insert into browser_session (hash, organization_id, key_id, user_id, scopes, address, user_agent, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 day')`,
-    [hashOf(token), organizationId, keyId, userId, scopes, address, named, days],
+    `insert into browser_session (hash, organization_id, key_id, user_id, scopes, address, user_agent, expires_at, issuer)
+     values ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 day', $9)`,
+    [hashOf(token), organizationId, keyId, userId, scopes, address, named, days, issuer],
   );
   return token;
 }

@@ -1,14 +1,13 @@
 import type { Database } from "../../database/database.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
-import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
+import { defaultOrganization, type Organization, type UpdateOrganization } from "../../domain/people/organization.ts";
+import type { AllowedRepositories } from "../../domain/repositories/repository-pattern.ts";
 import { wakeWaiting } from "../queue/budgets.ts";
 import { insertKey, newKey } from "./keys.ts";
 import { one } from "../one-row.ts";
 
-const bootstrapLock = 4_747_003;
-
-/** The organization of a new installation. */
-export const defaultOrganization = "default";
+/** Advisory lock of whoever makes an organization: of two at once, one waits. */
+export const newOrganizationLock = 4_747_003;
 
 /** The result of `bootstrap`. */
 export interface Bootstrapped {
@@ -25,7 +24,7 @@ export interface Bootstrapped {
  */
 export function bootstrap(database: Database, options: { readonly adminKey: string | null }): Promise<Bootstrapped> {
   return database.transaction(async (transaction) => {
-    await transaction.query("select pg_advisory_xact_lock($1)", [bootstrapLock]);
+    await transaction.query("select pg_advisory_xact_lock($1)", [newOrganizationLock]);
     const found = await transaction.query<{ id: string }>("select id from organization where name = $1", [
       defaultOrganization,
     ]);
@@ -62,7 +61,7 @@ export async function findOrganization(database: Database, name: string): Promis
 
 const columns = `
   id, name, default_agent as "defaultAgent", max_running_sessions as "maxRunningSessions", egress, models,
-  repositories,
+  repositories, uses_server_forges as "usesServerForges",
   session_budget_usd::float8 as "sessionBudgetUsd", run_budget_usd::float8 as "runBudgetUsd",
   monthly_budget_usd::float8 as "monthlyBudgetUsd",
   coalesce((select spent_usd from model_spend where organization_id = organization.id and month = this_month()), 0)::float8
@@ -77,14 +76,14 @@ export async function getOrganization(database: Database, id: string): Promise<O
   return one(rows, "organization", id);
 }
 
-/** Patterns of the repositories that an organization's sessions may use; null: all. */
-export async function allowedRepositories(database: Database, id: string): Promise<string[] | null> {
-  const { rows } = await database.pool.query<{ repositories: string[] | null }>({
+/** Which repositories an organization's sessions may use. */
+export async function allowedRepositories(database: Database, id: string): Promise<AllowedRepositories> {
+  const { rows } = await database.pool.query<AllowedRepositories>({
     name: "allowed_repositories",
-    text: "select repositories from organization where id = $1",
+    text: `select repositories as patterns, uses_server_forges as "usesServerForges" from organization where id = $1`,
     values: [id],
   });
-  return rows[0]?.repositories ?? null;
+  return rows[0] ?? { patterns: [], usesServerForges: false };
 }
 
 const settingColumns: Readonly<Record<keyof UpdateOrganization, string>> = {

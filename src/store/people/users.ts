@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import type { SignInIdentity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
+import type { Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
 import { listRows } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 import { one } from "../one-row.ts";
@@ -35,38 +35,6 @@ export async function takeSignIn(
   );
   const [found] = rows;
   return found?.fresh === true ? { verifier: found.verifier, nonce: found.nonce, next: found.next } : null;
-}
-
-/**
- * Creates or updates the user who signed in. A role that an admin set stays, unless the operator's configuration
- * makes the user an admin.
- * @returns null if the account is disabled
- */
-export async function signInUser(
-  database: Database,
-  organizationId: string,
-  identity: SignInIdentity,
-  role: Role,
-): Promise<User | null> {
-  const { rows } = await database.pool.query<User>(
-    `insert into user_account (id, organization_id, issuer, subject, email, name, role)
-     values ($1, $2, $3, $4, $5, $6, $7)
-     on conflict (organization_id, issuer, subject) do update set
-       email = excluded.email, name = excluded.name, last_sign_in_at = now(),
-       role = case when excluded.role = 'admin' then 'admin' else user_account.role end
-       where user_account.disabled_at is null
-     returning ${userColumns}`,
-    [
-      crypto.randomUUID(),
-      organizationId,
-      identity.issuer,
-      identity.subject,
-      identity.email,
-      identity.name.replaceAll("\0", "").toWellFormed().slice(0, 200),
-      role,
-    ],
-  );
-  return rows[0] ?? null;
 }
 
 /**

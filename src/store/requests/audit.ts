@@ -2,8 +2,8 @@ import type { Database } from "../../database/database.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { outcomeOf, type AuditEntry, type NewAuditEntry } from "../../domain/people/audit.ts";
 import type { AuditOutcome } from "../../domain/people/audit-outcome.ts";
+import { defaultOrganization } from "../../domain/people/organization.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
-import { defaultOrganization } from "../people/organizations.ts";
 import { removeRows } from "../prune.ts";
 
 interface AuditRow extends Omit<AuditEntry, "outcome" | "createdAt"> {

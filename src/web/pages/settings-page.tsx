@@ -10,6 +10,7 @@ import { Keys } from "../settings/keys.tsx";
 import { Notices } from "../settings/notices.tsx";
 import { OrganizationData } from "../settings/organization-data.tsx";
 import { OrganizationForm } from "../settings/organization-form.tsx";
+import { OwnOrganizations } from "../settings/own-organizations.tsx";
 import { Programs } from "../settings/programs.tsx";
 import { Registries } from "../settings/registries.tsx";
 import { Secrets } from "../settings/secrets.tsx";
@@ -66,6 +67,7 @@ function Sections({ organization }: { organization: Organization }) {
     shares: <ShareLinks />,
     "sign-ins": <SignIns />,
     programs: <Programs />,
+    organizations: <OwnOrganizations />,
     data: <OrganizationData name={organization.name} />,
   };
   return (

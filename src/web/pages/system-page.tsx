@@ -5,6 +5,7 @@ import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
 import { DatabaseFacts, ServerFacts } from "../system/facts.tsx";
 import { Figures } from "../system/figures.tsx";
+import { AllOrganizations } from "../system/organizations.tsx";
 import { Problems } from "../system/problems.tsx";
 import { Workers } from "../system/workers.tsx";
 import { useElementTexts } from "../texts/elements.ts";
@@ -47,7 +48,14 @@ export function SystemPage() {
           </button>
         </div>
       )}
-      {health === undefined ? error === null && <Loading lines={10} /> : <Shown health={health} />}
+      {health === undefined ? (
+        error === null && <Loading lines={10} />
+      ) : (
+        <>
+          <Shown health={health} />
+          <AllOrganizations />
+        </>
+      )}
     </div>
   );
 }

@@ -44,10 +44,12 @@ const pages: readonly NavigationPage[] = [
  * moves for an admin.
  */
 export function usePages(): readonly (NavigationPage & { readonly isSeen: boolean })[] {
-  const scopes = useMe().data?.scopes;
+  const me = useMe().data;
   return pages
-    .filter(({ scope }) => scopes === undefined || scopes.includes(scope))
-    .map((page) => ({ ...page, isSeen: scopes !== undefined || page.scope !== "admin" }));
+    .filter(
+      ({ scope, to }) => me === undefined || (me.scopes.includes(scope) && (to !== "/system" || me.isServerAdmin)),
+    )
+    .map((page) => ({ ...page, isSeen: me !== undefined || page.scope !== "admin" }));
 }
 
 /** Shortcuts to the pages. */

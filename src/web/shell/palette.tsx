@@ -2,17 +2,20 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { announce } from "../elements/announce.tsx";
 import { Modal } from "../elements/dialog.tsx";
 import { hasWords } from "../elements/has-words.ts";
 import { Icon, type IconName } from "../elements/icon.tsx";
 import { useOptions } from "../elements/options.ts";
-import { client } from "../query.ts";
+import { client, useMe } from "../query.ts";
+import { useOrganizationTexts } from "../texts/organizations.ts";
 import { useShellTexts } from "../texts/shell.ts";
 import { KeyCaps } from "./help-sheet.tsx";
 import { usePages } from "./pages.ts";
 import { useSettingsSections } from "./settings-sections.ts";
 import type { Overlay } from "./rail.tsx";
 import { useShortcutGroups } from "./shortcuts.ts";
+import { switchOrganization } from "../switch-organization.ts";
 
 /** Something that can be chosen. */
 interface Entry {
@@ -34,9 +37,12 @@ export function Palette({ onClosed, onOpen }: { onClosed: () => void; onOpen: (o
   const [words, setWords] = useState("");
   const [chosen, setChosen] = useState<Entry | null>(null);
   const asked = useDeferredValue(words.trim());
-  const entries = [...useCommands(onOpen), ...usePageEntries(), ...useSettingsEntries()].filter((entry) =>
-    entryHasWords(entry, words),
-  );
+  const entries = [
+    ...useCommands(onOpen),
+    ...usePageEntries(),
+    ...useSettingsEntries(),
+    ...useOrganizationEntries(),
+  ].filter((entry) => entryHasWords(entry, words));
   const sessions = useSessions(asked, words);
   const all = [...entries, ...sessions];
   const options = useOptions(all.length, words, true, (index) => setChosen(all[index] ?? null));
@@ -126,6 +132,21 @@ function usePageEntries(): Entry[] {
       name: texts.pages[name],
       keys: `g ${letter}`,
       run: () => void navigate({ to }),
+    }));
+}
+
+/** The other organizations of whoever is signed in. */
+function useOrganizationEntries(): Entry[] {
+  const texts = useOrganizationTexts();
+  const me = useMe().data;
+  return (me?.organizations ?? [])
+    .filter(({ id }) => id !== me?.orgId)
+    .map(({ id, name }) => ({
+      key: `organization ${id}`,
+      group: texts.yours,
+      icon: "people",
+      name: texts.switchTo(name),
+      run: () => void switchOrganization(id).catch(({ message }: Error) => announce(message)),
     }));
 }
 

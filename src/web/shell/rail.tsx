@@ -1,11 +1,12 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 import icon from "../icon.svg";
-import { announce } from "../elements/announce.tsx";
 import { Icon } from "../elements/icon.tsx";
-import { client } from "../query.ts";
 import { useShellTexts } from "../texts/shell.ts";
 import { usePages } from "./pages.ts";
+import { RailButton } from "./rail-button.tsx";
+
+const RailEnd = lazy(() => import("./rail-end.tsx").then(({ RailEnd: component }) => ({ default: component })));
 
 /** What can be opened over every page. */
 export type Overlay = "palette" | "help" | "display";
@@ -49,58 +50,9 @@ export function Rail({ onOpen }: { onOpen: (overlay: Overlay) => void }) {
       </div>
       <RailButton icon="display" word={texts.display} onClick={() => onOpen("display")} />
       <RailButton icon="help" word={texts.shortcutsShort} keys="?" onClick={() => onOpen("help")} />
-      <SignOut />
+      <Suspense fallback={<div className="rail-item" />}>
+        <RailEnd />
+      </Suspense>
     </nav>
   );
-}
-
-function RailButton({
-  icon: picture,
-  word,
-  keys,
-  onClick,
-}: {
-  icon: Parameters<typeof Icon>[0]["name"];
-  word: string;
-  keys?: string;
-  onClick: () => void;
-}) {
-  return (
-    <button
-      type="button"
-      className="rail-item"
-      onClick={(event) => {
-        const rail = event.currentTarget.closest<HTMLElement>(":popover-open");
-        rail?.hidePopover();
-        onClick();
-      }}
-    >
-      <Icon name={picture} />
-      <span className="rail-word">{word}</span>
-      {keys !== undefined && (
-        <kbd aria-hidden className="key ms-auto max-[72rem]:hidden">
-          {keys}
-        </kbd>
-      )}
-    </button>
-  );
-}
-
-function SignOut() {
-  const navigate = useNavigate();
-  const queries = useQueryClient();
-  const texts = useShellTexts();
-  const signOut = useMutation({
-    mutationFn: async () => {
-      // Whatever comes of that, the sign-in ends.
-      await import("../push.ts").then(({ leavePush }) => leavePush()).catch(() => null);
-      return client.login.delete();
-    },
-    onSuccess: async () => {
-      await navigate({ to: "/sign-in" });
-      queries.clear();
-    },
-    onError: ({ message }) => announce(message),
-  });
-  return <RailButton icon="leave" word={texts.signOut} onClick={() => signOut.mutate()} />;
 }

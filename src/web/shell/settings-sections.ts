@@ -1,6 +1,7 @@
 import type { Scope } from "../../domain/people/key.ts";
 import { useMe } from "../query.ts";
 import { useNoticeTexts } from "../texts/notices.ts";
+import { useOrganizationTexts } from "../texts/organizations.ts";
 import { useRegistryTexts } from "../texts/registries.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 
@@ -16,6 +17,7 @@ const sections = [
   { id: "shares", scope: "admin" },
   { id: "sign-ins", scope: "read" },
   { id: "programs", scope: "read" },
+  { id: "organizations", scope: "read" },
   { id: "data", scope: "admin" },
 ] as const satisfies readonly { readonly id: string; readonly scope: Scope }[];
 /** See `sections`. */
@@ -35,8 +37,11 @@ export function useSettingsSections(): readonly { readonly id: SettingsSection; 
     shares: texts.shares.title,
     "sign-ins": texts.signIns.title,
     programs: texts.programs.title,
+    organizations: useOrganizationTexts().yours,
     data: texts.data.title,
   };
-  const scopes = useMe().data?.scopes ?? [];
-  return sections.filter(({ scope }) => scopes.includes(scope)).map(({ id }) => ({ id, title: titles[id] }));
+  const { scopes = [], organizations = [] } = useMe().data ?? {};
+  return sections
+    .filter(({ id, scope }) => scopes.includes(scope) && (id !== "organizations" || organizations.length > 1))
+    .map(({ id }) => ({ id, title: titles[id] }));
 }

@@ -24,7 +24,9 @@ export function submoduleAccess(
     const address = parseRepositoryUrl(written);
     if (isAddressProblem(address)) return { problem: `its address ${address.problem}` };
     if (address.local && !superproject.local) return { problem: "its address is a path on the server's machine" };
-    if (!allowsRepository(await allowedRepositories(database, organizationId), address)) {
+    // How it is written does not count: it is reached by ssh only if the session's repository is, which was looked at before.
+    const { patterns } = await allowedRepositories(database, organizationId);
+    if (!allowsRepository(patterns, address)) {
       return { problem: "it is not on the list of repositories that this organization allows" };
     }
     const isTrusted =

@@ -10,7 +10,7 @@ import {
 } from "../../domain/automations/automation-file.ts";
 import { InvalidInputError, SessionError } from "../../domain/errors/errors.ts";
 import { firstOf } from "../../domain/fields/text.ts";
-import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
+import { repositoryRefusal } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge } from "../../forges/forge.ts";
 import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
@@ -157,7 +157,7 @@ async function addressOf(
   const address = parseRepositoryUrl(url);
   if (isAddressProblem(address)) throw new InvalidInputError(`its address ${address.problem}`);
   if (address.local && !allowLocalRepositories) throw new InvalidInputError("its address is a local path");
-  if (allowsRepository(await allowedRepositories(database, organizationId), address)) return address;
+  if (repositoryRefusal(await allowedRepositories(database, organizationId), address) === null) return address;
   throw new InvalidInputError("the organization does not allow it any more");
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { Calling } from "../../domain/repositories/calling.ts";
-import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
+import { repositoryRefusal } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { servesAddress } from "../../forges/serves.ts";
 import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
@@ -36,7 +36,7 @@ export async function eventPlaceOf(
   if (found === null) return null;
   const { address, calling } = found;
   const key = await keyOf(address, organizationId);
-  const isAllowed = allowsRepository(await allowedRepositories(database, organizationId), address);
+  const isAllowed = repositoryRefusal(await allowedRepositories(database, organizationId), address) === null;
   return { address, key, isAllowed, known: await findRepositoryByKey(database, organizationId, key), calling };
 }
 

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { firstOf } from "../../domain/fields/text.ts";
-import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
+import { repositoryRefusal } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import { allSettled } from "../../all-settled.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
@@ -240,18 +240,25 @@ async function requireAllowed(
 ): Promise<void> {
   const { organizationId, repositories } = session;
   if (repositories.length === 0) return;
-  const patterns = await allowedRepositories(database, organizationId);
-  const refused = repositories.find(({ url }) => {
+  const allowed = await allowedRepositories(database, organizationId);
+  for (const { url } of repositories) {
     const address = parseRepositoryUrl(url);
-    return isAddressProblem(address) || !allowsRepository(patterns, address);
-  });
-  if (refused === undefined) return;
-  throw new SessionError({
-    code: "repository_not_allowed",
-    reason: `The repository ${refused.url} is not on the list of repositories that this organization allows.`,
-    retryable: false,
-    remedy: "Ask an admin to add it in the organization's settings, then retry.",
-  });
+    const refusal = isAddressProblem(address) ? "list" : repositoryRefusal(allowed, address);
+    if (refusal === null) continue;
+    throw new SessionError({
+      code: "repository_not_allowed",
+      retryable: false,
+      ...(refusal === "list"
+        ? {
+            reason: `The repository ${url} is not on the list of repositories that this organization allows.`,
+            remedy: "Ask an admin to add it in the organization's settings, then retry.",
+          }
+        : {
+            reason: `The repository ${url} is reached only with the server's own ssh keys or disk, which this organization does not use.`,
+            remedy: "Use its https address and connect its forge in the settings, or ask an admin of the server.",
+          }),
+    });
+  }
 }
 
 async function cloneRequest(

@@ -36,6 +36,10 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     updateOrganization: { name: word, repositories: null },
     // The name of none, so that the others still find their organization.
     eraseOrganization: { name: word },
+    updateOtherOrganization: { usesServerForges: true },
+    eraseOtherOrganization: { name: word },
+    createOrganization: { name: word, admin: { name: "Ada", email: `${word}@example.com` } },
+    switchOrganization: { organizationId: repository },
     setAllowedFindings: { allowedFindings: [{ path: `test/${word}/**`, rule: "github" }] },
     allowFinding: { path: `test/${word}.txt` },
     createSecret: {

@@ -32,7 +32,8 @@ beforeAll(async () => {
   operations = operationsOf((await testApp.request("GET", "/openapi.json", { key: null })).body);
   const { database } = testApp;
   otherOrganizationId = crypto.randomUUID();
-  await database.pool.query("insert into organization (id, name) values ($1, $2)", [otherOrganizationId, marker]);
+  // Its name alone is for the server's own admins to see.
+  await database.pool.query("insert into organization (id, name) values ($1, 'theirs')", [otherOrganizationId]);
   theirKey = (await createKey(database, otherOrganizationId, { name: marker, scopes: ["admin"] })).key;
 });
 
@@ -49,6 +50,9 @@ async function surroundings(round: number): Promise<Surroundings> {
     await fill(own, adminKey, organizationId, "mine", `${round}-${count}`);
     await fill(theirs, theirKey, otherOrganizationId, marker, `${round}-${count}`);
   }
+  // A further one, for what admins of the server may do.
+  const { organization } = (await testApp.post("/organization/create", { name: `further ${round}` })).body;
+  own["organization"] = [organization.id];
   const keyOf = async (scopes: readonly Scope[], expiresAt?: string): Promise<string> =>
     (await createKey(database, organizationId, { name: "mine", scopes, expiresAt })).key;
   const keys = [
@@ -201,6 +205,9 @@ test("no operation breaks, dawdles, or tells of another organization, whatever i
   const needsMore = [
     "deliverToConnection",
     "eraseOrganization",
+    "eraseOtherOrganization",
+    // A browser that a provider signed in, of whose person there is another account.
+    "switchOrganization",
     // A forge that can be asked.
     "searchBranches",
     "searchFiles",

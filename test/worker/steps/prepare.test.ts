@@ -88,6 +88,21 @@ test("refuses a repository that the organization no longer allows, before it is 
   expect(existsSync(services.mirrors.directory)).toBe(false);
 });
 
+test.each(["git@git.example:acme/app.git", "/srv/repositories/app"])(
+  "refuses %s before it is fetched, if the organization uses none of the server's access to forges",
+  async (url) => {
+    const { session, ...attempt } = await world.begin();
+    const repositories = session.repositories.map((repository) => ({ ...repository, url }));
+    await world.database.pool.query("update organization set uses_server_forges = false");
+    await expect(
+      prepareWorkspace({ ...attempt, session: { ...session, repositories } }, world.worker("one")),
+    ).rejects.toMatchObject({
+      code: "repository_not_allowed",
+      message: expect.stringContaining("the server's own ssh keys or disk"),
+    });
+  },
+);
+
 test("fails with a stable code if the target branch is not there", async () => {
   const attempt = await world.begin({ targetBranch: "gone" });
   await expect(prepareWorkspace(attempt, world.worker("one"))).rejects.toMatchObject({

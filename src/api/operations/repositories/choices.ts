@@ -14,7 +14,7 @@ import {
   parseRepositoryUrl,
   type RepositoryAddress,
 } from "../../../domain/repositories/repository.ts";
-import { allowsRepository } from "../../../domain/repositories/repository-pattern.ts";
+import { repositoryRefusal } from "../../../domain/repositories/repository-pattern.ts";
 import { allowedRepositories } from "../../../store/people/organizations.ts";
 import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
@@ -45,11 +45,11 @@ export function addChoiceOperations(app: App, options: ApiOptions): void {
     async (request) => {
       const organizationId = organizationOf(request);
       const { q } = request.query;
-      const patterns = await allowedRepositories(database, organizationId);
+      const mayUse = await allowedRepositories(database, organizationId);
       const found = await choices.repositories(organizationId, q.trim());
       const allowed = found.repositories.filter((repository) => {
         const address = parseRepositoryUrl(repository.url);
-        return !isAddressProblem(address) && allowsRepository(patterns, address);
+        return !isAddressProblem(address) && repositoryRefusal(mayUse, address) === null;
       });
       const repositories = bestFirst(allowed, ({ name }) => name, q.trim()).slice(0, mostOffered);
       return { ...found, repositories, complete: found.complete && allowed.length <= mostOffered };
