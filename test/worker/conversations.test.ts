@@ -1051,6 +1051,65 @@ test("firing a trigger locks its automation before the trigger, as those do who 
   expect(await firing).toMatchObject({ outcome: "accepted" });
 });
 
+test("a macro and the end of a run of the same automation on the same pull request don't wait in a circle", async () => {
+  const macro = `circle-${count}`;
+  const { database, organizationId } = api;
+  const { body: automation } = await api.post("/automation/create", {
+    name: "Circle",
+    macro,
+    instructions: "Tidy up",
+    triggers: [{ type: "api", concurrency: { key: "'one'", policy: "skip" } }],
+  });
+  const jobId = randomUUID();
+  await database.pool.query(
+    `insert into job (id, organization_id, automation_id, priority, payload, task, status, attempt)
+     values ($1, $2, $3, 5, '{}', 'RunWorkflow', 'completed', 1)`,
+    [jobId, organizationId, automation.id],
+  );
+  await database.pool.query(
+    "update session set job_id = $2, automation_id = $3, status = 'running', finished_at = null where id = $1",
+    [scene.sessionId, jobId, automation.id],
+  );
+  // What its condition gave before: the macro notes that it can be evaluated again, once it has locked the automation.
+  await database.pool.query("update trigger set problem = 'it was broken' where automation_id = $1", [automation.id]);
+  const untilBlocked = (most: number) =>
+    waitFor(async () => {
+      const { rowCount } = await database.pool.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return rowCount === most;
+    }, `${most} wait for a lock`);
+  const id = await receive("pullRequest.commented", {
+    pullRequest: pullRequest(),
+    comment: comment(`@offstage !${macro}`, "ann"),
+  });
+  let called: Promise<unknown> = Promise.resolve();
+  let ended: Promise<unknown> = Promise.resolve();
+  await database.transaction(async (holder) => {
+    await holder.query("select from trigger where automation_id = $1 for update", [automation.id]);
+    called = decideAll();
+    called.catch(() => undefined);
+    await untilBlocked(1);
+    ended = database.pool.query(
+      `select move_session($1, 'failed', null, '{"code": "internal", "message": "It broke.", "retryable": false}', null, false,
+         waits_for => null)`,
+      [scene.sessionId],
+    );
+    ended.catch(() => undefined);
+    await untilBlocked(2);
+  });
+  await ended;
+  await called;
+  const { rows } = await database.pool.query<{ outcome: string; postponed: number }>(
+    "select outcome, postponed from arrival where id = $1",
+    [id],
+  );
+  expect(rows).toEqual([{ outcome: "fired", postponed: 0 }]);
+  await database.pool.query("update job set status = 'cancelled' where automation_id = $1 and status = 'pending'", [
+    automation.id,
+  ]);
+});
+
 test("a macro that works on another repository, or is of another one's file, is unknown to who may write to this one", async () => {
   const { pool } = api.database;
   const [here, there] = [`here-${count}`, `there-${count}`];
