@@ -24,8 +24,8 @@ export const ownEventNames = [
   "pullRequest.conflicted",
 ] as const;
 
-/** An automation has at most so many triggers. */
-export const mostTriggers = 50;
+/** An automation has at most so many triggers: what saves, shows and decides about them takes a moment of the server, and not minutes. */
+export const mostTriggers = 1_000;
 /** Characters of a condition. */
 const longestCondition = 2_000;
 /** Time for which a secret that was replaced still counts, in ms: senders need a moment to take the new one. */
