@@ -31,6 +31,8 @@ export const mostTriggers = 1_000;
  * event, and whoever seems to have changed it need not be a bot.
  */
 export const mostRunsOfSubject = 50;
+/** Runs of which each started the next by an event of Offstage, by a webhook of it, or by what a forge tells of its work. */
+export const longestChain = 5;
 /** Characters of a condition. */
 const longestCondition = 2_000;
 /** Time for which a secret that was replaced still counts, in ms: senders need a moment to take the new one. */
