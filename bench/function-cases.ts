@@ -179,7 +179,7 @@ export const functionCases: readonly FunctionCase[] = [
   {
     definition: "fairest_job",
     usual: "thirty automations of twenty organizations have five jobs each",
-    call: "select fairest_job()",
+    call: "select fairest_job('{}')",
   },
   {
     definition: "fairest_job_without_fan_out",
@@ -188,6 +188,14 @@ export const functionCases: readonly FunctionCase[] = [
   },
   {
     definition: "claim_job",
+    usual: "one automation has fifty pending, nobody has a webhook",
+    setup: `${endJobs}; ${Array.from({ length: 50 }, () => newJob({ status: "'pending'" })).join(";")}`,
+    before: newJob({ status: "'pending'" }),
+    call: "select * from claim_job('bench', '12 seconds', true, '{}')",
+    after: "update job set status = 'completed' where status = 'running'",
+  },
+  {
+    definition: "claim_job.without_busy",
     usual: "one automation has fifty pending, nobody has a webhook",
     setup: `${endJobs}; ${Array.from({ length: 50 }, () => newJob({ status: "'pending'" })).join(";")}`,
     before: newJob({ status: "'pending'" }),

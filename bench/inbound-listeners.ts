@@ -20,7 +20,7 @@ const listeners = 10_000;
 export async function manyConditions(event: Record<string, unknown>): Promise<string> {
   const templates = createTemplates();
   const expressions: Expression[] = Array.from({ length: listeners }, (_, n) => ({
-    condition: `event.issue.labels.exists(label, label == 'bug') && event.issue.number == ${n}`,
+    condition: `event.issue.labels.exists(label, label.name == 'bug') && event.issue.number == ${n}`,
     key: "'issue ' + string(event.issue.number)",
     trigger: { id: String(n), type: "forge" },
   }));
@@ -126,7 +126,7 @@ async function decideOne(database: Database, deliver: () => Promise<void>): Prom
 }
 
 /** A payload that GitHub publishes. */
-async function example(name: string, action?: string): Promise<Record<string, object>> {
+export async function example(name: string, action?: string): Promise<Record<string, object>> {
   const { default: all } = (await import("@octokit/webhooks-examples", { with: { type: "json" } })) as unknown as {
     default: WebhookDefinition[];
   };

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { Agent } from "node:http";
 import { join } from "node:path";
 import { benchKey, type ApiServerReady } from "./api-server.ts";
-import { manyConditions, manyListeners } from "./inbound-listeners.ts";
+import { example, manyConditions, manyListeners } from "./inbound-listeners.ts";
 import { compare, comparedHead, machine, table, type Work } from "./measure.ts";
 import { poster, type Post } from "./poster.ts";
 import { familyCpuMs, startServed, type Served } from "./served.ts";
@@ -26,12 +26,26 @@ const rounds = 6;
 const roundMs = 2_000;
 const concurrencies = [1, 32];
 
-/** A payload as forges send it: some 7 kB. */
-const payload = (n: number) => ({
+const published = await example("issues", "opened");
+/** GitHub's published example of an issue that was opened, of another issue each time: some 12 kB. */
+const payload = (n: number) => ({ ...published, issue: { ...published["issue"], id: n, number: n } });
+const longText = "It fails on an empty file. ".repeat(250);
+/**
+ * The worst for a forge's event, which has what an issue says twice, as the forge sent it and in the form that is the same for all: an issue
+ * that is nothing but its text. Some 7 kB.
+ */
+const textPayload = (n: number) => ({
   action: "opened",
-  n,
-  issue: { number: n, title: "It fails", labels: ["bug", "triage"], body: "It fails on an empty file. ".repeat(250) },
-  sender: { login: "somebody", type: "User" },
+  issue: {
+    id: n,
+    number: n,
+    title: "It fails",
+    body: longText,
+    state: "open",
+    html_url: `https://github.com/bench/app/issues/${n}`,
+  },
+  repository: { full_name: "bench/app", html_url: "https://github.com/bench/app" },
+  sender: { id: 1, login: "somebody", type: "User" },
 });
 
 /** Delivers to a trigger of its own, and expects what comes of it. */
@@ -61,31 +75,25 @@ async function hook(
 }
 
 /** Delivers an issue that was opened to a connection of GitHub, to which one automation listens. */
-async function forgeHook({ url, post }: { readonly url: string; readonly post: Post }): Promise<Work> {
+async function forgeHook(
+  { url, post }: { readonly url: string; readonly post: Post },
+  path: string,
+  of: (n: number) => object,
+): Promise<Work> {
   const key = { authorization: `Bearer ${benchKey}` };
-  const forge = { kind: "github", webUrl: "https://github.com/bench", credential: { type: "configured" } };
+  const forge = { kind: "github", webUrl: `https://github.com/${path}`, credential: { type: "configured" } };
   const made = JSON.parse(await post(new URL("/connection/create", url).href, forge, key)) as {
     readonly id: string;
     readonly webhookSecret: string;
   };
   const listens = { type: "forge", connectionId: made.id, events: ["issue.opened"] };
-  const automation = { name: "listens", macro: "listens", instructions: "Work", triggers: [listens] };
+  const automation = { name: "listens", macro: `listens-${path}`, instructions: "Work", triggers: [listens] };
   await post(new URL("/automation/create", url).href, automation, key);
   const address = new URL(`/hook/forge/${made.id}`, url).href;
-  const repository = {
-    full_name: "bench/app",
-    html_url: "https://github.com/bench/app",
-    clone_url: "https://github.com/bench/app.git",
-    default_branch: "main",
-  };
   let n = 0;
   return async () => {
     n += 1;
-    const user = { id: 1, login: "somebody", type: "User" };
-    const { issue, ...told } = payload(n);
-    const html_url = `https://github.com/bench/app/issues/${n}`;
-    const opened = { ...issue, id: n, html_url, state: "open", labels: [{ name: "bug" }, { name: "triage" }], user };
-    const body = JSON.stringify({ ...told, issue: opened, repository, sender: user });
+    const body = JSON.stringify(of(n));
     const answer = await post(address, body, {
       "x-github-event": "issues",
       "x-github-delivery": `forge-${n}`,
@@ -95,11 +103,11 @@ async function forgeHook({ url, post }: { readonly url: string; readonly post: P
   };
 }
 
-function bare(url: string, post: Post): Work {
+function bare(url: string, post: Post, name: string, of: (n: number) => object): Work {
   let n = 0;
   return async () => {
     n += 1;
-    await post(new URL("/event", url).href, JSON.stringify(payload(n)), { "webhook-id": `bare-${n}` });
+    await post(new URL("/event", url).href, JSON.stringify(of(n)), { "webhook-id": `${name}-${n}` });
   };
 }
 
@@ -109,25 +117,31 @@ async function deliveries(api: Served<ApiServerReady>, post: Post): Promise<stri
   const server = { url, post };
   const signed = { verify: { type: "hmac", header: "x-signature" } };
   const ways = {
-    "bare insert": bare(plain.ready.url, post),
+    "bare insert": bare(plain.ready.url, post, "bare", payload),
     "POST /hook/{id}": await hook(server, "plain", {}, "accepted"),
     "signed with HMAC": await hook(server, "signed", signed, "accepted"),
     "delivered again": await hook(server, "again", {}, "duplicate"),
     "a condition holds": await hook(
       server,
       "holds",
-      { condition: "event.issue.labels.exists(label, label == 'bug')" },
+      { condition: "event.issue.labels.exists(label, label.name == 'bug')" },
       "accepted",
     ),
     "it does not": await hook(server, "filtered", { condition: "event.issue.number == 0" }, "filtered"),
-    "of a forge": await forgeHook(server),
+    "of a forge": await forgeHook(server, "bench", payload),
+  };
+  const texts = {
+    "bare insert of a text": bare(plain.ready.url, post, "text", textPayload),
+    "a text of a forge": await forgeHook(server, "text", textPayload),
   };
   const spent = async (name: string): Promise<number[]> => [
-    await (name === "bare insert" ? plain : api).cpuMs(),
+    await (name.startsWith("bare insert") ? plain : api).cpuMs(),
     await familyCpuMs(databasePid),
   ];
   const rows: string[][] = [];
-  for (const concurrency of concurrencies) rows.push(...(await compare(ways, { concurrency, rounds, roundMs, spent })));
+  for (const concurrency of concurrencies)
+    for (const compared of [ways, texts])
+      rows.push(...(await compare(compared, { concurrency, rounds, roundMs, spent })));
   await plain.stop();
   return table([...comparedHead, "server", "database"], rows);
 }

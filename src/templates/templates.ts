@@ -238,10 +238,17 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
       if (!("prompt" in done)) throw errorOf(done, "instructions");
     },
     async checkTriggers(triggers, asker) {
+      // Many triggers have the same key, say.
+      const checked = new Set<string>();
+      const checkOnce = async (field: string, expression: string, gives: "bool" | "string"): Promise<void> => {
+        if (checked.has(`${gives} ${expression}`)) return;
+        await checkExpression(field, expression, gives, asker);
+        checked.add(`${gives} ${expression}`);
+      };
       for (const [index, { condition, concurrency }] of triggers.entries()) {
         const field = `triggers[${index}]`;
-        if (condition !== "") await checkExpression(`${field}.condition`, condition, "bool", asker);
-        if (concurrency !== null) await checkExpression(`${field}.concurrency.key`, concurrency.key, "string", asker);
+        if (condition !== "") await checkOnce(`${field}.condition`, condition, "bool");
+        if (concurrency !== null) await checkOnce(`${field}.concurrency.key`, concurrency.key, "string");
       }
     },
     async readYaml(yaml, asker) {

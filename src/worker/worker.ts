@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { ListenerHandle } from "../database/notifications.ts";
+import { createClaimLoop } from "../lifecycle/claim-loop.ts";
 import { createPeriodic } from "../lifecycle/periodic.ts";
 import { createService, type Service } from "../lifecycle/service.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -52,7 +53,7 @@ export interface WorkerOptions {
   readonly startsAtOnce?: number;
   /** Must have ended every process that it started before it settles, and must not reject because a session failed. */
   readonly runSession: (session: ClaimedSession, signals: AttemptSignals) => Promise<void>;
-  /** Awaited: one job at a time. */
+  /** Several at once. */
   readonly runJob: (job: ClaimedJob) => Promise<void>;
 }
 
@@ -60,6 +61,12 @@ export interface WorkerOptions {
 const pollMs = 2_000;
 /** Interval, in ms, at which sessions are looked for whose time of a retry has come. */
 const retryPollMs = 1_000;
+
+/**
+ * Jobs that a worker does at once; of them those of one organization, and those of one automation of it. One may wait for a slow forge, which
+ * holds up nobody else. Not more of an organization than may wait for templates at once.
+ */
+const jobsAtOnce = { all: 32, ofOrganization: 4, ofAutomation: 2 };
 
 /** How long, in ms, a session counts as one that will take more memory than it has. */
 const youngMs = 30_000;
@@ -89,8 +96,8 @@ export interface WorkerService extends Service {
 }
 
 /**
- * Makes a worker, which claims queued sessions, up to `concurrency` at once, and triggered jobs, one at a time, and renews the
- * leases of its sessions.
+ * Makes a worker, which claims queued sessions, up to `concurrency` at once, and triggered jobs, a few of each organization at once, and
+ * renews the leases of its sessions.
  * `start` first requeues what the worker of this id held before it restarted; it throws if the database can't be reached.
  * `stop` claims nothing more, returns running sessions to the queue, and settles when nothing runs.
  */
@@ -107,7 +114,17 @@ export function createWorker(options: WorkerOptions): WorkerService {
     everyMs: pollMs,
     onFailure: (error: unknown) => logger.error({ err: error }, "could not claim work; will retry"),
   };
-  const jobs = createPeriodic({ ...polling, pass: takeJobs });
+  const jobs = createClaimLoop<ClaimedJob>({
+    atOnce: jobsAtOnce.all,
+    everyMs: pollMs,
+    claim: async (underWay) => {
+      const job = await claimJob(database, { worker: options.id, leaseMs, busy: busyOf(underWay) });
+      return job === null ? [] : [job];
+    },
+    work: (job) => whileKept(job, () => options.runJob(job)),
+    onClaimFailure: polling.onFailure,
+    onWorkFailure: (error, { id: jobId }) => logger.error({ err: error, jobId }, "could not do a job; will retry"),
+  });
   const sessions = createPeriodic({ ...polling, pass: takeSessions });
   const recovery = createPeriodic({
     pass: recoverExpired,
@@ -136,14 +153,6 @@ export function createWorker(options: WorkerOptions): WorkerService {
   function poll(): void {
     jobs.now();
     sessions.now();
-  }
-
-  async function takeJobs(stopping: AbortSignal): Promise<void> {
-    while (!stopping.aborted) {
-      const job = await claimJob(database, { worker: options.id, leaseMs });
-      if (job === null) return;
-      await whileKept(job, () => options.runJob(job));
-    }
   }
 
   /** A forge that is slow to answer what a job asks may take longer than its lease. */
@@ -323,4 +332,14 @@ export function createWorker(options: WorkerOptions): WorkerService {
     },
   });
   return { ...worker, untilOver, hasPlace: () => running.size + lost.size < options.concurrency };
+}
+
+/** The organizations and automations of which no more jobs are begun in addition to those under way. */
+function busyOf(underWay: readonly ClaimedJob[]): string[] {
+  const full = (keyOf: (job: ClaimedJob) => string, most: number): string[] =>
+    [...Map.groupBy(underWay, keyOf)].filter(([, of]) => of.length >= most).map(([key]) => key);
+  return [
+    ...full(({ organizationId }) => organizationId, jobsAtOnce.ofOrganization),
+    ...full(({ automation }) => automation.id, jobsAtOnce.ofAutomation),
+  ];
 }

@@ -5,6 +5,7 @@ import { sources } from "../../src/inbound/sources/sources.ts";
 import { sampleDelivery, type SourceSample } from "../../src/inbound/sources/source.ts";
 import { forgeEventNames } from "../../src/domain/automations/forge-event.ts";
 import { sourceEventNames, sourceNames } from "../../src/domain/automations/source-event.ts";
+import { mostRunsOfSubject } from "../../src/domain/automations/trigger.ts";
 import type { InboundDelivery } from "../../src/inbound/delivery.ts";
 import type { DeliveringForge } from "../../src/inbound/forges/readers.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -96,6 +97,48 @@ test("a trigger of a source starts runs for the events that it lists alone", asy
   const { body } = await send(other.path, delivery);
   expect(body.outcome).toBe("filtered");
   expect((await entry(body.ledgerId)).reason).toContain("does not list");
+});
+
+test("a run whose own change of an issue is the next event comes to rest, however many come at once, and other issues go on", async () => {
+  const { automationId, path } = await addAutomation({
+    type: "source",
+    source: "linear",
+    secret,
+    events: ["issue.statusChanged"],
+  });
+  const sample = sources.linear.samples.find(({ event }) => event === "issue.statusChanged");
+  if (sample === undefined) throw new Error("Linear has no sample of a changed status");
+  let moves = 0;
+  /** The issue is moved again, by whom nobody would take for a bot. */
+  const move = async (issueId: string) => {
+    moves += 1;
+    const { data, ...payload } = sample.payload as { readonly data: object };
+    const updatedAt = new Date(Date.UTC(2026, 7, 20) + moves).toISOString();
+    const delivery = freshDelivery({
+      ...sample,
+      headers: { ...sample.headers, "linear-delivery": randomUUID() },
+      payload: { ...payload, data: { ...data, id: issueId, updatedAt } },
+    });
+    return (await send(path, signDelivery("linear", delivery, secret, Date.now()))).body;
+  };
+  const looping = randomUUID();
+  const outcomes: string[] = [];
+  let last = "";
+  for (let round = 0; round < 6; round += 1)
+    for (const { outcome, ledgerId } of await Promise.all(Array.from({ length: 10 }, () => move(looping)))) {
+      outcomes.push(outcome);
+      if (outcome === "filtered") last = ledgerId;
+    }
+  expect(outcomes.filter((outcome) => outcome === "accepted")).toHaveLength(mostRunsOfSubject);
+  expect(outcomes.filter((outcome) => outcome === "filtered")).toHaveLength(60 - mostRunsOfSubject);
+  expect(await entry(last)).toMatchObject({
+    outcome: "filtered",
+    automationId,
+    reason: "its automation has started 50 runs about the same issue, incident or thread, as many as it may",
+  });
+  expect((await move(randomUUID())).outcome).toBe("accepted");
+  // A person may have it run all the same.
+  expect((await api.post(`/ledger/${last}/replay`, {})).status).toBe(200);
 });
 
 test("an event that a source does not have is refused with its name", async () => {

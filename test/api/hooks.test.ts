@@ -324,6 +324,40 @@ describe("a second delivery", () => {
   });
 });
 
+test("automations that start each other by webhooks of Offstage come to an end, and none starts itself", async () => {
+  const told = (id: string, organizationId = api.organizationId) =>
+    JSON.stringify({ type: "job.completed", timestamp: new Date().toISOString(), data: { organizationId, id } });
+  const hooks: Hook[] = [];
+  for (let count = 0; count < 7; count += 1) hooks.push(await addHook());
+  const [first, ...others] = hooks;
+  if (first === undefined) throw new Error("no automation was added");
+  let last: string = (await api.post(`/automation/${first.automationId}/trigger`, {})).body.id;
+  const runs: string[] = [last];
+  const outcomes: string[] = [];
+  for (const hook of others) {
+    const { body } = await deliver(hook, told(last));
+    outcomes.push(body.outcome);
+    if (body.outcome === "accepted") runs.push((last = body.ledgerId));
+  }
+  expect(outcomes).toEqual(["accepted", "accepted", "accepted", "accepted", "filtered", "filtered"]);
+  const [refused] = await entriesOf(others.at(-1) ?? first);
+  expect(refused.reason).toBe("it ends a chain of 5 runs of which each started the next");
+
+  // Its own run, and one that it led to, by its address and by the API; another's of the same organization does.
+  for (const id of runs.slice(0, 2)) expect((await deliver(first, told(id))).body.outcome).toBe("filtered");
+  const { body: queued } = await api.post(`/automation/${first.automationId}/trigger`, JSON.parse(told(last)));
+  expect(queued).toMatchObject({ status: "cancelled" });
+  expect((await entry(queued.id)).reason).toBe("a run of its own automation led to it");
+  const session = await addSession(api.database, api.organizationId, { automationId: first.automationId, jobId: last });
+  const ofSession = told(session.id).replace("job.completed", "session.failed");
+  expect((await deliver(first, ofSession)).body.outcome).toBe("filtered");
+  const { body: unrelated } = await api.post(`/automation/${others[0]?.automationId}/trigger`, {});
+  expect((await deliver(first, told(unrelated.id))).body.outcome).toBe("accepted");
+  // What another Offstage says of its own is an event like any other, and so is what only looks like one.
+  expect((await deliver(first, told(last, randomUUID()))).body.outcome).toBe("accepted");
+  expect((await deliver(first, told("no id"))).body.outcome).toBe("accepted");
+});
+
 describe("a condition", () => {
   test("decides with the event, and its reason is in the ledger", async () => {
     const hook = await addHook({ condition: "event.issue.labels.exists(l, l == 'bug') && event.issue.number > 5" });

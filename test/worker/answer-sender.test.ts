@@ -317,11 +317,31 @@ test("a reaction goes out before what was queued in the minute before it, and af
   await queue({ action: { kind: "reaction", target, reaction: "eyes" }, text: "" });
   await database.pool.query("update answer set next_attempt_at = now() - interval '2 minutes' where key = $1", [late]);
   const kinds: string[] = [];
-  const limits = { limit: 1, leaseMs: 60_000, underWay: [], mostOfHost: 8, mostOfOrganization: 8, resting: [] };
+  const limits = {
+    limit: 1,
+    leaseMs: 60_000,
+    underWay: [],
+    mostOfHost: 8,
+    mostOfOrganization: 8,
+    mostOfLane: 8,
+    resting: [],
+  };
   for (let time = 0; time < 3; time += 1)
     kinds.push(...(await claimAnswers(database, limits)).map(({ action }) => JSON.stringify(action)));
   expect(kinds.map((kind) => /"kind":"(\w+)"/u.exec(kind)?.[1])).toEqual(["comment", "reaction", "comment"]);
   expect(kinds[0]).toContain("7");
+});
+
+test("answers to one host of an organization, as many as may be sent at once, hold up none to its others", async () => {
+  await queue();
+  await queue({ action: { kind: "comment", subject: { kind: "issue", number: 8 } } });
+  const limits = { limit: 9, leaseMs: 60_000, mostOfHost: 8, mostOfOrganization: 8, mostOfLane: 1, resting: [] };
+  const [slow] = await claimAnswers(database, { ...limits, underWay: [] });
+  if (slow === undefined) throw new Error("nothing was claimed");
+  expect(await claimAnswers(database, { ...limits, underWay: [slow] })).toEqual([]);
+  await toSlack("It goes on.");
+  expect(await claimAnswers(database, { ...limits, underWay: [slow] })).toMatchObject([{ text: "It goes on." }]);
+  expect(await claimAnswers(database, { ...limits, mostOfLane: 2, underWay: [slow] })).toHaveLength(1);
 });
 
 test("a forge that can't resolve threads leaves them open, which is told", async () => {
@@ -349,6 +369,7 @@ describe("a worker that is killed", () => {
       underWay: [],
       mostOfHost: 8,
       mostOfOrganization: 4,
+      mostOfLane: 4,
       resting: [],
     });
   test("between sending and recording has sent once", async () => {

@@ -29,10 +29,10 @@ import { createAccount } from "../../src/store/secrets/accounts.ts";
 import { createConnection, updateConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
-import { dueConversations } from "../../src/store/conversations/due.ts";
+import { dueConversations, laneOf } from "../../src/store/conversations/due.ts";
 import { findPlace } from "../../src/store/conversations/conversations.ts";
 import { createRestingHosts } from "../../src/worker/conversations/ask-forge.ts";
-import { sweepConversations } from "../../src/worker/conversations/conversation-sweep.ts";
+import { createConversationSweep, sweepConversations } from "../../src/worker/conversations/conversation-sweep.ts";
 import { createEventDecisions, decideNext } from "../../src/worker/events/event-decisions.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { guidOf } from "../forge/azure-places.ts";
@@ -634,7 +634,7 @@ test("a host that did not answer is left alone for a while, and asked about none
   for (const id of ids) expect((await entry(id)).outcome).toBe("fired");
 });
 
-test("a slow forge holds up sixteen events of its organization, and nobody else's", async () => {
+test("a slow forge holds up sixteen events of its connection, and nobody else's", async () => {
   const other = await addOrganization(api.database);
   let answer = (): void => undefined;
   const answered = new Promise<void>((resolve) => (answer = resolve));
@@ -644,6 +644,23 @@ test("a slow forge holds up sixteen events of its organization, and nobody else'
   for (let time = 0; time < 20; time += 1) ours.push(await receive("pullRequest.commented", about("ann")));
   const theirs: string[] = [];
   for (let time = 0; time < 20; time += 1) theirs.push(await receive("pullRequest.commented", about("bob"), [], other));
+  // Another connection of the same organization, which can tell nothing of that repository.
+  const elsewhere = randomUUID();
+  await createConnection(api.database, vault, api.organizationId, {
+    id: elsewhere,
+    kind: "gitea",
+    name: "Gitea",
+    webUrl: "https://gitea.example",
+    apiUrl: "https://gitea.example/api/v1",
+    credential: { type: "configured" },
+    check: { account: null, problems: [] },
+  });
+  const ofOther: string[] = [];
+  for (let time = 0; time < 20; time += 1) ofOther.push(await receive("pullRequest.commented", about("ann")));
+  const deliveredBy = (ids: string[], connection: string) =>
+    api.database.pool.query("update arrival set connection_id = $2 where id = any($1)", [ids, connection]);
+  await deliveredBy(ofOther, elsewhere);
+  await deliveredBy(theirs, randomUUID());
   const service = createEventDecisions({
     ...decisions(),
     conversations: {
@@ -662,6 +679,7 @@ test("a slow forge holds up sixteen events of its organization, and nobody else'
   await service.start();
   try {
     await expect.poll(() => outcomes(theirs)).toEqual(theirs.map(() => "filtered"));
+    await expect.poll(() => outcomes(ofOther)).toEqual(ofOther.map(() => "filtered"));
     await expect.poll(() => asked).toBe(16);
     expect(await outcomes(ours)).toEqual(ours.map(() => null));
     answer();
@@ -672,6 +690,60 @@ test("a slow forge holds up sixteen events of its organization, and nobody else'
     answer();
     await service.stop();
   }
+});
+
+test("a conversation whose forge does not answer holds up the answers of no other", async () => {
+  const { pool } = api.database;
+  const slow = scene;
+  const check = {
+    kind: "checkRun",
+    id: "30",
+    name: "build",
+    sha: slow.sha,
+    branch: "work",
+    url: null,
+    pullRequests: [7],
+  };
+  await deliver("checks.failed", { checks: { ...check, conclusion: "failure" } as ForgeEvent["checks"] });
+  const { rows } = await pool.query<{ id: string; organizationId: string }>(
+    `update conversation set due_at = now() - interval '1 minute' where repository_id = $1
+     returning id, organization_id as "organizationId"`,
+    [slow.repositoryId],
+  );
+  const [held] = rows;
+  if (held === undefined) throw new Error("the red check is no part of a conversation");
+  await addScene();
+  await say("@offstage go on");
+  await endTurn();
+  const answered = Promise.withResolvers<void>();
+  let asked = 0;
+  const service = createConversationSweep({
+    ...conversations(),
+    async forgeOf(address) {
+      if (address.path.includes(slow.name)) {
+        asked += 1;
+        await answered.promise;
+      }
+      return forges.forgeOf(address);
+    },
+  });
+  await service.start();
+  try {
+    await waitFor(() => asked > 0, "the forge is asked for the log of the check");
+    await waitFor(async () => (await answers("comment")).length > 0, "the other conversation has its answer");
+  } finally {
+    answered.resolve();
+    await service.stop();
+  }
+  // What a worker has enough of is left out, of an organization or of one of its hosts.
+  await pool.query("update conversation set due_at = now() - interval '1 minute' where id = $1", [held.id]);
+  const due = async (busy: string[]) => (await dueConversations(pool, 20, { without: [], busy })).map(({ id }) => id);
+  const [found] = await dueConversations(pool, 20);
+  if (found === undefined) throw new Error("nothing is due");
+  expect(await due([])).toContain(held.id);
+  for (const busy of [held.organizationId, laneOf(found)]) expect(await due([busy])).toEqual([]);
+  expect(await due([`${held.organizationId} elsewhere.example`])).toContain(held.id);
+  await sweep();
 });
 
 test("an event that its forge does not answer about for a day is given up, and the ledger says why", async () => {
@@ -1049,6 +1121,65 @@ test("firing a trigger locks its automation before the trigger, as those do who 
     await transaction.query("update trigger set max_per_hour = 5 where id = $1", [trigger.id]);
   });
   expect(await firing).toMatchObject({ outcome: "accepted" });
+});
+
+test("a macro and the end of a run of the same automation on the same pull request don't wait in a circle", async () => {
+  const macro = `circle-${count}`;
+  const { database, organizationId } = api;
+  const { body: automation } = await api.post("/automation/create", {
+    name: "Circle",
+    macro,
+    instructions: "Tidy up",
+    triggers: [{ type: "api", concurrency: { key: "'one'", policy: "skip" } }],
+  });
+  const jobId = randomUUID();
+  await database.pool.query(
+    `insert into job (id, organization_id, automation_id, priority, payload, task, status, attempt)
+     values ($1, $2, $3, 5, '{}', 'RunWorkflow', 'completed', 1)`,
+    [jobId, organizationId, automation.id],
+  );
+  await database.pool.query(
+    "update session set job_id = $2, automation_id = $3, status = 'running', finished_at = null where id = $1",
+    [scene.sessionId, jobId, automation.id],
+  );
+  // What its condition gave before: the macro notes that it can be evaluated again, once it has locked the automation.
+  await database.pool.query("update trigger set problem = 'it was broken' where automation_id = $1", [automation.id]);
+  const untilBlocked = (most: number) =>
+    waitFor(async () => {
+      const { rowCount } = await database.pool.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return rowCount === most;
+    }, `${most} wait for a lock`);
+  const id = await receive("pullRequest.commented", {
+    pullRequest: pullRequest(),
+    comment: comment(`@offstage !${macro}`, "ann"),
+  });
+  let called: Promise<unknown> = Promise.resolve();
+  let ended: Promise<unknown> = Promise.resolve();
+  await database.transaction(async (holder) => {
+    await holder.query("select from trigger where automation_id = $1 for update", [automation.id]);
+    called = decideAll();
+    called.catch(() => undefined);
+    await untilBlocked(1);
+    ended = database.pool.query(
+      `select move_session($1, 'failed', null, '{"code": "internal", "message": "It broke.", "retryable": false}', null, false,
+         waits_for => null)`,
+      [scene.sessionId],
+    );
+    ended.catch(() => undefined);
+    await untilBlocked(2);
+  });
+  await ended;
+  await called;
+  const { rows } = await database.pool.query<{ outcome: string; postponed: number }>(
+    "select outcome, postponed from arrival where id = $1",
+    [id],
+  );
+  expect(rows).toEqual([{ outcome: "fired", postponed: 0 }]);
+  await database.pool.query("update job set status = 'cancelled' where automation_id = $1 and status = 'pending'", [
+    automation.id,
+  ]);
 });
 
 test("a macro that works on another repository, or is of another one's file, is unknown to who may write to this one", async () => {
@@ -2020,7 +2151,7 @@ test("a round that finds nothing due reads no conversation, and the end of a ses
   await pool.query("select move_session($1, 'completed', null, null, 'Done.', false, waits_for => null)", [
     scene.sessionId,
   ]);
-  expect(await dueConversations(pool, 20)).toEqual([rows[0]?.id]);
+  expect(await dueConversations(pool, 20)).toEqual([expect.objectContaining({ id: rows[0]?.id })]);
   await sweep();
   expect(await answers("comment")).toEqual([expect.stringContaining("Done.")]);
   expect((await pool.query("select from conversation_run where conversation_id = $1", [rows[0]?.id])).rowCount).toBe(0);

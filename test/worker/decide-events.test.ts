@@ -116,6 +116,30 @@ test("an event fires each trigger that listens to it and whose condition holds, 
   ]);
 });
 
+test("an automation may have a thousand triggers: they are saved, shown, and the one whose condition holds decides", async () => {
+  const triggers = Array.from({ length: 999 }, (_, index) => ({
+    type: "forge",
+    events: ["issue.labeled"],
+    condition: `event.label == 'label-${index}'`,
+    concurrency: { key: "'issue ' + string(event.issue.number)", policy: "skip" },
+  }));
+  const automation = { name: "many", macro: "many", instructions: "Work" };
+  const { status, body } = await api.post("/automation/create", { ...automation, triggers });
+  expect([status, body.error]).toEqual([200, undefined]);
+  const shown = (await api.get("/automation/many")).body.triggers;
+  expect(shown).toHaveLength(1_000);
+  const { ledgerId } = await receive({ issue: { number: 9 }, label: "label-998" }, { name: "issue.labeled" });
+  await decideAll();
+  expect((await entry(ledgerId)).decisions[0]).toMatchObject({ triggerId: shown[999].id, outcome: "fired" });
+  expect(await runsOf(body.id)).toHaveLength(1);
+  // What is taken whole keeps its triggers by their ids.
+  const changed = await api.post("/automation/many/update", { triggers: shown.slice(500) });
+  expect([changed.status, changed.body.triggers.length]).toEqual([200, 501]);
+  const more = await api.post("/automation/many/update", { triggers: [...triggers, ...triggers.slice(0, 2)] });
+  expect(more.status).toBe(400);
+  await api.post("/automation/many/delete", {});
+});
+
 test("an event starts one run of an automation, by the first of its triggers whose condition holds", async () => {
   const events = ["issue.assigned"];
   const skip = { key: "'issue'", policy: "skip" };

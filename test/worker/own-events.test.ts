@@ -12,13 +12,14 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-async function addAutomation(trigger: object): Promise<string> {
+async function addAutomation(trigger: object, more: object = {}): Promise<string> {
   const macro = `m-${randomUUID().slice(0, 13)}`;
   const { status, body } = await api.post("/automation/create", {
     name: macro,
     macro,
     instructions: "Work",
     triggers: [{ type: "forge", ...trigger }],
+    ...more,
   });
   expect([status, body.error]).toEqual([200, undefined]);
   return body.id;
@@ -49,13 +50,13 @@ async function runNext(status: "completed" | "failed"): Promise<string> {
 }
 
 /** Runs whatever events start, to the end, or until there were 50 runs. @returns how many there were */
-async function runAll(): Promise<number> {
+async function runAll(status: "completed" | "failed" = "completed"): Promise<number> {
   let runs = 0;
   for (; runs < 50; runs += 1) {
     await decideAll();
     const { rows } = await api.database.pool.query("select 1 from job where status = 'pending'");
     if (rows.length === 0) break;
-    await runNext("completed");
+    await runNext(status);
   }
   return runs;
 }
@@ -120,4 +121,15 @@ test("ten automations that listen to every session start no more than ten runs",
     await runNext("completed");
   }
   expect(runs).toBe(10);
+});
+
+test("automations whose runs all fail, and which nothing pauses, come to rest", async () => {
+  const endless = { failuresBeforePause: 0 };
+  const ids: string[] = [];
+  for (let index = 0; index < 3; index += 1) ids.push(await addAutomation({ events: ["session.failed"] }, endless));
+  for (let round = 1; round <= 2; round += 1) {
+    await runSession(ids[0] ?? "", "failed");
+    expect(await runAll("failed")).toBe(3);
+  }
+  expect((await api.get(`/automation/${ids[0]}`)).body.paused).toBe(false);
 });

@@ -16,10 +16,15 @@ import {
   type Editing,
 } from "../../src/store/repositories/pull-request-sections.ts";
 import { createRestingHosts } from "../../src/worker/conversations/ask-forge.ts";
-import { sweepSections, type SectionServices } from "../../src/worker/conversations/section-sweep.ts";
+import {
+  createSectionSweep,
+  sweepSections,
+  type SectionServices,
+} from "../../src/worker/conversations/section-sweep.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { addSession } from "../store/fixtures.ts";
+import { waitFor } from "../wait-for.ts";
 
 let api: TestApp;
 let forge: TestForge;
@@ -122,6 +127,41 @@ test("a move of the session brings the section of each of its pull requests up t
   await moveSession("queued", "cancelled");
   expect(await sweep()).toBe(2);
   expect([patches(one), await sweep()]).toEqual([before, 0]);
+});
+
+test("a text whose forge does not answer holds up no other that is due later", async () => {
+  const [one, two] = parts as [Part, Part];
+  const { pool } = api.database;
+  await moveSession("cancelled");
+  const dueAt = (part: Part, at: string) =>
+    pool.query("update pull_request set section_due_at = $2::timestamptz where repository_id = $1", [part.id, at]);
+  await dueAt(two, "infinity");
+  const answered = Promise.withResolvers<void>();
+  let asked = 0;
+  const service = createSectionSweep({
+    ...services,
+    async forgeOf(address, organizationId) {
+      if (address.path.includes(one.name)) {
+        asked += 1;
+        await answered.promise;
+      }
+      return services.forgeOf(address, organizationId);
+    },
+  });
+  await service.start();
+  try {
+    await waitFor(() => asked > 0, "the forge is asked for the first");
+    await dueAt(two, "-infinity");
+    await waitFor(() => patches(two) > 0, "the text of the second is edited");
+    expect(patches(one)).toBe(0);
+  } finally {
+    answered.resolve();
+    await service.stop();
+  }
+  expect(patches(one)).toBe(1);
+  await moveSession("queued", "cancelled");
+  expect(await claimDueSections(pool, { limit: 10, leaseMs: 0, busy: [api.organizationId] })).toEqual([]);
+  expect(await claimDueSections(pool, { limit: 10, leaseMs: 0 })).toHaveLength(2);
 });
 
 test("it tells what came after, and nothing that is not so any more", async () => {

@@ -3369,7 +3369,7 @@ export interface AutomationCreateBody {
   /**
    * What starts its runs, whole: triggers that are not in the list are removed. That of the API is always there.
    *
-   * @maxItems 50
+   * @maxItems 1000
    */
   triggers?: (
     | {
@@ -4582,7 +4582,7 @@ export interface AutomationUpdateBody {
   /**
    * What starts its runs, whole: triggers that are not in the list are removed. That of the API is always there.
    *
-   * @maxItems 50
+   * @maxItems 1000
    */
   triggers?: (
     | {
@@ -4888,7 +4888,7 @@ export interface AutomationPreviewDraftBody {
   /**
    * What starts its runs, whole: triggers that are not in the list are removed. That of the API is always there.
    *
-   * @maxItems 50
+   * @maxItems 1000
    */
   triggers?: (
     | {
@@ -5715,7 +5715,7 @@ export interface AutomationTemplateListAnswer {
             ];
       } | null;
       /**
-       * @maxItems 50
+       * @maxItems 1000
        */
       triggers: (
         | {

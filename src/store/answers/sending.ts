@@ -35,6 +35,7 @@ export interface ClaimLimits {
   readonly underWay: readonly Lane[];
   readonly mostOfHost: number;
   readonly mostOfOrganization: number;
+  readonly mostOfLane: number;
   /** Lanes that asked to be left alone. */
   readonly resting: readonly Lane[];
 }
@@ -44,7 +45,7 @@ export interface ClaimLimits {
  * those first of which this worker sends fewest. An answer waits for those before it at the same place.
  */
 export async function claimAnswers(database: Database, limits: ClaimLimits): Promise<ClaimedAnswer[]> {
-  const { limit, leaseMs, underWay, mostOfHost, mostOfOrganization, resting } = limits;
+  const { limit, leaseMs, underWay, mostOfHost, mostOfOrganization, mostOfLane, resting } = limits;
   const { rows } = await database.pool.query<ClaimedAnswer>({
     name: "claim_answers",
     text: `with recursive waiting as (
@@ -63,6 +64,8 @@ export async function claimAnswers(database: Database, limits: ClaimLimits): Pro
           where answer.organization_id = waiting.id and status = 'pending' and next_attempt_at <= now()
             and answer.host not in (select host from under_way group by host having count(*) >= $5)
             and (answer.organization_id, answer.host) not in (select * from unnest($7::uuid[], $8::text[]))
+            and (answer.organization_id, answer.host) not in (
+              select organization_id, host from under_way group by organization_id, host having count(*) >= $9)
             and not exists (select from answer before where before.organization_id = answer.organization_id
               and before.place = answer.place and before.number < answer.number and before.status = 'pending')
           order by next_attempt_at limit 1 for update of answer skip locked) picked
@@ -91,6 +94,7 @@ export async function claimAnswers(database: Database, limits: ClaimLimits): Pro
       mostOfOrganization,
       resting.map(({ organizationId }) => organizationId),
       resting.map(({ host }) => host),
+      mostOfLane,
     ],
   });
   return rows;

@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Verdict } from "../../domain/automations/condition.ts";
 import type { JobTask } from "../../domain/automations/job.ts";
-import type { Received } from "../../domain/automations/trigger.ts";
+import { mostRunsOfSubject, type Received } from "../../domain/automations/trigger.ts";
 import { storableJson } from "../../domain/fields/text.ts";
 import type { FireableTrigger } from "./triggers.ts";
 
@@ -91,7 +91,14 @@ function toFire(fireable: FireableTrigger, verdict: Verdict, whole: Arrival) {
     concurrencyKey: key ?? (debounceSeconds === null ? null : (arrival.subject ?? null)),
     debounceSeconds,
     maxPerHour,
+    mostOfSubject: mostOfSubject(trigger, arrival),
   };
+}
+
+/** Runs that the automation may start about what an event is about; null: any number. The subjects of CloudEvents may stand for ever. */
+function mostOfSubject(trigger: FireableTrigger["trigger"], { subject }: Pick<Arrival, "subject">): number | null {
+  const isBounded = trigger.type === "source" && trigger.source !== "cloudEvents" && (subject ?? null) !== null;
+  return isBounded ? mostRunsOfSubject : null;
 }
 
 /** A delivery to a trigger that is to be fired together with others. */
@@ -114,7 +121,8 @@ export function prepareFiring(
   version: string | null,
 ): Firing {
   const fired = toFire(fireable, verdict, arrival);
-  const isPlain = fired.policy === null && fired.debounceSeconds === null && fired.maxPerHour === null;
+  const { policy, debounceSeconds, maxPerHour, mostOfSubject: most } = fired;
+  const isPlain = policy === null && debounceSeconds === null && maxPerHour === null && most === null;
   const head = storableJson({ ...fired, version });
   return { json: `${head.slice(0, -1)},"payload":${JSON.stringify(arrival.payload)}}`, isPlain };
 }

@@ -148,7 +148,7 @@ const attemptLimit = 10;
  * Claims an event that nobody decides, of any organization with the same chance the oldest; null if there is none. So whoever sends a
  * thousand holds up nobody else. One that its workers broke off too often is dead-lettered.
  * @param leaseMs after which another worker may claim it
- * @param without ids of organizations whose events are not claimed now
+ * @param without ids of organizations and connections whose events are not claimed now
  */
 export async function claimEvent(
   database: Database,
@@ -171,6 +171,7 @@ export async function claimEvent(
                order by random()) as turn, lateral (
                select id from arrival where outcome is null and organization_id = turn.organization_id
                  and (lease_until is null or lease_until < now() or steers_from < now())
+                 and (connection_id is null or connection_id <> all($4::uuid[]))
                order by created_at for update skip locked limit 1) as candidate
              limit 1)
            update arrival set worker = $1, ${leasedFor("$2")}, attempt = attempt + 1,

@@ -122,16 +122,21 @@ export interface ClaimedJob {
 /**
  * Claims the next pending job for `leaseMs` milliseconds; null if there is none. The order is that of
  * src/store/sql/jobs/claim_job.sql.
+ * @param busy ids of organizations and automations of which it wants no more now
  */
 export async function claimJob(
   database: Database,
-  { worker, leaseMs }: { readonly worker: string; readonly leaseMs: number },
+  {
+    worker,
+    leaseMs,
+    busy = [],
+  }: { readonly worker: string; readonly leaseMs: number; readonly busy?: readonly string[] },
 ): Promise<ClaimedJob | null> {
   const { rows } = await database.pool.query<ClaimedJob>({
     name: "claim_job",
     text: `select job_id as id, organization as "organizationId", attempt, payload, trace_parent as "traceParent", automation
-           from claim_job($1, $2 * interval '1 millisecond', fans_out => true)`,
-    values: [worker, leaseMs],
+           from claim_job($1, $2 * interval '1 millisecond', fans_out => true, busy => $3)`,
+    values: [worker, leaseMs, busy],
   });
   return rows[0] ?? null;
 }

@@ -86,20 +86,20 @@ export async function saveTriggers(
   );
   const known = new Map(rows.map((row) => [row.id, row]));
   const secrets = new Map<string, string>();
-  const kept: string[] = [];
+  const kept: SavedTrigger[] = [];
   for (const [position, input] of list.entries()) {
     const before = knownOf(known, owner, input, position);
     const id = input.type === "api" ? owner.automationId : (before?.id ?? randomUUID());
-    kept.push(id);
     const made = makesSecret(input) && (before?.sealed ?? null) === null ? newSecret(input) : null;
     if (made !== null) secrets.set(id, made);
     const sealed = await sealChanges(vault, id, { input, before, secret: made ?? givenSecret(input) });
     const hasReplyToken = keepsReplyToken(input, before);
-    await upsert(transaction, owner, { id, position, input, sealed, hasReplyToken, now });
+    kept.push(savedOf(id, { position, input, sealed, hasReplyToken, now }));
   }
+  await upsert(transaction, owner, kept);
   await transaction.query(
     "update trigger set deleted_at = now(), sealed = null, master_key = null where automation_id = $1 and deleted_at is null and not id = any($2)",
-    [owner.automationId, kept],
+    [owner.automationId, kept.map(({ id }) => id)],
   );
   return secrets;
 }
@@ -129,30 +129,64 @@ function knownOf(
   return before;
 }
 
-async function upsert(
-  transaction: Queryable,
-  owner: TriggerOwner,
+/** A trigger as `upsert` writes it. */
+interface SavedTrigger extends Pick<
+  TriggerInput,
+  "type" | "enabled" | "condition" | "concurrency" | "debounceSeconds" | "maxPerHour"
+> {
+  readonly id: string;
+  readonly position: number;
+  readonly settings: object;
+  /** In base64. */
+  readonly sealed: string | null;
+  readonly masterKey: string | null;
+  readonly nextAt: string | null;
+}
+
+function savedOf(
+  id: string,
   {
-    id,
     position,
     input,
     sealed,
     hasReplyToken,
     now,
   }: {
-    readonly id: string;
     readonly position: number;
     readonly input: TriggerInput;
     readonly sealed: { readonly sealed: Buffer; readonly masterKey: string } | null;
     readonly hasReplyToken: boolean;
     readonly now: number;
   },
-): Promise<void> {
+): SavedTrigger {
+  const { type, enabled, condition, concurrency, debounceSeconds, maxPerHour } = input;
   const nextAt = input.type === "schedule" ? nextTick(input, now) : null;
+  return {
+    id,
+    position,
+    type,
+    enabled,
+    condition,
+    concurrency,
+    debounceSeconds,
+    maxPerHour,
+    settings: { ...settingsOf(input), ...(input.type === "source" && { hasReplyToken }) },
+    sealed: sealed?.sealed.toString("base64") ?? null,
+    masterKey: sealed?.masterKey ?? null,
+    nextAt: nextAt === null ? null : new Date(nextAt).toISOString(),
+  };
+}
+
+/** In one statement, however many there are. */
+async function upsert(transaction: Queryable, owner: TriggerOwner, triggers: readonly SavedTrigger[]): Promise<void> {
   await transaction.query(
     `insert into trigger (id, organization_id, automation_id, type, position, enabled, condition, concurrency,
        debounce_seconds, max_per_hour, settings, sealed, master_key, next_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+     select id, $1, $2, type, position, enabled, condition, nullif(concurrency, 'null'), "debounceSeconds", "maxPerHour", settings,
+       decode(sealed, 'base64'), "masterKey", "nextAt"
+     from jsonb_to_recordset($3::jsonb) as given (id uuid, type text, position integer, enabled boolean, condition text,
+       concurrency jsonb, "debounceSeconds" integer, "maxPerHour" integer, settings jsonb, sealed text, "masterKey" text,
+       "nextAt" timestamptz)
      on conflict (id) do update set position = excluded.position, enabled = excluded.enabled, condition = excluded.condition,
        concurrency = excluded.concurrency, debounce_seconds = excluded.debounce_seconds,
        max_per_hour = excluded.max_per_hour, settings = excluded.settings, deleted_at = null,
@@ -164,22 +198,7 @@ async function upsert(
          then trigger.next_at else excluded.next_at end,
        unfired_at = case when trigger.settings = excluded.settings and trigger.enabled = excluded.enabled then trigger.unfired_at end,
        updated_at = now()`,
-    [
-      id,
-      owner.organizationId,
-      owner.automationId,
-      input.type,
-      position,
-      input.enabled,
-      input.condition,
-      input.concurrency === null ? null : JSON.stringify(input.concurrency),
-      input.debounceSeconds,
-      input.maxPerHour,
-      JSON.stringify({ ...settingsOf(input), ...(input.type === "source" && { hasReplyToken }) }),
-      sealed?.sealed ?? null,
-      sealed?.masterKey ?? null,
-      nextAt === null ? null : new Date(nextAt),
-    ],
+    [owner.organizationId, owner.automationId, JSON.stringify(triggers)],
   );
 }
 

@@ -158,7 +158,7 @@ async function sessionOfPullRequest(
   return rows[0]?.id ?? null;
 }
 
-/** Writes what a decision made of a conversation. */
+/** Writes what a decision made of a conversation. What it locks of an automation is locked after it. */
 export async function saveConversation(
   transaction: Queryable,
   id: string,
@@ -179,10 +179,7 @@ export async function saveConversation(
   ]);
   await transaction.query(
     `insert into conversation_run (id, conversation_id, session_id, due_at)
-     select run.id, $1, (select session_id from message where message.id = run.id),
-       -- A job that a policy filtered has ended before it is noted here.
-       case when exists (select from job where job.id = run.id and job.status in ('cancelled', 'failed')) then now()
-         else ${lookedAtAgain("run.id")} end
+     select run.id, $1, (select session_id from message where message.id = run.id), ${lookedAtAgain("run.id")}
      from unnest($2::uuid[]) as run (id) on conflict (id) do nothing`,
     [id, runs],
   );
@@ -193,5 +190,16 @@ export async function saveConversation(
        and pull_request.repository_id = conversation.repository_id and pull_request.number = conversation.number
        and pull_request.state = 'open'`,
     [id],
+  );
+}
+
+/** Notes that a run of a conversation, which was saved, has its job: one that a policy filtered has ended already. */
+export async function noteStartedJob(transaction: Queryable, runId: string): Promise<void> {
+  await transaction.query(
+    `update conversation_run set due_at = case
+       when exists (select from job where job.id = conversation_run.id and job.status in ('cancelled', 'failed')) then now()
+       else ${lookedAtAgain("conversation_run.id")} end
+     where id = $1`,
+    [runId],
   );
 }

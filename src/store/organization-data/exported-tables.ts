@@ -246,6 +246,7 @@ export const organizationTables: readonly ExportedTable[] = [
       "trigger_id",
       "event_id",
       "concurrency_key",
+      "subject",
       "superseded",
       "repository_ids",
       "created_at",

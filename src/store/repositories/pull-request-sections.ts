@@ -25,20 +25,27 @@ export interface DueSection {
   readonly claimedUntil: string;
 }
 
-/** Claims open pull requests whose section is due, the longest waiting first. Nobody else gets them until the lease is over. */
+/**
+ * Claims open pull requests whose section is due, the longest waiting first. Nobody else gets them until the lease is over.
+ * @param busy ids of organizations of which no more are wanted now
+ */
 export async function claimDueSections(
   queryable: Queryable,
-  { limit, leaseMs }: { readonly limit: number; readonly leaseMs: number },
+  {
+    limit,
+    leaseMs,
+    busy = [],
+  }: { readonly limit: number; readonly leaseMs: number; readonly busy?: readonly string[] },
 ): Promise<DueSection[]> {
   const { rows } = await queryable.query<DueSection>(
     `update pull_request set section_due_at = lease.until, editing_until = lease.until
      from (select clock_timestamp() + $2 * interval '1 millisecond' as until) lease
      where id in (select id from pull_request where section_due_at <= now() and (editing_until is null or editing_until <= now())
-       order by section_due_at limit $1 for update skip locked)
+       and organization_id <> all($3::uuid[]) order by section_due_at limit $1 for update skip locked)
      returning id, organization_id as "organizationId", session_id as "sessionId", repository_id as "repositoryId", number,
        section_attempts as attempts, section_told as told, approval,
        (select name from user_account where user_account.id = opened_by) as "openedBy", section_due_at::text as "claimedUntil"`,
-    [limit, leaseMs],
+    [limit, leaseMs, busy],
   );
   return rows.map((row) => ({ ...row, approval: approvalRulesSchema.nullable().parse(row.approval) }));
 }

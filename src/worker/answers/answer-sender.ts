@@ -24,10 +24,14 @@ export interface AnswerSenderOptions extends Writers {
 }
 
 const pollEveryMs = 1_000;
-/** Answers that one worker sends at once: in all, to one host, and of one organization. */
-const concurrency = 48;
+/**
+ * Answers that one worker sends at once: in all, to one host, of one organization, and of that to one host. Whose forge is slow holds up
+ * nobody else, nor its organization's other forges.
+ */
+const concurrency = 64;
 const mostOfHost = 32;
-const mostOfOrganization = 16;
+const mostOfOrganization = 24;
+const mostOfLane = 16;
 /** Longer than the looks for a comment whose answer was lost. */
 const attemptLimitMs = 75_000;
 /** If it has expired, the sender died, and what it sent at the last moment is listed by now. */
@@ -52,6 +56,7 @@ export function createAnswerSender(options: AnswerSenderOptions): Service {
         underWay,
         mostOfHost,
         mostOfOrganization,
+        mostOfLane,
         resting: restingLanes(),
       }),
     work: (answer, hurry) => send(options, answer, hurry, (restMs) => rest(answer, restMs)),

@@ -6,7 +6,7 @@ import { servesAddress } from "../../forges/serves.ts";
 import { newSession } from "../../domain/sessions/new-session.ts";
 import { queueAnswer } from "../../store/answers/answers.ts";
 import { holdersOfAccount } from "../../store/secrets/accounts.ts";
-import { saveConversation, type LockedConversation } from "../../store/conversations/conversations.ts";
+import { noteStartedJob, saveConversation, type LockedConversation } from "../../store/conversations/conversations.ts";
 import { takeItem } from "../../store/conversations/items.ts";
 import { insertSessions } from "../../store/sessions/new-session.ts";
 import { withdrawMessageIn } from "../../store/sessions/messages.ts";
@@ -38,13 +38,8 @@ export async function carryOut(
   let refused: string | null = null;
   let startedSession: string | null = null;
   for (const effect of decided.effects) {
-    if (effect.type === "macro")
-      refused = await startMacro(transaction, effect.runId, {
-        macro: occasion.asked.macro,
-        event: occasion.event,
-        repositoryId: locked.repositoryId,
-      });
-    else if (effect.type === "withdraw") {
+    if (effect.type === "macro") continue;
+    if (effect.type === "withdraw") {
       const { sessionId } = locked;
       if (sessionId === null) throw new Error("a follow-up that is withdrawn has no session");
       const isAtRest = await withdrawMessageIn(transaction, organizationId, sessionId, effect.withdrawnId);
@@ -57,6 +52,16 @@ export async function carryOut(
   }
   if (decided.conversation !== locked.state)
     await saveConversation(transaction, id, decided.conversation, { startedSession });
+  // After what a session's end marks, since that locks its automation last, too: src/store/sql/sessions/move_session.sql.
+  for (const effect of decided.effects) {
+    if (effect.type !== "macro") continue;
+    refused = await startMacro(transaction, effect.runId, {
+      macro: occasion.asked.macro,
+      event: occasion.event,
+      repositoryId: locked.repositoryId,
+    });
+    await noteStartedJob(transaction, effect.runId);
+  }
   if (decided.takes !== null) {
     const started = decided.effects.find((effect) => "runId" in effect);
     await takeItem(

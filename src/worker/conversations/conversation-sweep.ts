@@ -4,16 +4,21 @@ import { answeringNotes, unplacedNotes } from "../../domain/conversations/notes.
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge } from "../../forges/forge.ts";
 import { readFailedLogs } from "../../forges/failed-logs.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
 import type { Service } from "../../lifecycle/service.ts";
-import { dueConversations, lookAtRuns, putOff } from "../../store/conversations/due.ts";
+import { dueConversations, laneOf, lookAtRuns, putOff, type DueConversation } from "../../store/conversations/due.ts";
 import { readConversation } from "../../store/conversations/conversations.ts";
 import { findRepositories, type RepositoryRecord } from "../../store/repositories/repositories.ts";
 import { decideDue } from "./decide-conversation.ts";
 import type { ConversationServices } from "./occasion.ts";
 
-/** Interval of passes, in ms: an answer comes so long after its turn at most. */
+/** Interval, in ms, at which is looked for what is due: an answer comes so long after its turn at most. */
 const everyMs = 1_000;
+/**
+ * Conversations that a worker looks after at once; of them those of one organization, and those of it on one host. A slow forge, whose logs
+ * and threads are read for a minute and a half at most, holds up no other.
+ */
+const atOnce = { all: 32, ofOrganization: 8, ofLane: 4 };
 const batch = 20;
 /** Pause of a conversation that could not be looked at, in ms. */
 const pauseMs = 30_000;
@@ -29,28 +34,54 @@ const logs = { checks: 5, ms: 30_000 } as const;
  * database, so whoever dies between skips nothing.
  */
 export function createConversationSweep(services: ConversationServices): Service {
-  return createPeriodic({
+  const { database, logger } = services;
+  /** When each was looked after last, as `performance.now()`: what is still due waits for the next interval. */
+  const lately = new Map<string, number>();
+  return createClaimLoop<DueConversation>({
+    atOnce: atOnce.all,
     everyMs,
-    pass: async (stopping) => void (await sweepConversations(services, stopping)),
-    onFailure: (error) => services.logger.error({ err: error }, "could not look after conversations; will retry"),
+    claim: (underWay) => {
+      for (const [id, at] of lately) if (performance.now() - at >= everyMs) lately.delete(id);
+      const without = [...underWay.map(({ id }) => id), ...lately.keys()];
+      return dueConversations(database.pool, 1, { without, busy: busyOf(underWay) });
+    },
+    async work({ id }, stopping) {
+      await lookAfter(services, id, stopping);
+      lately.set(id, performance.now());
+    },
+    graceMs: 0,
+    onClaimFailure: (error) => logger.error({ err: error }, "could not look after conversations; will retry"),
+    onWorkFailure: (error, { id }) =>
+      logger.error({ err: error, conversationId: id }, "could not look after a conversation; will retry"),
   });
 }
 
-/** One pass. @returns how many conversations were looked at */
+/** The organizations, and their hosts, of which no more is looked after in addition to what is under way. */
+function busyOf(underWay: readonly DueConversation[]): string[] {
+  const full = (keyOf: (due: DueConversation) => string, most: number): string[] =>
+    [...Map.groupBy(underWay, keyOf)].filter(([, of]) => of.length >= most).map(([key]) => key);
+  return [...full(({ organizationId }) => organizationId, atOnce.ofOrganization), ...full(laneOf, atOnce.ofLane)];
+}
+
+/** Looks after what is due now, one after the other, at most 20. @returns how many were */
 export async function sweepConversations(services: ConversationServices, stopping: AbortSignal): Promise<number> {
-  const { database, logger } = services;
-  const due = await dueConversations(database.pool, batch);
-  for (const id of due) {
+  const due = await dueConversations(services.database.pool, batch);
+  for (const { id } of due) {
     if (stopping.aborted) break;
-    try {
-      await look(services, id, stopping);
-    } catch (error) {
-      if (stopping.aborted) break;
-      logger.warn({ err: error, conversationId: id }, "could not look after a conversation; will retry");
-      await putOff(database.pool, id, pauseMs);
-    }
+    await lookAfter(services, id, stopping);
   }
   return due.length;
+}
+
+async function lookAfter(services: ConversationServices, id: string, stopping: AbortSignal): Promise<void> {
+  const { database, logger } = services;
+  try {
+    await look(services, id, stopping);
+  } catch (error) {
+    if (stopping.aborted) return;
+    logger.warn({ err: error, conversationId: id }, "could not look after a conversation; will retry");
+    await putOff(database.pool, id, pauseMs);
+  }
 }
 
 async function look(services: ConversationServices, id: string, stopping: AbortSignal): Promise<void> {

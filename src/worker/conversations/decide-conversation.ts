@@ -1,3 +1,4 @@
+import { isConflictOfTransactions } from "../../database/connection-errors.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { limitsWith, type ConversationLimits, type FailedCheck } from "../../domain/conversations/conversation.ts";
@@ -173,12 +174,14 @@ export async function calledAutomation(
   return (await getAutomation(database, event.organizationId, macro.toLowerCase()))?.id ?? null;
 }
 
-/** @throws UnavailableError while the session is being cancelled, which passes */
+/** @throws UnavailableError while the session is being cancelled, or if others' transactions had it rolled back, which both passes */
 async function inTransaction<T>(database: Database, work: (transaction: Queryable) => Promise<T>): Promise<T> {
   try {
     return await database.transaction(work);
   } catch (error) {
     if (error instanceof ConflictError) throw new UnavailableError(error.message, undefined, { cause: error });
+    if (isConflictOfTransactions(error))
+      throw new UnavailableError("others changed the same at the same moment", undefined, { cause: error });
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import { UnavailableError } from "../../domain/errors/errors.ts";
 import { longestBody } from "../../domain/repositories/pull-request-text.ts";
 import { withSection } from "../../domain/repositories/pull-request-section.ts";
 import { backoffMs, type Backoff } from "../../domain/time/backoff.ts";
-import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import {
   claimDueSections,
@@ -27,10 +27,10 @@ export interface SectionServices extends ForgeQuestions {
   readonly limits: ConversationLimits;
 }
 
-/** Interval of passes, in ms. */
+/** Interval, in ms, at which is looked for what is due. */
 const everyMs = 1_000;
-/** So many texts are edited at once. */
-const atOnce = 4;
+/** So many texts are edited at once, and of them of one organization, whose forge may be slow. */
+const atOnce = { all: 16, ofOrganization: 4 };
 /** Longer than a question to a forge may take, in ms. */
 const leaseMs = 60_000;
 const trying: Backoff = { fromMs: 30_000, toMs: 3_600_000, jitter: 0.5 };
@@ -42,35 +42,38 @@ const mostAttempts = 10;
  * skips nothing.
  */
 export function createSectionSweep(services: SectionServices): Service {
-  return createPeriodic({
+  return createClaimLoop<DueSection>({
+    atOnce: atOnce.all,
     everyMs,
-    pass: async (stopping) => void (await sweepSections(services, stopping)),
-    onFailure: (error) =>
+    claim: (underWay) => {
+      const counted = Map.groupBy(underWay, ({ organizationId }) => organizationId);
+      const busy = [...counted].filter(([, of]) => of.length >= atOnce.ofOrganization).map(([id]) => id);
+      return claimDueSections(services.database.pool, { limit: 1, leaseMs, busy });
+    },
+    work: (due) => bringUpToDate(services, due),
+    onClaimFailure: (error) =>
       services.logger.error({ err: error }, "could not look after pull requests' texts; will retry"),
+    onWorkFailure: (error, due) => failed(services, error, due),
   });
 }
 
-/** One pass over all that is due. @returns how many were */
+/** Brings all that is due up to date, some at once. @returns how many were */
 export async function sweepSections(services: SectionServices, stopping: AbortSignal): Promise<number> {
-  const { database, logger } = services;
   let count = 0;
   while (!stopping.aborted) {
-    const due = await claimDueSections(database.pool, { limit: atOnce, leaseMs });
+    const due = await claimDueSections(services.database.pool, { limit: atOnce.ofOrganization, leaseMs });
     if (due.length === 0) break;
     count += due.length;
     await Promise.all(
-      due.map((section) =>
-        bringUpToDate(services, section).catch((error: unknown) => {
-          // Its lease ends by itself.
-          logger.warn(
-            { err: error, pullRequestId: section.id },
-            "could not look after a pull request's text; will retry",
-          );
-        }),
-      ),
+      due.map((one) => bringUpToDate(services, one).catch((error: unknown) => failed(services, error, one))),
     );
   }
   return count;
+}
+
+/** Its lease ends by itself. */
+function failed({ logger }: SectionServices, error: unknown, { id: pullRequestId }: DueSection): void {
+  logger.warn({ err: error, pullRequestId }, "could not look after a pull request's text; will retry");
 }
 
 async function bringUpToDate(services: SectionServices, due: DueSection): Promise<void> {

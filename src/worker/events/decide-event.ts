@@ -1,5 +1,6 @@
 import type { Decision } from "../../domain/automations/ledger.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
+import { longestChain } from "../../domain/automations/trigger.ts";
 import { limitsWith } from "../../domain/conversations/conversation.ts";
 import { steeringHintOf } from "../../domain/conversations/happening.ts";
 import { TooManyRequestsError, UnavailableError } from "../../domain/errors/errors.ts";
@@ -15,7 +16,7 @@ import {
 import { UnansweredError } from "../conversations/ask-forge.ts";
 import { calledAutomation, decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";
-import { asOfOffstage, isOwnStatus, isOwnWords, longestChain, eventOriginOf, ownWords } from "./event-origin.ts";
+import { asOfOffstage, isOwnStatus, isOwnWords, eventOriginOf, ownWords } from "./event-origin.ts";
 import { decideAll, usualLeaseMs, type TriggerDecisions } from "./decide-triggers.ts";
 import { recordForgeState } from "./record-forge-state.ts";
 import { asTheServer, eventPlaceOf, type EventPlace, type PlaceServices } from "./event-place.ts";

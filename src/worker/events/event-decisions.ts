@@ -9,11 +9,11 @@ import { usualLeaseMs } from "./decide-triggers.ts";
 const pollMs = 2_000;
 
 /**
- * Events that a worker decides at once, and of them those of one organization: whose forge is slow holds up nobody else. Most of the time
- * they wait for a forge's answer. With a forge that takes 300 ms, the last of fifty comments had its reaction after 11 s with two of an
- * organization, 2.9 s with eight, and 2.2 s with sixteen.
+ * Events that a worker decides at once; of them those of one organization, and those that one connection delivered: whose forge is slow holds
+ * up nobody else, nor its organization's other forges. Most of the time they wait for a forge's answer. With a forge that takes 300 ms, the
+ * last of fifty comments had its reaction after 11 s with two of a connection, 2.9 s with eight, and 2.2 s with sixteen.
  */
-const atOnce = { all: 32, ofOrganization: 16 };
+const atOnce = { all: 64, ofOrganization: 24, ofConnection: 16 };
 
 /** Makes the task that decides, for each event that came in, which of the triggers that listen to it start a run. */
 export function createEventDecisions(options: EventDecisions): Service {
@@ -37,10 +37,14 @@ export function createEventDecisions(options: EventDecisions): Service {
   );
 }
 
-/** The organizations of which no more events are begun in addition to those under way. */
+/** The organizations and connections of which no more events are begun in addition to those under way. */
 function busyOf(underWay: readonly ClaimedEvent[]): string[] {
-  const counted = Map.groupBy(underWay, ({ organizationId }) => organizationId);
-  return [...counted].filter(([, events]) => events.length >= atOnce.ofOrganization).map(([id]) => id);
+  const full = (keyOf: (event: ClaimedEvent) => string | null, most: number): string[] =>
+    [...Map.groupBy(underWay, keyOf)].flatMap(([key, of]) => (key !== null && of.length >= most ? [key] : []));
+  return [
+    ...full(({ organizationId }) => organizationId, atOnce.ofOrganization),
+    ...full(({ connectionId }) => connectionId, atOnce.ofConnection),
+  ];
 }
 
 /**

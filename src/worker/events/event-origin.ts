@@ -12,9 +12,6 @@ import { findOwnWork, noteOrigin, type ClaimedEvent, type OwnWork } from "../../
 import { mayBeMerged } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
 
-/** Runs of which each started the next by an event of Offstage, or by what a forge tells of its work. */
-export const longestChain = 5;
-
 /** Reason in the ledger why nothing hears of an event. */
 export const ownWords = "an Offstage wrote it";
 

@@ -7,6 +7,7 @@ import type { InboundDelivery } from "../../../inbound/delivery.ts";
 import { sources } from "../../../inbound/sources/sources.ts";
 import { readWebhook, verifyWebhook, webhookDeliveryId } from "../../../inbound/webhook.ts";
 import { noteVerdict, prepareFiring, type Arrival } from "../../../store/automations/firings.ts";
+import { refusalOfChain } from "../../../store/automations/own-chain.ts";
 import { expressionOf, type FireableTrigger, type TriggerRecord } from "../../../store/automations/triggers.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { checkJsonValue, isStorableJson } from "../../http/json-value.ts";
@@ -58,7 +59,7 @@ export function deliverToTrigger(services: Services, received: TriggerDelivery):
 
 const takesNone = ({ type }: TriggerRecord): Error => new Error(`a trigger of type ${type} takes no deliveries`);
 
-function deliverToWebhook(
+async function deliverToWebhook(
   services: Services,
   received: TriggerDelivery,
   { deduplicateBy }: Extract<TriggerRecord, { type: "webhook" }>,
@@ -69,7 +70,9 @@ function deliverToWebhook(
     ...(deliveryId === null ? [] : [`delivery:${deliveryId}`]),
     ...(deduplicateBy === "id" ? [] : sameContentKeys(delivery, now)),
   ];
-  return fire(services, received, { payload: readWebhook(delivery), deliveryId, keys }, version);
+  const payload = readWebhook(delivery);
+  const refusal = await refusalOfChain(services.database, received.fireable, payload);
+  return fire(services, received, { payload, deliveryId, keys, ...(refusal !== null && { refusal }) }, version);
 }
 
 async function deliverToSource(

@@ -7,6 +7,7 @@ import type { Principal } from "../../../domain/people/key.ts";
 import { getAutomation, type AutomationRecord } from "../../../store/automations/automations.ts";
 import { fireTrigger } from "../../../store/automations/firings.ts";
 import { getJob } from "../../../store/automations/jobs.ts";
+import { refusalOfChain } from "../../../store/automations/own-chain.ts";
 import { rotateTrigger } from "../../../store/automations/trigger-secrets.ts";
 import { expressionOf, type NewSecrets, type TriggerRecord } from "../../../store/automations/triggers.ts";
 import type { QueuedCaller } from "../../../templates/fair-queue.ts";
@@ -115,6 +116,8 @@ interface Call {
   readonly traceParent: string | null;
   readonly payload: EventContext;
   readonly task: JobTask;
+  /** Why it starts nothing; omitted: its trigger decides. */
+  readonly refusal?: string;
 }
 
 async function triggerAutomation(
@@ -129,7 +132,9 @@ async function triggerAutomation(
   const { organizationId } = principal;
   const { id: automationId, priority, triggers } = automation;
   const own = triggers.find(({ type }) => type === "api");
-  if (own !== undefined && !isPlain(own)) return triggerByPolicy(options, principal, automation, own, call);
+  const refusal = await refusalOfChain(options.database, { organizationId, automationId }, call.payload);
+  if (own !== undefined && (!isPlain(own) || refusal !== null))
+    return triggerByPolicy(options, principal, automation, own, { ...call, ...(refusal !== null && { refusal }) });
   return options.inserts.createJob({ ...call, organizationId, automationId, priority });
 }
 

@@ -5,9 +5,10 @@
 -- In the database, so that claim, webhooks and automation are one round trip: from a commit to its handler a job takes
 -- 0.88 ms at the median, a bare loop of SKIP LOCKED 0.70 (docs/operating.md, `npm run bench:pickup`).
 -- Measured: 169 µs, 29 pages: one automation has fifty pending, nobody has a webhook.
--- Callers: claim_job.without_fan_out, src/store/automations/jobs.ts.
+-- Callers: claim_job.without_busy, claim_job.without_fan_out, src/store/automations/jobs.ts.
 -- @param fans_out whether the claimer makes a session for each repository if the automation says so: else it gets no such job
-create or replace function claim_job(claimer text, lease interval, fans_out boolean) returns table (
+-- @param busy ids of organizations and automations of which it wants no more now
+create or replace function claim_job(claimer text, lease interval, fans_out boolean, busy uuid[]) returns table (
   job_id uuid, organization uuid, attempt integer, payload jsonb, trace_parent text, automation jsonb
 ) language plpgsql rows 1 set plan_cache_mode to force_generic_plan as $$
 declare
@@ -22,11 +23,11 @@ begin
     into first_automation, last_automation;
   if not fans_out then
     chosen := fairest_job_without_fan_out();
-  elsif first_automation = last_automation then
+  elsif busy = '{}' and first_automation = last_automation then
     select id into chosen from job where claimable_job(job)
       order by organization_id, automation_id, priority, created_at for update skip locked limit 1;
   else
-    chosen := fairest_job();
+    chosen := fairest_job(busy);
   end if;
   if chosen is null then return; end if;
 

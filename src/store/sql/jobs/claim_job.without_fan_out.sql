@@ -7,5 +7,5 @@
 create or replace function claim_job(claimer text, lease interval) returns table (
   job_id uuid, organization uuid, attempt integer, payload jsonb, trace_parent text, automation jsonb
 ) language sql rows 1 as $$
-  select * from claim_job(claimer, lease, false)
+  select * from claim_job(claimer, lease, false, '{}')
 $$;

@@ -19,6 +19,8 @@ declare
   concurrency constant text := fired ->> 'concurrencyKey';
   pause constant interval := (fired ->> 'debounceSeconds')::integer * interval '1 second';
   most constant integer := (fired ->> 'maxPerHour')::integer;
+  most_of_subject constant integer := (fired ->> 'mostOfSubject')::integer;
+  about constant text := case when most_of_subject is not null then fired ->> 'subject' end;
   works_on constant uuid[] := case when fired ->> 'repositoryIds' is not null
     then array(select jsonb_array_elements_text(fired -> 'repositoryIds'))::uuid[] end;
   original uuid;
@@ -59,7 +61,7 @@ begin
     end if;
   end if;
 
-  if outcome is null and (policy is not null or pause is not null or most is not null) then
+  if outcome is null and (policy is not null or pause is not null or most is not null or about is not null) then
     -- One after the other, so that two triggers at once do not both find nothing under way. "no key": jobs refer to this row.
     perform from automation as locked where locked.id = automation for no key update;
     -- Another worker may have decided the same meanwhile, whose run is no other one.
@@ -77,6 +79,15 @@ begin
             and job.concurrency_key is not distinct from concurrency)
         limit most) as counted) then
       why := 'its trigger has started ' || most || ' runs within the hour (maxPerHour)';
+      outcome := 'filtered';
+    -- What a run does may come back as the next event of the same, whoever seems to have done it: so it comes to an end.
+    elsif most_of_subject <= (select count(*) from (
+        select from job where job.automation_id = automation and job.subject = about
+          and (job.status <> 'cancelled' or job.session_id is not null)
+          and not (pause is not null and job.status = 'pending' and job.held_since is not null
+            and job.trigger_id = by_trigger and job.concurrency_key is not distinct from concurrency)
+        limit most_of_subject) as counted) then
+      why := 'its automation has started ' || most_of_subject || ' runs about the same issue, incident or thread, as many as it may';
       outcome := 'filtered';
     -- Of a quick succession the newest runs; whether it may is asked when it is quiet.
     elsif policy = 'skip' and pause is null and exists (
@@ -128,12 +139,12 @@ begin
   end if;
 
   insert into job (id, organization_id, automation_id, trigger_id, event_id, priority, payload, trace_parent, task,
-      concurrency_key, holds_key, held_until, held_since, repository_ids)
+      concurrency_key, holds_key, held_until, held_since, repository_ids, subject)
     values (own_id, owner, automation, by_trigger, (fired ->> 'eventId')::uuid, (fired ->> 'priority')::integer, fired -> 'payload',
       fired ->> 'traceParent', coalesce(fired ->> 'task', 'RunWorkflow'),
       case when policy is not null or pause is not null then concurrency end, policy is not null, hold,
       case when pause is not null then since end,
-      works_on)
+      works_on, about)
     on conflict (id) do nothing returning * into made;
   -- None: another worker decided the same event at the same moment.
   if made.id is not null then perform enqueue_job_webhooks(made); end if;

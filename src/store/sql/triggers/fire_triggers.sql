@@ -21,7 +21,7 @@ begin
     with item as materialized (
       select given.place, each, (each ->> 'id')::uuid as id, (each ->> 'organizationId')::uuid as owner,
         (each ->> 'triggerId')::uuid as by_trigger, each ->> 'refusal' as refusal,
-        coalesce(each ->> 'policy', each ->> 'debounceSeconds', each ->> 'maxPerHour') is null as is_plain,
+        coalesce(each ->> 'policy', each ->> 'debounceSeconds', each ->> 'maxPerHour', each ->> 'mostOfSubject') is null as is_plain,
         each ->> 'version' is not null
           and each ->> 'version' is distinct from receiving_version((each ->> 'triggerId')::uuid) as is_stale
       from jsonb_array_elements(fired) with ordinality as given (each, place)),
