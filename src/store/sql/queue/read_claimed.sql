@@ -13,6 +13,8 @@ begin
     'gate', (select jsonb_build_object('script', script, 'outcome', outcome, 'output', output) from session_gate where session_id = asked.id),
     'harness', asked.harness, 'summary', asked.summary,
     'workspaceWorker', asked.workspace_worker, 'traceParent', asked.trace_parent,
+    -- Read by workers of a version before the requester had columns, and never absent for them.
+    'requester', null,
     'organization', (
       select jsonb_build_object('defaultAgent', default_agent, 'egress', egress, 'models', models)
       from organization where organization.id = asked.organization_id),
