@@ -9,7 +9,7 @@ import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { createForges, type Forges } from "../../src/forges/forges.ts";
-import { withReferenceMarks } from "../../src/forges/reference-marks.ts";
+import { withReferenceMarks } from "../../src/forges/feedback/reference-marks.ts";
 import { createLogger } from "../../src/observability.ts";
 import { getAutomation } from "../../src/store/automations/automations.ts";
 import { fireTriggerIn } from "../../src/store/automations/firings.ts";
