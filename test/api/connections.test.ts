@@ -5,7 +5,7 @@ import { appManifest, convertManifest } from "../../src/forges/github/app-manife
 import { withReach } from "../../src/forges/http/reach.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createKey } from "../../src/store/people/keys.ts";
-import { readConnectionForDelivery } from "../../src/store/secrets/forge-connections.ts";
+import { readConnectionForDelivery } from "../../src/store/secrets/event-connections.ts";
 import {
   checkConnectionSoon,
   claimDueConnections,

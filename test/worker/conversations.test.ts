@@ -13,7 +13,8 @@ import { withReferenceMarks } from "../../src/forges/feedback/reference-marks.ts
 import { createLogger } from "../../src/observability.ts";
 import { getAutomation } from "../../src/store/automations/automations.ts";
 import { fireTriggerIn } from "../../src/store/automations/firings.ts";
-import { claimEvent, postponeEvent, receiveEvent, renewEvent } from "../../src/store/automations/inbound-events.ts";
+import { claimEvent, postponeEvent, renewEvent } from "../../src/store/automations/claimed-events.ts";
+import { receiveEvent } from "../../src/store/automations/inbound-events.ts";
 import { readDeliveredJob } from "../../src/store/automations/delivered-runs.ts";
 import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { completeMessage, nextMessage } from "../../src/store/queue/progress.ts";

@@ -11,7 +11,7 @@ import {
   renewEvent,
   type ClaimedEvent,
   type Steered,
-} from "../../store/automations/inbound-events.ts";
+} from "../../store/automations/claimed-events.ts";
 import { UnansweredError } from "../conversations/ask-forge.ts";
 import { calledAutomation, decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";

@@ -17,7 +17,7 @@ import { consentTo } from "../../../inbound/sources/cloud-events.ts";
 import { askForSync } from "../../../store/automations/file-sync.ts";
 import { createReceivingTriggers, type ReceivingTriggers } from "../../../store/automations/receiving-triggers.ts";
 import type { Known } from "../../../store/known.ts";
-import { createDeliveringConnections, type DeliveringConnection } from "../../../store/secrets/forge-connections.ts";
+import { createDeliveringConnections, type DeliveringConnection } from "../../../store/secrets/event-connections.ts";
 import { createAdmission, type AdmissionCheck } from "../../http/admission.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { errorSchema } from "../../http/errors.ts";

@@ -10,7 +10,7 @@ import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { receiveEvent } from "../../../store/automations/inbound-events.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../../store/automations/ledger.ts";
 import { openAllTriggerSecrets } from "../../../store/automations/trigger-secrets.ts";
-import { openHookSecrets, readConnectionOfEvent } from "../../../store/secrets/forge-connections.ts";
+import { openHookSecrets, readConnectionOfEvent } from "../../../store/secrets/event-connections.ts";
 import { openAllSecrets } from "../../../store/secrets/secrets.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
