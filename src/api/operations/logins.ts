@@ -13,7 +13,7 @@ import {
   revokeLogin,
   type LoginOwner,
 } from "../../store/people/logins.ts";
-import { cookieName, principalOfRequest, requireSameOrigin } from "../http/auth.ts";
+import { cookieName, organizationOf, principalOfRequest, requireSameOrigin } from "../http/auth.ts";
 import { browserCookie, browserOf } from "../http/browser-cookie.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import type { FailureLimit } from "../http/failure-limit.ts";
@@ -120,7 +120,7 @@ function addSignInList(app: App, { database, signInDays: days }: Pick<ApiOptions
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const current = request.cookies[cookieName] ?? null;
       const query = { ...request.query, of: mayManage(request), days, current };
       const page = await listLogins(database, organizationId, query);
@@ -141,7 +141,7 @@ function addSignInList(app: App, { database, signInDays: days }: Pick<ApiOptions
     },
     (request) => {
       const id = requireUuid("sign-in", request.params.id);
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const current = request.cookies[cookieName] ?? null;
       return revokeLogin(database, organizationId, id, { of: mayManage(request), days, current });
     },

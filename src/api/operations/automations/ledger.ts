@@ -12,7 +12,7 @@ import { getLedgerEntry, listLedger, readRepeatable } from "../../../store/autom
 import { openAllTriggerSecrets } from "../../../store/automations/trigger-secrets.ts";
 import { openHookSecrets, readConnectionOfEvent } from "../../../store/secrets/event-connections.ts";
 import { openAllSecrets } from "../../../store/secrets/secrets.ts";
-import { organizationOf, principalOfRequest } from "../../http/auth.ts";
+import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { requestOrigin } from "../../http/origin.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";
@@ -59,7 +59,7 @@ export function addLedgerOperations(
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const entry = await getLedgerEntry(database, organizationId, idOf(request, "ledger entry"));
       return { ...entry, payload: await maskPayload(options, organizationId, entry.payload) };
     },
@@ -77,13 +77,7 @@ export function addLedgerOperations(
         response: answers(z.union([queuedJobSchema, receivedSchema])),
       },
     },
-    (request) =>
-      replay(
-        options,
-        principalOfRequest(request).organizationId,
-        idOf(request, "ledger entry"),
-        requestOrigin(request),
-      ),
+    (request) => replay(options, organizationOf(request), idOf(request, "ledger entry"), requestOrigin(request)),
   );
 }
 
