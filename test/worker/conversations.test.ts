@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Queryable } from "../../src/database/database.ts";
 import type { Calling } from "../../src/domain/repositories/calling.ts";
 import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
-import { steeringHintOf, type Where } from "../../src/domain/conversations/happening.ts";
+import { steeringHintOf } from "../../src/domain/conversations/steering-hint.ts";
+import type { Where } from "../../src/domain/conversations/happening.ts";
 import { withMark } from "../../src/domain/repositories/pull-request-mark.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { readerOf } from "../../src/inbound/forges/readers.ts";

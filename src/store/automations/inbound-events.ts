@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Received } from "../../domain/automations/trigger.ts";
 import type { InboundEvent } from "../../domain/automations/inbound-event.ts";
-import type { SteeringHint } from "../../domain/conversations/happening.ts";
+import type { SteeringHint } from "../../domain/conversations/steering-hint.ts";
 import { storableJson } from "../../domain/fields/text.ts";
 
 /** An event that several triggers may answer, as it came. */

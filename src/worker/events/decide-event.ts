@@ -1,7 +1,7 @@
 import type { Decision } from "../../domain/automations/ledger.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { limitsWith } from "../../domain/conversations/conversation.ts";
-import { steeringHintOf } from "../../domain/conversations/happening.ts";
+import { steeringHintOf } from "../../domain/conversations/steering-hint.ts";
 import { TooManyRequestsError, UnavailableError } from "../../domain/errors/errors.ts";
 import { backoffMs } from "../../domain/time/backoff.ts";
 import {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { InboundEvent } from "../../../domain/automations/inbound-event.ts";
 import { isSigned, receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
 import type { ForgeEvent } from "../../../domain/automations/forge-event.ts";
-import { steeringHintOf } from "../../../domain/conversations/happening.ts";
+import { steeringHintOf } from "../../../domain/conversations/steering-hint.ts";
 import { NotFoundError, UnauthenticatedError, UnavailableError } from "../../../domain/errors/errors.ts";
 import { newId } from "../../../domain/fields/new-id.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositories/repository.ts";

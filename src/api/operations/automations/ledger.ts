@@ -5,7 +5,7 @@ import { queuedJobSchema, type QueuedJob } from "../../../domain/automations/job
 import { ledgerEntrySchema, wholeLedgerEntrySchema } from "../../../domain/automations/ledger.ts";
 import { ledgerOutcomes } from "../../../domain/automations/ledger-outcome.ts";
 import { receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
-import { steeringHintOf } from "../../../domain/conversations/happening.ts";
+import { steeringHintOf } from "../../../domain/conversations/steering-hint.ts";
 import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { receiveEvent } from "../../../store/automations/inbound-events.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../../store/automations/ledger.ts";
