@@ -108,19 +108,11 @@ export const parts: Readonly<Record<string, Part>> = {
 type Shelf = readonly string[];
 
 /** What the folder of each forge may import, and what else this one may. */
-const forge = (...own: readonly string[]): Shelf =>
-  [
-    "account-id.ts",
-    "browse.ts",
-    "feedback.ts",
-    "forge.ts",
-    "forks.ts",
-    "http.ts",
-    "pull-requests.ts",
-    "refusal.ts",
-    "serves.ts",
-    ...own,
-  ].toSorted();
+const forge = (...own: readonly string[]): Shelf => [
+  "feedback",
+  "http",
+  ...["account-id.ts", "browse.ts", "forge.ts", "forks.ts", "pull-requests.ts", "serves.ts", ...own].toSorted(),
+];
 
 /**
  * The folders of each part that has some. Files that lie in the part itself may import all of them, so a row names such a
@@ -229,12 +221,26 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     egress: [],
   },
   forges: {
-    azure: forge("diff-hunk.ts", "logs.ts"),
-    github: forge("logs.ts", "github-form.ts"),
-    gitlab: forge("logs.ts"),
-    gitea: forge("logs.ts", "github-form.ts"),
-    bitbucket: forge("diff-hunk.ts", "logs.ts", "reference-marks.ts"),
-    "bitbucket-data-center": forge("diff-hunk.ts", "reference-marks.ts"),
+    connections: [
+      "azure",
+      "github",
+      "gitlab",
+      "gitea",
+      "bitbucket",
+      "bitbucket-data-center",
+      "http",
+      "forge.ts",
+      "forges.ts",
+      "serves.ts",
+    ],
+    azure: forge(),
+    github: forge("github-form.ts"),
+    gitlab: forge(),
+    gitea: forge("github-form.ts"),
+    bitbucket: forge(),
+    "bitbucket-data-center": forge(),
+    feedback: ["http"],
+    http: [],
   },
   inbound: {
     forges: ["delivery.ts", "signatures.ts", "storable-texts.ts"],

@@ -4,7 +4,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { ConflictError } from "../domain/errors/errors.ts";
 import { applyDefinitions } from "./definitions.ts";
-import { closeOlderConnections, firstWithNamedColumns, markAsMigrating, unmarkAsMigrating } from "./older-connections.ts";
+import {
+  closeOlderConnections,
+  firstWithNamedColumns,
+  markAsMigrating,
+  unmarkAsMigrating,
+} from "./older-connections.ts";
 import { inYieldingTransaction } from "./yielding-transaction.ts";
 
 /** Advisory lock: only one node migrates at a time, and none during a restore. */

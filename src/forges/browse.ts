@@ -1,6 +1,6 @@
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import type { ForgeAnswer } from "./http.ts";
-import { refusedBy } from "./refusal.ts";
+import type { ForgeAnswer } from "./http/http.ts";
+import { refusedBy } from "./http/refusal.ts";
 
 /** A repository that a forge shows. */
 export interface FoundRepository {

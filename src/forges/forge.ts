@@ -2,8 +2,8 @@ import type { ApprovalRules } from "../domain/repositories/approval.ts";
 import type { PullRequestMark } from "../domain/repositories/pull-request-mark.ts";
 import type { ForgeKind, RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { ForgeBrowser } from "./browse.ts";
-import type { Feedback } from "./feedback.ts";
-import type { ForgeAnswer, ForgeRequest } from "./http.ts";
+import type { Feedback } from "./feedback/feedback.ts";
+import type { ForgeAnswer, ForgeRequest } from "./http/http.ts";
 
 /** Credentials of a repository: passed to the one git process in its environment, never stored. */
 export interface GitCredentials {

@@ -7,7 +7,7 @@ import {
   type RepositoryAddress,
 } from "../domain/repositories/repository.ts";
 import { createAzure } from "./azure/azure.ts";
-import { reachOf } from "./credential-reach.ts";
+import { reachOf } from "./http/credential-reach.ts";
 import type { Forge, ForgeSettings, GitCredentials, OpenedAccount, RepositoryCall } from "./forge.ts";
 import { createBitbucketDataCenter } from "./bitbucket-data-center/bitbucket-data-center.ts";
 import { gitPathOf } from "./bitbucket-data-center/place.ts";
@@ -16,7 +16,7 @@ import { createGitea } from "./gitea/gitea.ts";
 import { createGitHub } from "./github/github.ts";
 import { createGitLab } from "./gitlab/gitlab.ts";
 import { createPlainGit } from "./plain-git.ts";
-import { withReach, type Reach } from "./reach.ts";
+import { withReach, type Reach } from "./http/reach.ts";
 import { repositoryKey } from "./repository-key.ts";
 import { pathOn, serverUrl, servesAddress } from "./serves.ts";
 

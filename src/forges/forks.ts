@@ -3,8 +3,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SessionError } from "../domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repositories/repository.ts";
 import { backoffMs } from "../domain/time/backoff.ts";
-import type { ForgeAnswer } from "./http.ts";
-import { wordsOf } from "./refusal.ts";
+import type { ForgeAnswer } from "./http/http.ts";
+import { wordsOf } from "./http/refusal.ts";
 
 /** How long a forge may take to copy a repository, in ms; after that the session's next attempt goes on waiting. */
 const readyMs = 60_000;

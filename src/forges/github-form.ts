@@ -10,8 +10,8 @@ import {
   type Feedback,
   type LogReader,
   type RunJob,
-} from "./feedback.ts";
-import { refusedBy } from "./refusal.ts";
+} from "./feedback/feedback.ts";
+import { refusedBy } from "./http/refusal.ts";
 
 /** Fields used of a person's rights. */
 interface Permission {

@@ -4,8 +4,8 @@ import { withMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { backoffMs, type Backoff } from "../domain/time/backoff.ts";
 import type { Forge, ForgePullRequest, OpenPullRequest, PullRequestOpener, RepositoryCall } from "./forge.ts";
-import { ForgeUnavailable, type ForgeAnswer, type ForgeRequest } from "./http.ts";
-import { isAboutPermission, refusedBy, wordsOf } from "./refusal.ts";
+import { ForgeUnavailable, type ForgeAnswer, type ForgeRequest } from "./http/http.ts";
+import { isAboutPermission, refusedBy, wordsOf } from "./http/refusal.ts";
 
 type PullRequestCalls = Pick<
   Forge,

@@ -5,8 +5,10 @@
 # most processes, or nothing if the kernel would count those of others; the working directory; the command with its arguments
 if [ -n "$1" ]; then
   ulimit -f "$1"
+  # shellcheck disable=SC3045 # each shell has it
   ulimit -c 0
 fi
+# shellcheck disable=SC3045 # bash has the one, dash the other
 if [ -n "$2" ]; then ulimit -u "$2" 2> /dev/null || ulimit -p "$2"; fi
 cd -- "$3" || exit 126
 unset OLDPWD

@@ -7,7 +7,7 @@ import type { Database } from "../database/database.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { createMask } from "../domain/masking/mask.ts";
 import { createForges } from "../forges/forges.ts";
-import type { OrganizationForges } from "../forges/organization-forges.ts";
+import type { OrganizationForges } from "../forges/connections/organization-forges.ts";
 import { createGatewayProcesses } from "../gateway/process/process.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";

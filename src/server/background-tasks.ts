@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import { checkConnection } from "../forges/check-connection.ts";
-import type { ForgeConnection, OrganizationForges } from "../forges/organization-forges.ts";
+import { checkConnection } from "../forges/connections/check-connection.ts";
+import type { ForgeConnection, OrganizationForges } from "../forges/connections/organization-forges.ts";
 import type { Service } from "../lifecycle/service.ts";
 import { createReplies } from "../replies/replies.ts";
 import { openReplyToken } from "../store/automations/trigger-secrets.ts";

@@ -5,7 +5,7 @@ import { bestFirst, mostOffered, type OfferedRepository } from "../domain/reposi
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { hasQuery, type FoundItems, type ForgeBrowser, type FoundRepository } from "../forges/browse.ts";
 import type { Forge } from "../forges/forge.ts";
-import type { OrganizationForges } from "../forges/organization-forges.ts";
+import type { OrganizationForges } from "../forges/connections/organization-forges.ts";
 
 /** How long what a forge showed is shown again, in ms: while somebody types. */
 const keptMs = 20_000;

@@ -1,7 +1,7 @@
 import type { Provider } from "../agents/harness.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
-import type { OrganizationForges } from "../forges/organization-forges.ts";
+import type { OrganizationForges } from "../forges/connections/organization-forges.ts";
 import type { GuardedFetch } from "../gateway/egress/guarded-fetch.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";

@@ -1,7 +1,7 @@
 import type { ForgeAccounts } from "../api/http/context.ts";
-import { accountPlaceOf, type AccountPlace, type KnownForge } from "../forges/account-place.ts";
-import { checkAccount } from "../forges/check-account.ts";
-import { settingsOf } from "../forges/organization-forges.ts";
+import { accountPlaceOf, type AccountPlace, type KnownForge } from "../forges/connections/account-place.ts";
+import { checkAccount } from "../forges/connections/check-account.ts";
+import { settingsOf } from "../forges/connections/organization-forges.ts";
 import { connectionAddresses } from "../store/secrets/opened-connections.ts";
 import type { AccountCheckOptions } from "../worker/background/account-checks.ts";
 import type { Dependencies } from "./dependencies.ts";

@@ -1,9 +1,9 @@
 import type { ForgeConnections } from "../api/http/context.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../domain/repositories/repository.ts";
-import { checkConnection } from "../forges/check-connection.ts";
+import { checkConnection } from "../forges/connections/check-connection.ts";
 import { createForges } from "../forges/forges.ts";
 import { appManifest, convertManifest } from "../forges/github/app-manifest.ts";
-import { withReach } from "../forges/reach.ts";
+import { withReach } from "../forges/http/reach.ts";
 import { settleRepositoryKeys } from "../store/repositories/repository-keys.ts";
 import { organizationsWithConnections } from "../store/secrets/opened-connections.ts";
 import type { Dependencies } from "./dependencies.ts";

@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
-import { createOrganizationForges, type OrganizationForges } from "../forges/organization-forges.ts";
+import { createOrganizationForges, type OrganizationForges } from "../forges/connections/organization-forges.ts";
 import { createGuardedFetch, type GuardedFetch } from "../gateway/egress/guarded-fetch.ts";
 import type { Logger } from "../observability.ts";
 import { allowedRepositories } from "../store/people/organizations.ts";

@@ -4,30 +4,17 @@ import { holdsFailure } from "../domain/errors/refused-repositories.ts";
 import type { AttemptOutcome } from "../metrics/metrics.ts";
 import { finishSession, parkSession, releaseClaim, type ClaimedSession } from "../store/queue/claims.ts";
 import { LeaseLostError, recordSurvival } from "../store/queue/lease.ts";
-import { upcomingMessage } from "../store/queue/progress.ts";
 import { failSession } from "../store/queue/retry.ts";
-import { attemptLogger, beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
+import { attemptLogger, beginAttempt, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
 import { failureOf } from "./attempt/failure.ts";
 import { knownEnd } from "./attempt/known-end.ts";
 import { closeFolders } from "./attempt/close-folders.ts";
-import { namedSteps, type RunStep } from "./attempt/named-step.ts";
-import { withOwnForges } from "./attempt/own-forges.ts";
 import { untilStored } from "./attempt/until-stored.ts";
-import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
+import { createSafePoints } from "./attempt/safe-points.ts";
 import { WorkerDraining } from "./attempt/stop-reasons.ts";
-import { createCheckpointer } from "./checkpoints/checkpointer.ts";
-import { restoreCheckpoint } from "./checkpoints/restore.ts";
-import { salvage, type ClonedWork } from "./steps/commit/export-work.ts";
-import { openPullRequests } from "./steps/open-pull-requests.ts";
-import { passGate } from "./steps/pass-gate.ts";
-import { prepareWorkspace, type Workspace } from "./steps/prepare.ts";
-import { beginEarly, type EarlyStart } from "./harness/begin-early.ts";
+import { salvage } from "./steps/commit/export-work.ts";
 import type { WarmPool } from "./harness/warm-pool.ts";
-import { variablesOf } from "./steps/agent/turn.ts";
-import { chooseAgent } from "./steps/agent/choose.ts";
-import { publish } from "./steps/publish.ts";
-import { setUp } from "./steps/set-up.ts";
-import { takeTurns } from "./steps/take-turns.ts";
+import { beginRun, runSteps, type Run } from "./run-steps.ts";
 import type { AttemptSignals } from "./worker.ts";
 
 /** How long saving the diff may take after the attempt is over, and from when on its worker shuts down. */
@@ -67,7 +54,8 @@ export async function runAttempt(
       logger.info("an attempt begins");
       try {
         const attempt = beginAttempt({ session, signal, logger }, services);
-        const { outcome, code } = await runToEnd(attempt, services, { safePoints, draining, atWork, pool });
+        const run = beginRun(attempt, services, { safePoints, atWork, pool });
+        const { outcome, code } = await runToEnd(run, draining);
         metrics.attemptEnded(outcome, code);
         logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
         span?.set({ "offstage.outcome": outcome });
@@ -89,154 +77,17 @@ interface Outcome {
   readonly code?: FailureCode;
 }
 
-/** An attempt with its secrets, and the worker's services with the forges of its organization. */
-interface Opened {
-  readonly attempt: Attempt;
-  readonly services: AttemptServices;
-}
-
-/** What an attempt has of the worker that runs it. */
-interface Surroundings extends Pick<AttemptSignals, "draining" | "atWork"> {
-  readonly safePoints: SafePoints;
-  readonly pool: WarmPool;
-}
-
-async function runToEnd(
-  begun: Attempt,
-  shared: AttemptServices,
-  { safePoints, draining, atWork, pool }: Surroundings,
-): Promise<Outcome> {
-  const claimedAt = performance.now();
-  let opened: Opened = { attempt: begun, services: shared };
-  let early: EarlyStart | null = null;
-  const step = namedSteps(() => opened.attempt, shared);
+async function runToEnd(run: Run, draining: AbortSignal): Promise<Outcome> {
   try {
-    const workspace = await step("prepare", async () => {
-      const services = await withOwnForges(shared, begun.session);
-      const attempt = await withSecrets(begun, services);
-      opened = { attempt, services };
-      services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
-      early = await startAgentEarly(attempt, services, pool);
-      return prepareWorkspace(attempt, services, early?.begin);
-    });
-    const { attempt, services } = opened;
-    const summary = await runSteps(attempt, services, step, { workspace, safePoints, early, atWork });
+    const summary = await runSteps(run);
+    const { attempt, services } = run;
     await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
     await untilStored(attempt, () => finishSession(services.database, attempt.session, completed));
     return { outcome: "completed" };
   } catch (error) {
-    await (early as EarlyStart | null)?.end();
-    return endAttempt(opened.attempt, opened.services, error, draining);
+    return endAttempt(run.attempt, run.services, error, draining);
   }
-}
-
-/** An attempt whose workspace is ready. */
-interface Prepared extends Pick<Surroundings, "safePoints" | "atWork"> {
-  readonly workspace: Workspace;
-  readonly early: EarlyStart | null;
-}
-
-/** The steps of an attempt from its workspace on. @returns the session's summary */
-async function runSteps(
-  attempt: Attempt,
-  services: AttemptServices,
-  step: RunStep,
-  { workspace, safePoints, early, atWork }: Prepared,
-): Promise<string> {
-  const checkpointer = createCheckpointer(attempt, services);
-  const { clones, missingSetups, checkpoint } = workspace;
-  try {
-    if (missingSetups.length > 0) await step("setup", () => setUp(attempt, services, missingSetups));
-    if (attempt.session.setupTrial === true) return trialWords(workspace.environments.length, missingSetups.length);
-    const origin =
-      checkpoint === null
-        ? workspace.origin
-        : await step("restore", () => restoreCheckpoint(attempt, services, clones, checkpoint));
-    const gated = await withGate(attempt, services, step, workspace);
-    if (gated === null) return attempt.session.summary ?? "The automation's gate filtered this run: no agent began.";
-    // Not earlier: until here the folders may hold less than the last checkpoint.
-    checkpointer.start(clones);
-    const turns = { ...workspace, origin, checkpointer, safePoints, early, atWork };
-    const taken = await step("agent", () => takeTurns(gated, services, turns));
-    const { finalMessage } = taken;
-    const { works, pushed, refused } = await publish(attempt, services, step, turns, taken);
-    if (pushed === null) return await reportNoChange(attempt, works, finalMessage);
-    await step("pullRequest", () => openPullRequests(attempt, services, pushed, finalMessage ?? "", refused));
-    return finalMessage ?? "Done.";
-  } catch (error) {
-    await early?.end();
-    await checkpointer.takeLast(error);
-    throw error;
-  } finally {
-    await early?.end();
-    await checkpointer.stop();
-  }
-}
-
-/** The summary of a trial whose setups ran. @param made how many ran, of so many repositories */
-function trialWords(repositories: number, made: number): string {
-  if (made === 0)
-    return "There is no setup to run: the repository's environment has no script, and its files name none.";
-  return made === repositories
-    ? "The setup works."
-    : `${made} of ${repositories} repositories have a setup, which works.`;
-}
-
-/**
- * Starts the agent's harness, or takes one that is ready, while the session's folders are made. What only the repositories' files say
- * of it is not known yet: if they say anything, the turn starts another. A trial of a setup has no agent.
- */
-async function startAgentEarly(
-  attempt: Attempt,
-  services: AttemptServices,
-  pool: WarmPool,
-): Promise<EarlyStart | null> {
-  const { session, registries } = attempt;
-  if (session.setupTrial === true) return null;
-  const agent = await chooseAgent(attempt, services).catch((error: unknown) => {
-    // The agent's step says so.
-    if (error instanceof SessionError) return null;
-    throw error;
-  });
-  if (agent === null) return null;
-  const settings = session.repositories.map((repository) => ({
-    clone: { repository },
-    variables: repository.variables,
-  }));
-  const variables = variablesOf(attempt, settings);
-  return beginEarly(attempt, services, pool, { ...agent, variables, registries, image: null });
-}
-
-/**
- * Runs the gate of the session's automation, if there is one that has not decided yet. What a person asks of a session after its gate
- * has filtered it, the agent gets.
- * @returns the attempt with the gate's decision; null if the run is filtered and there is nothing more to do
- */
-async function withGate(
-  attempt: Attempt,
-  services: AttemptServices,
-  step: RunStep,
-  workspace: Workspace,
-): Promise<Attempt | null> {
-  const { session } = attempt;
-  const { gate } = session;
-  if (gate === null) return attempt;
-  const decided = gate.outcome === null ? await step("gate", () => passGate(attempt, services, gate, workspace)) : gate;
-  if (decided.outcome === "filtered" && (await upcomingMessage(services.database, session)) === null) return null;
-  return { ...attempt, session: { ...session, gate: decided } };
-}
-
-/** Says on the session that there is nothing to push. @returns the session's summary */
-async function reportNoChange(
-  { emit }: Pick<Attempt, "emit">,
-  works: readonly ClonedWork[],
-  finalMessage: string | null,
-): Promise<string> {
-  const wasPushed = works.some(({ recorded }) => recorded.pushedSha !== null);
-  const text = `The agent changed nothing${wasPushed ? " more" : ": there is no pull request"}.`;
-  await emit({ type: "notice", data: { level: "info", text } });
-  return finalMessage ?? "The agent changed nothing.";
 }
 
 /** Records how an attempt ended that did not complete. @throws LeaseLostError */

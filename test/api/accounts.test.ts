@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { forgeEventSchema } from "../../src/domain/automations/forge-event.ts";
-import { accountPlaceOf, type KnownForge } from "../../src/forges/account-place.ts";
-import { checkAccount } from "../../src/forges/check-account.ts";
+import { accountPlaceOf, type KnownForge } from "../../src/forges/connections/account-place.ts";
+import { checkAccount } from "../../src/forges/connections/check-account.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { createKey } from "../../src/store/people/keys.ts";

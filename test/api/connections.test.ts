@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { checkConnection } from "../../src/forges/check-connection.ts";
+import { checkConnection } from "../../src/forges/connections/check-connection.ts";
 import { appManifest, convertManifest } from "../../src/forges/github/app-manifest.ts";
-import { withReach } from "../../src/forges/reach.ts";
+import { withReach } from "../../src/forges/http/reach.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createKey } from "../../src/store/people/keys.ts";
-import { readConnectionForDelivery } from "../../src/store/secrets/forge-connections.ts";
+import { readConnectionForDelivery } from "../../src/store/secrets/event-connections.ts";
 import {
   checkConnectionSoon,
   claimDueConnections,

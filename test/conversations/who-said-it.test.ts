@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ForgeEvent } from "../../src/domain/automations/forge-event.ts";
-import { happeningOf, steeringHintOf, type Said } from "../../src/domain/conversations/happening.ts";
+import { happeningOf, type Said } from "../../src/domain/conversations/happening.ts";
+import { steeringHintOf } from "../../src/domain/conversations/steering-hint.ts";
 import { readerOf } from "../../src/inbound/forges/readers.ts";
 import { delivered, type Sample } from "../inbound/deliveries.ts";
 import { giteaSamples } from "../inbound/samples/gitea.ts";

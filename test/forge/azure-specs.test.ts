@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createAzure } from "../../src/forges/azure/azure.ts";
 import { checkAzure } from "../../src/forges/azure/check.ts";
-import type { Feedback } from "../../src/forges/feedback.ts";
+import type { Feedback } from "../../src/forges/feedback/feedback.ts";
 import type { Forge } from "../../src/forges/forge.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { guidOf } from "./azure-places.ts";

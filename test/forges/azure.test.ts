@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { execFileSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
-import type { Feedback } from "../../src/forges/feedback.ts";
+import type { Feedback } from "../../src/forges/feedback/feedback.ts";
 import { createAzure } from "../../src/forges/azure/azure.ts";
 import { descriptionLimit } from "../../src/forges/azure/description.ts";
 import { asAzure } from "../forge/azure-url.ts";

@@ -3,14 +3,14 @@ import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connectionStateOf, type ConnectionCredential } from "../../src/domain/repositories/connection.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
-import { checkConnection } from "../../src/forges/check-connection.ts";
+import { checkConnection } from "../../src/forges/connections/check-connection.ts";
 import { appEvents, appPermissions } from "../../src/forges/github/check.ts";
 import type { Forge } from "../../src/forges/forge.ts";
 import {
   createOrganizationForges,
   type ForgeConnection,
   type GuardedReach,
-} from "../../src/forges/organization-forges.ts";
+} from "../../src/forges/connections/organization-forges.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { createForgeReach } from "../../src/server/open-forges.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";

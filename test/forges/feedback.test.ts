@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Subject } from "../../src/domain/answers/answer.ts";
-import type { Feedback, NewComment } from "../../src/forges/feedback.ts";
+import type { Feedback, NewComment } from "../../src/forges/feedback/feedback.ts";
 import type { Forge } from "../../src/forges/forge.ts";
 import { createAzure } from "../../src/forges/azure/azure.ts";
 import { createBitbucketDataCenter } from "../../src/forges/bitbucket-data-center/bitbucket-data-center.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { PullRequestField } from "../../src/domain/repositories/pull-request-settings.ts";
-import type { Feedback } from "../../src/forges/feedback.ts";
+import type { Feedback } from "../../src/forges/feedback/feedback.ts";
 import type { ForgeSettings } from "../../src/forges/forge.ts";
 import { createForge } from "../../src/forges/forges.ts";
 import { guidOf } from "../forge/azure-places.ts";

@@ -79,6 +79,28 @@ describe.each(shells)("%s", (shell) => {
   });
 });
 
+/** Whether the machine has a program that looks for mistakes in programs; without it, its test is said to be skipped. */
+const has = (linter: string): boolean => spawnSync(linter, ["--version"]).error === undefined;
+
+test.skipIf(!has("shellcheck"))("have no line of shell that shellcheck warns of", () => {
+  const ofShells = programs.filter((program) => program.endsWith(".sh")).map((program) => join(src, program));
+  const { status, stdout } = spawnSync("shellcheck", ["--shell=sh", "--severity=info", "--format=gcc", ...ofShells], {
+    encoding: "utf8",
+  });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
+});
+
+describe.skipIf(!has("perl"))("perl", () => {
+  test.each(programs.filter((program) => program.endsWith(".pl")))(
+    "warns of nothing in %s, which is strict",
+    async (program) => {
+      expect(await readFile(join(src, program), "utf8")).toMatch(/^use strict;$/mu);
+      const { status, stderr } = spawnSync("perl", ["-wc", program], { cwd: src, encoding: "utf8" });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: `${program} syntax OK\n` });
+    },
+  );
+});
+
 describe("what is built", () => {
   let dist = "";
 

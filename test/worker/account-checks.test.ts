@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { Account } from "../../src/domain/people/account.ts";
-import { checkAccount } from "../../src/forges/check-account.ts";
+import { checkAccount } from "../../src/forges/connections/check-account.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createAccount, getAccount, type AccountOwner } from "../../src/store/secrets/accounts.ts";

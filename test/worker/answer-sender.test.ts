@@ -5,7 +5,7 @@ import type { Database } from "../../src/database/database.ts";
 import { createMask } from "../../src/domain/masking/mask.ts";
 import { createForge, forgesOf } from "../../src/forges/forges.ts";
 import type { ForgeSettings } from "../../src/forges/forge.ts";
-import type { OwnForges } from "../../src/forges/organization-forges.ts";
+import type { OwnForges } from "../../src/forges/connections/organization-forges.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createReplies } from "../../src/replies/replies.ts";

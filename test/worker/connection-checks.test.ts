@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { ConnectionCheck } from "../../src/domain/repositories/connection.ts";
-import { checkConnection } from "../../src/forges/check-connection.ts";
+import { checkConnection } from "../../src/forges/connections/check-connection.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createLogger } from "../../src/observability.ts";
 import { readQueueStats } from "../../src/store/queue/stats.ts";

@@ -14,7 +14,7 @@ import type {
   TurnTask,
   ConversationResult,
 } from "./turn-messages.ts";
-import { createUpdates } from "./updates.ts";
+import { Updates } from "./updates.ts";
 
 /** Characters of what a harness that can't be warmed up says. */
 const longestProblem = 500;
@@ -60,7 +60,7 @@ function runThread(port: MessagePort, harness: HarnessTask): void {
   function takeTurn(task: TurnTask): void {
     const mask = createMask(task.secrets);
     const touch = (): void => void (signs += 1);
-    const updates = createUpdates((event) => call({ kind: "emit", event }), touch, mask);
+    const updates = new Updates((event) => call({ kind: "emit", event }), touch, mask);
     sessionId = task.resume;
     const onSession = (id: string): Promise<void> => call({ kind: "session", id: (sessionId = id) });
     const conversation = { task, updates, mask, onSession };

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { createMask } from "../../domain/masking/mask.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
-import { createUpdates } from "./updates.ts";
+import { Updates } from "./updates.ts";
 
 function listening(limit?: number) {
   const events: NewEvent[] = [];
   const emit = (event: NewEvent): Promise<void> => Promise.resolve(void events.push(event));
-  const updates = createUpdates(emit, () => undefined, createMask(["the-secret"]), limit);
+  const updates = new Updates(emit, () => undefined, createMask(["the-secret"]), limit);
   updates.listen();
   return { updates, events };
 }

@@ -2,7 +2,7 @@ import { answerSchema } from "../../domain/answers/answer.ts";
 import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import { listAnswers } from "../../store/answers/answer-list.ts";
 import { requireSession } from "../../store/sessions/sessions.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
@@ -22,7 +22,7 @@ export function addAnswerOperations(app: App, { database }: Pick<ApiOptions, "da
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const { id } = await requireSession(database, organizationId, idOf(request, "session"));
       const page = await listAnswers(database, organizationId, id, request.query);
       return { answers: page.items, nextCursor: page.nextCursor };

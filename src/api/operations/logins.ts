@@ -15,7 +15,7 @@ import {
 } from "../../store/people/logins.ts";
 import { switchOrganization } from "../../store/people/own-accounts.ts";
 import { appendAudit } from "../../store/requests/audit.ts";
-import { cookieName, isOfBrowser, principalOfRequest, requireSameOrigin } from "../http/auth.ts";
+import { cookieName, isOfBrowser, organizationOf, principalOfRequest, requireSameOrigin } from "../http/auth.ts";
 import { browserCookie, browserOf } from "../http/browser-cookie.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import type { FailureLimit } from "../http/failure-limit.ts";
@@ -169,7 +169,7 @@ function addSignInList(app: App, { database, signInDays: days }: Pick<ApiOptions
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const current = request.cookies[cookieName] ?? null;
       const query = { ...request.query, of: mayManage(request), days, current };
       const page = await listLogins(database, organizationId, query);
@@ -190,7 +190,7 @@ function addSignInList(app: App, { database, signInDays: days }: Pick<ApiOptions
     },
     (request) => {
       const id = requireUuid("sign-in", request.params.id);
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const current = request.cookies[cookieName] ?? null;
       return revokeLogin(database, organizationId, id, { of: mayManage(request), days, current });
     },

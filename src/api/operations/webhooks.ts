@@ -20,7 +20,7 @@ import {
   testWebhook,
   updateWebhook,
 } from "../../store/webhooks/webhooks.ts";
-import { organizationOf, principalOfRequest } from "../http/auth.ts";
+import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { refuseIdempotencyKey } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
@@ -44,7 +44,7 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
     },
     async (request) => {
       refuseIdempotencyKey(request);
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       return createWebhook(database, vault, organizationId, { ...request.body, id: randomUUID() });
     },
   );
@@ -135,7 +135,7 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const id = await testWebhook(database, organizationId, idOf(request, "webhook"));
       return getDelivery(database, organizationId, id);
     },

@@ -4,7 +4,8 @@ import type { ForgeEvent } from "../automations/forge-event.ts";
 import { newConversation, type Conversation } from "./conversation.ts";
 import { decide } from "./decide.ts";
 import type { Effect, ConversationFacts } from "./facts.ts";
-import { happeningOf, steeringHintOf } from "./happening.ts";
+import { happeningOf } from "./happening.ts";
+import { steeringHintOf } from "./steering-hint.ts";
 
 const ann = { id: "1", login: "ann", isBot: false };
 const bob = { id: "2", login: "bob", isBot: false };

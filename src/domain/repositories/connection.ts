@@ -25,7 +25,7 @@ interface UsualAddresses {
   apiUrl(origin: string): string | null;
 }
 
-/** The addresses of each kind; a new kind needs its line here, and its check in `src/forges/check-connection.ts`. */
+/** The addresses of each kind; a new kind needs its line here, and its check in `src/forges/connections/check-connection.ts`. */
 export const usualAddresses: Readonly<Record<ForgeKind, UsualAddresses>> = {
   azure: { webUrl: null, apiUrl: (origin) => origin },
   github: {

@@ -2,7 +2,7 @@ import { azurePath, azureSegments } from "../../domain/repositories/azure-addres
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { callForge, type ForgeAnswer, type ForgeRequest } from "../http.ts";
+import { callForge, type ForgeAnswer, type ForgeRequest } from "../http/http.ts";
 import { pathOn } from "../serves.ts";
 
 /** The settings of an Azure DevOps, Services or Server. */

@@ -7,7 +7,7 @@ import {
   type FoundItems,
   type FoundRepository,
 } from "../browse.ts";
-import { refusedBy } from "../refusal.ts";
+import { refusedBy } from "../http/refusal.ts";
 import type { AzureApi } from "./api.ts";
 
 interface Repository {

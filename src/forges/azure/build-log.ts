@@ -1,5 +1,5 @@
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { refusedBy } from "../refusal.ts";
+import { refusedBy } from "../http/refusal.ts";
 import type { AzureApi } from "./api.ts";
 
 /** Fields used of a build's record (https://learn.microsoft.com/rest/api/azure/devops/build/timeline/get). */

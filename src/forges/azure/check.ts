@@ -1,7 +1,7 @@
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import { accountIdOf } from "../account-id.ts";
-import type { ForgeAnswer, ForgeRequest } from "../http.ts";
-import { wordsOf } from "../refusal.ts";
+import type { ForgeAnswer, ForgeRequest } from "../http/http.ts";
+import { wordsOf } from "../http/refusal.ts";
 import { accountOf, shownNameOf, userIdOf } from "./account.ts";
 import { createAzureApi, identitiesUrl, type AzureApi, type AzureSettings } from "./api.ts";
 

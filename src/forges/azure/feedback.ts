@@ -2,10 +2,17 @@ import type { RepositoryCall } from "../forge.ts";
 import type { Reaction, Thread as NamedThread } from "../../domain/answers/answer.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { earlierIn, expectStatus, postOnce, type Feedback, type ForgeComment, type NewComment } from "../feedback.ts";
-import { emptyAnswer, type ForgeAnswer } from "../http.ts";
-import { readLogEnd } from "../logs.ts";
-import { refusedBy } from "../refusal.ts";
+import {
+  earlierIn,
+  expectStatus,
+  postOnce,
+  type Feedback,
+  type ForgeComment,
+  type NewComment,
+} from "../feedback/feedback.ts";
+import { emptyAnswer, type ForgeAnswer } from "../http/http.ts";
+import { readLogEnd } from "../feedback/logs.ts";
+import { refusedBy } from "../http/refusal.ts";
 import type { AzureApi, AzureSettings } from "./api.ts";
 import { logOfBuild } from "./build-log.ts";
 import { readThreadPlace } from "./thread-place.ts";

@@ -1,7 +1,7 @@
 import { azurePath } from "../../domain/repositories/azure-address.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { notForked, untilCopied } from "../forks.ts";
-import { refusedBy } from "../refusal.ts";
+import { refusedBy } from "../http/refusal.ts";
 import { accountOf } from "./account.ts";
 import type { AzureApi } from "./api.ts";
 import { readRepository, type Repository } from "./repository.ts";

@@ -1,7 +1,7 @@
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import type { Person } from "../feedback.ts";
-import type { ForgeAnswer } from "../http.ts";
-import { refusedBy } from "../refusal.ts";
+import type { Person } from "../feedback/feedback.ts";
+import type { ForgeAnswer } from "../http/http.ts";
+import { refusedBy } from "../http/refusal.ts";
 import { gitNamespace, permissions, repositoryToken } from "./access.ts";
 import { identitiesUrl, type AzureApi, type AzureSettings } from "./api.ts";
 import { readRepository } from "./repository.ts";

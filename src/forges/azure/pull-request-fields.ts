@@ -1,8 +1,8 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { PullRequestAddition } from "../../domain/repositories/pull-request-settings.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { addEach, hasNone, wordsIfRefused } from "../feedback.ts";
-import { refusedBy } from "../refusal.ts";
+import { addEach, hasNone, wordsIfRefused } from "../feedback/feedback.ts";
+import { refusedBy } from "../http/refusal.ts";
 import { identitiesUrl, type AzureApi, type AzureSettings } from "./api.ts";
 
 const guid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/iu;

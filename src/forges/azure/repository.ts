@@ -1,7 +1,7 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import type { ForgeAnswer } from "../http.ts";
-import { refusedBy } from "../refusal.ts";
+import type { ForgeAnswer } from "../http/http.ts";
+import { refusedBy } from "../http/refusal.ts";
 import type { AzureApi } from "./api.ts";
 
 /** Fields used of a repository (https://learn.microsoft.com/rest/api/azure/devops/git/repositories/get-repository). */

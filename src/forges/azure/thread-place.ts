@@ -1,9 +1,9 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { linesTo } from "../diff-hunk.ts";
+import { linesTo } from "../feedback/diff-hunk.ts";
 import type { CommentPlace } from "../../domain/conversations/facts.ts";
-import type { DeliveredComment } from "../feedback.ts";
-import { refusedBy } from "../refusal.ts";
+import type { DeliveredComment } from "../feedback/feedback.ts";
+import { refusedBy } from "../http/refusal.ts";
 
 /** Fields used of a thread (https://learn.microsoft.com/rest/api/azure/devops/git/pull-request-threads/get). */
 interface Thread {

@@ -9,8 +9,8 @@ import {
   type Feedback,
   type ForgeComment,
   type NewComment,
-} from "../feedback.ts";
-import { refusedBy } from "../refusal.ts";
+} from "../feedback/feedback.ts";
+import { refusedBy } from "../http/refusal.ts";
 import type { AzureApi } from "./api.ts";
 
 /** Fields used of a comment (https://learn.microsoft.com/rest/api/azure/devops/wit/comments/get-comments). */

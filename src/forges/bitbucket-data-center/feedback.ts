@@ -3,7 +3,7 @@ import type { Reaction, Subject, Thread } from "../../domain/answers/answer.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { oldestWithMark } from "../../domain/repositories/comment-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { hunkTo, type Hunk, type HunkLine } from "../diff-hunk.ts";
+import { hunkTo, type Hunk, type HunkLine } from "../feedback/diff-hunk.ts";
 import {
   earlierIn,
   expectStatus,
@@ -12,10 +12,10 @@ import {
   type Feedback,
   type ForgeComment,
   type NewComment,
-} from "../feedback.ts";
-import type { ForgeAnswer } from "../http.ts";
-import { commentWithMark, withReferenceMarks } from "../reference-marks.ts";
-import { refusedBy } from "../refusal.ts";
+} from "../feedback/feedback.ts";
+import type { ForgeAnswer } from "../http/http.ts";
+import { commentWithMark, withReferenceMarks } from "../feedback/reference-marks.ts";
+import { refusedBy } from "../http/refusal.ts";
 import { readPages } from "./pages.ts";
 import { addOnDataCenter } from "./pull-request-fields.ts";
 import { pagesOf, repositoryPlaceOf } from "./place.ts";

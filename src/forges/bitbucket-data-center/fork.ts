@@ -1,7 +1,7 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { notForked, untilCopied } from "../forks.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 import { cloneAddressOf, isSamePlace, repositoryPlaceOf } from "./place.ts";
 import type { Repository } from "./shapes.ts";
 

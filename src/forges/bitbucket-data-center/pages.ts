@@ -1,4 +1,4 @@
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 
 /** A page of a list (https://developer.atlassian.com/server/bitbucket/how-tos/command-line-rest/, Paged APIs). */
 interface Page {

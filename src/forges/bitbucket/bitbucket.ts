@@ -11,12 +11,12 @@ import type {
   RepositoryAccess,
   RepositoryCall,
 } from "../forge.ts";
-import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
+import { callForge, onlyALook, type ForgeAnswer } from "../http/http.ts";
 import { createPullRequestCalls, type Branches, type OpenRefusal, type PullRequestApi } from "../pull-requests.ts";
-import type { LogReader } from "../feedback.ts";
-import { readLogEnd } from "../logs.ts";
-import { withCommentMarks, withReferenceMarks } from "../reference-marks.ts";
-import { refusedBy, wordsOf } from "../refusal.ts";
+import type { LogReader } from "../feedback/feedback.ts";
+import { readLogEnd } from "../feedback/logs.ts";
+import { withCommentMarks, withReferenceMarks } from "../feedback/reference-marks.ts";
+import { refusedBy, wordsOf } from "../http/refusal.ts";
 import { pageOn, pathOn, servesAddress } from "../serves.ts";
 import { authorizationOf, gitCredentialsOf } from "./authorization.ts";
 import { createBitbucketFeedback } from "./feedback.ts";

@@ -8,7 +8,7 @@ import {
   type FoundRepository,
 } from "../browse.ts";
 import type { RepositoryCall } from "../forge.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 
 interface Repository {
   readonly full_name: string;

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import { accountIdOf } from "../account-id.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
-import { notIdentified } from "../refusal.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http/http.ts";
+import { notIdentified } from "../http/refusal.ts";
 import { authorizationOf } from "./authorization.ts";
 
 /** How problems name the API. */

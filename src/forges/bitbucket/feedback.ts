@@ -15,10 +15,10 @@ import {
   type ListedComment,
   type LogReader,
   type NewComment,
-} from "../feedback.ts";
-import { commentWithMark, withReferenceMarks } from "../reference-marks.ts";
-import { hunkTo, readHunks } from "../diff-hunk.ts";
-import { refusedBy } from "../refusal.ts";
+} from "../feedback/feedback.ts";
+import { commentWithMark, withReferenceMarks } from "../feedback/reference-marks.ts";
+import { hunkTo, readHunks } from "../feedback/diff-hunk.ts";
+import { refusedBy } from "../http/refusal.ts";
 import { addOnBitbucket } from "./pull-request-fields.ts";
 import { queryText, readPages } from "./pages.ts";
 import type { RepositoryPermission } from "./repository.ts";

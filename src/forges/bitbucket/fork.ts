@@ -1,8 +1,8 @@
 import type { RepositoryCall } from "../forge.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { notForked, untilCopied } from "../forks.ts";
-import type { ForgeAnswer } from "../http.ts";
-import { refusedBy, wordsOf } from "../refusal.ts";
+import type { ForgeAnswer } from "../http/http.ts";
+import { refusedBy, wordsOf } from "../http/refusal.ts";
 import { pathOn } from "../serves.ts";
 import type { Repository } from "./repository.ts";
 

@@ -1,6 +1,6 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 
 /** A page of a list (https://developer.atlassian.com/cloud/bitbucket/rest/intro/#pagination). */
 interface Page {

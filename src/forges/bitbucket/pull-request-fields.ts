@@ -1,8 +1,8 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { PullRequestAddition } from "../../domain/repositories/pull-request-settings.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { addEach, hasNone, wordsIfRefused } from "../feedback.ts";
-import { refusedBy } from "../refusal.ts";
+import { addEach, hasNone, wordsIfRefused } from "../feedback/feedback.ts";
+import { refusedBy } from "../http/refusal.ts";
 
 /** Fields used of a pull request (https://developer.atlassian.com/cloud/bitbucket/rest/api-group-pullrequests/). */
 interface PullRequest {

@@ -1,6 +1,6 @@
 import { narrowed, pathPart, queryOf, readPages, type Ask, type ForgeBrowser } from "../browse.ts";
 import type { RepositoryCall } from "../forge.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 import { hasNextPage } from "../pull-requests.ts";
 
 interface Repository {

@@ -1,8 +1,8 @@
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import { accountIdOf } from "../account-id.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
-import { notIdentified, wordsOf } from "../refusal.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http/http.ts";
+import { notIdentified, wordsOf } from "../http/refusal.ts";
 
 /** How problems name the API. */
 const ownApi = { name: "Gitea's API", address: "https://<server>/api/v1" };

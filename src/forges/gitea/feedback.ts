@@ -11,9 +11,9 @@ import {
   type Feedback,
   type ForgeComment,
   type LogReader,
-} from "../feedback.ts";
+} from "../feedback/feedback.ts";
 import { feedbackInGitHubForm } from "../github-form.ts";
-import { refusedBy } from "../refusal.ts";
+import { refusedBy } from "../http/refusal.ts";
 import { addOnGitea } from "./pull-request-fields.ts";
 
 /** Fields used of a comment (https://docs.gitea.com/api, issueGetComments). */

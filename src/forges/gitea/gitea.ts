@@ -3,7 +3,7 @@ import { browseGitea } from "./browse.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess, RepositoryCall } from "../forge.ts";
-import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
+import { callForge, onlyALook, type ForgeAnswer } from "../http/http.ts";
 import {
   createPullRequestCalls,
   gitHubNames,
@@ -14,10 +14,10 @@ import {
   type OpenRefusal,
   type PullRequestApi,
 } from "../pull-requests.ts";
-import type { LogReader } from "../feedback.ts";
-import { readLogEnd } from "../logs.ts";
+import type { LogReader } from "../feedback/feedback.ts";
+import { readLogEnd } from "../feedback/logs.ts";
 import { notForked, readyFork } from "../forks.ts";
-import { refusedBy, wordsOf } from "../refusal.ts";
+import { refusedBy, wordsOf } from "../http/refusal.ts";
 import { pageOn, pathOn, servesAddress } from "../serves.ts";
 import { createGiteaFeedback } from "./feedback.ts";
 

@@ -1,9 +1,9 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { PullRequestAddition } from "../../domain/repositories/pull-request-settings.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { addEach, expectStatus, requireTaken, wordsIfRefused } from "../feedback.ts";
+import { addEach, expectStatus, requireTaken, wordsIfRefused } from "../feedback/feedback.ts";
 import { requestReviewers } from "../github-form.ts";
-import { refusedBy } from "../refusal.ts";
+import { refusedBy } from "../http/refusal.ts";
 
 /** Fields used of a label (issueAddLabel), and of a pull request (repoGetPullRequest). */
 interface Label {

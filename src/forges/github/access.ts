@@ -1,6 +1,6 @@
 import type { components } from "@octokit/openapi-types";
 import type { RepositoryAccess } from "../forge.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 
 /** Permissions of a GitHub App's token, by name. */
 export type InstallationPermissions = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { callForge } from "../http.ts";
-import { wordsOf } from "../refusal.ts";
+import { callForge } from "../http/http.ts";
+import { wordsOf } from "../http/refusal.ts";
 import { appEvents, appPermissions } from "./check.ts";
 
 /** What an App is registered with. */

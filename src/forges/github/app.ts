@@ -2,8 +2,8 @@ import { createSign } from "node:crypto";
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { whileChoosing } from "../browse.ts";
-import { callForge, type ForgeAnswer, type ForgeRequest } from "../http.ts";
-import { refusedBy } from "../refusal.ts";
+import { callForge, type ForgeAnswer, type ForgeRequest } from "../http/http.ts";
+import { refusedBy } from "../http/refusal.ts";
 import { pathOn } from "../serves.ts";
 import type { InstallationPermissions } from "./access.ts";
 

@@ -1,6 +1,6 @@
 import type { components } from "@octokit/openapi-types";
 import type { ApprovalRules } from "../../domain/repositories/approval.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 
 /** Fields used of a rule for pull requests (https://docs.github.com/rest/repos/rules#get-rules-for-a-branch). */
 interface PullRequestRule {

@@ -11,8 +11,8 @@ import {
   type FoundItems,
   type FoundRepository,
 } from "../browse.ts";
-import type { ForgeAnswer, ForgeRequest } from "../http.ts";
-import { refusedBy } from "../refusal.ts";
+import type { ForgeAnswer, ForgeRequest } from "../http/http.ts";
+import { refusedBy } from "../http/refusal.ts";
 
 type Repository = Pick<
   components["schemas"]["repository"],

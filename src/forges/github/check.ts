@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
 import { accountIdOf } from "../account-id.ts";
 import type { ForgeSettings } from "../forge.ts";
-import { anyAnswer, callForge, type ForgeAnswer } from "../http.ts";
-import { wordsOf } from "../refusal.ts";
+import { anyAnswer, callForge, type ForgeAnswer } from "../http/http.ts";
+import { wordsOf } from "../http/refusal.ts";
 import type { InstallationPermissions } from "./access.ts";
 import { createAppCall, UnusableKey } from "./app.ts";
 

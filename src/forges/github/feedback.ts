@@ -13,11 +13,11 @@ import {
   type ListedComment,
   type LogReader,
   type NewComment,
-} from "../feedback.ts";
+} from "../feedback/feedback.ts";
 import { feedbackInGitHubForm } from "../github-form.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 import { hasNextPage } from "../pull-requests.ts";
-import { refusedBy } from "../refusal.ts";
+import { refusedBy } from "../http/refusal.ts";
 import { addOnGitHub } from "./pull-request-fields.ts";
 
 type Comment = Pick<components["schemas"]["issue-comment"], "id" | "html_url"> & {

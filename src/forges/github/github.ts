@@ -12,7 +12,7 @@ import { graphqlUrlOf, type GraphQLApi } from "./graphql.ts";
 import { reactToReview } from "./review-reactions.ts";
 import { resolveReviewThread } from "./review-threads.ts";
 import { gitHubAccess } from "./access.ts";
-import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
+import { callForge, onlyALook, type ForgeAnswer } from "../http/http.ts";
 import {
   createPullRequestCalls,
   gitHubNames,
@@ -23,10 +23,10 @@ import {
   type OpenRefusal,
   type PullRequestApi,
 } from "../pull-requests.ts";
-import type { LogReader } from "../feedback.ts";
-import { readLogEnd } from "../logs.ts";
+import type { LogReader } from "../feedback/feedback.ts";
+import { readLogEnd } from "../feedback/logs.ts";
 import { notForked, readyFork } from "../forks.ts";
-import { refusedBy, wordsOf } from "../refusal.ts";
+import { refusedBy, wordsOf } from "../http/refusal.ts";
 import { pageOn, pathOn, servesAddress } from "../serves.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;

@@ -1,5 +1,5 @@
-import type { ForgeAnswer } from "../http.ts";
-import { refusedBy } from "../refusal.ts";
+import type { ForgeAnswer } from "../http/http.ts";
+import { refusedBy } from "../http/refusal.ts";
 
 /** Asks GitHub's GraphQL API as it is asked about one repository. */
 export type GraphQLCall = (

@@ -2,7 +2,7 @@ import type { RepositoryCall } from "../forge.ts";
 import type { components } from "@octokit/openapi-types";
 import type { PullRequestAddition } from "../../domain/repositories/pull-request-settings.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { expectStatus, requireTaken } from "../feedback.ts";
+import { expectStatus, requireTaken } from "../feedback/feedback.ts";
 import { requestReviewers } from "../github-form.ts";
 
 type Issue = Pick<components["schemas"]["issue"], "assignees">;

@@ -1,6 +1,6 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { Thread } from "../../domain/answers/answer.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 import { dataOf, type GraphQLApi } from "./graphql.ts";
 
 const what = "resolution of a thread";

@@ -1,5 +1,5 @@
 import type { ApprovalRules } from "../../domain/repositories/approval.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 
 /** Fields used of a project's approvals (https://docs.gitlab.com/api/merge_request_approvals/#project-approval-settings). */
 interface Approvals {

@@ -15,10 +15,10 @@ import {
   type NewComment,
   failedIn,
   type RunJob,
-} from "../feedback.ts";
-import type { ForgeAnswer } from "../http.ts";
+} from "../feedback/feedback.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 import { hasNextPage } from "../pull-requests.ts";
-import { refusedBy, wordsOf } from "../refusal.ts";
+import { refusedBy, wordsOf } from "../http/refusal.ts";
 import { pathOn } from "../serves.ts";
 import { addOnGitLab } from "./pull-request-fields.ts";
 import { developer } from "./access.ts";

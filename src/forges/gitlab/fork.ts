@@ -2,9 +2,9 @@ import type { RepositoryCall } from "../forge.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { notForked, untilCopied } from "../forks.ts";
-import type { ForgeAnswer } from "../http.ts";
+import type { ForgeAnswer } from "../http/http.ts";
 import { pathOn } from "../serves.ts";
-import { refusedBy } from "../refusal.ts";
+import { refusedBy } from "../http/refusal.ts";
 import type { Project } from "./project.ts";
 
 interface GitLab {

@@ -4,7 +4,7 @@ import { cutAtWord } from "../../domain/fields/text.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess, RepositoryCall } from "../forge.ts";
-import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
+import { callForge, onlyALook, type ForgeAnswer } from "../http/http.ts";
 import {
   createPullRequestCalls,
   hasNextPage,
@@ -12,10 +12,10 @@ import {
   type OpenRefusal,
   type PullRequestApi,
 } from "../pull-requests.ts";
-import { refusedBy, wordsOf } from "../refusal.ts";
+import { refusedBy, wordsOf } from "../http/refusal.ts";
 import { pageOn, pathOn, servesAddress } from "../serves.ts";
-import type { LogReader } from "../feedback.ts";
-import { readLogEnd } from "../logs.ts";
+import type { LogReader } from "../feedback/feedback.ts";
+import { readLogEnd } from "../feedback/logs.ts";
 import { gitLabApprovals } from "./approvals.ts";
 import { gitLabAccess } from "./access.ts";
 import { createGitLabFeedback } from "./feedback.ts";

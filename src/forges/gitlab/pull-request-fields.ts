@@ -1,9 +1,9 @@
 import type { RepositoryCall } from "../forge.ts";
 import type { PullRequestAddition } from "../../domain/repositories/pull-request-settings.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
-import { expectStatus, requireTaken, type RefusedName } from "../feedback.ts";
-import type { ForgeAnswer } from "../http.ts";
-import { refusedBy } from "../refusal.ts";
+import { expectStatus, requireTaken, type RefusedName } from "../feedback/feedback.ts";
+import type { ForgeAnswer } from "../http/http.ts";
+import { refusedBy } from "../http/refusal.ts";
 
 /** Fields used of a merge request (https://docs.gitlab.com/api/merge_requests/). */
 interface People {

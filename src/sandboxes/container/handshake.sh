@@ -22,10 +22,12 @@ while read -r word rest; do
       done
       echo . ;;
     try-bash)
-      LD_PRELOAD= LC_ALL=C bash -p -c "$1" bash $rest < /dev/null 2> /dev/null
+      # shellcheck disable=SC2086 # each word is an address
+      LD_PRELOAD='' LC_ALL=C bash -p -c "$1" bash $rest < /dev/null 2> /dev/null
       echo . ;;
     try-node)
-      LD_PRELOAD= NODE_OPTIONS= node -e "$2" $rest < /dev/null 2> /dev/null
+      # shellcheck disable=SC2086 # each word is an address
+      LD_PRELOAD='' NODE_OPTIONS='' node -e "$2" $rest < /dev/null 2> /dev/null
       echo . ;;
   esac
 done

@@ -7,6 +7,7 @@ LC_ALL=C
 export LC_ALL
 cd /proc || exit 0
 if [ "$1" = uid ]; then
+  # shellcheck disable=SC2046 # each word is a process id
   set -- $(grep -ls "^Uid:[[:space:]]*$2[[:space:]]" [0-9]*/status | sed 's|/status$||')
 fi
 [ $# -gt 0 ] || exit 0

@@ -51,8 +51,7 @@ for my $name (keys %options) {
   $ENV{$name} = $before eq '' ? $options{$name} : "$before $options{$name}";
 }
 @command = map { $fill->($_) } @command;
-exec { $command[0] } @command;
-print STDERR "$command[0]: $!\n";
+exec { $command[0] } @command or print STDERR "$command[0]: $!\n";
 exit 127;
 
 # Forwards until it is ended. An end of a connection is a hash: its handle, its peer, what waits to be written to it, whether

@@ -3,7 +3,7 @@ import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { Login } from "../../domain/people/login.ts";
 import { scopesOf, scopesOfKey, type Role } from "../../domain/people/user.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 import { one } from "../one-row.ts";
 
@@ -156,7 +156,7 @@ export async function listLogins(
   query: PageQuery & { readonly of: LoginOwner; readonly days: number; readonly current: string | null },
 ): Promise<Page<Login>> {
   const after = readCursor(query.cursor);
-  const { rows } = await database.pool.query<LoginRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<Login>>(
     `select ${columns("$3")}, ${cursorColumn("browser")} from ${joined}
      where browser.organization_id = $1 and ${isGood("$4")} and ${isOf}
        and ($8::timestamptz is null or (browser.created_at, browser.id) < ($8::timestamptz, $9::uuid))
@@ -171,7 +171,7 @@ export async function listLogins(
       after?.id,
     ],
   );
-  return pageOf(rows, query.limit, toLogin);
+  return pageOf(rows, query.limit, withoutCursor);
 }
 
 /**
@@ -184,7 +184,7 @@ export async function revokeLogin(
   id: string,
   { of, days, current }: { readonly of: LoginOwner; readonly days: number; readonly current: string | null },
 ): Promise<Login> {
-  const { rows } = await database.pool.query<LoginRow>(
+  const { rows } = await database.pool.query<Login>(
     `with gone as (
        delete from browser_session using (select browser.hash from ${joined}
          where browser.id = $2 and browser.organization_id = $1 and ${isGood("$4")} and ${isOf}) meant
@@ -192,29 +192,18 @@ export async function revokeLogin(
      select ${columns("$3")} from gone browser ${joins}`,
     [organizationId, id, current === null ? null : hashOf(current), days, ...ownerValues(of)],
   );
-  return toLogin(one(rows, "sign-in", id));
-}
-
-interface LoginRow {
-  id: string;
-  user_id: string | null;
-  key_id: string | null;
-  name: string | null;
-  current: boolean;
-  address: string | null;
-  user_agent: string | null;
-  created_at: Date;
-  last_used_at: Date | null;
-  expires_at: Date;
+  return one(rows, "sign-in", id);
 }
 
 const joins = `left join api_key on api_key.id = browser.key_id
   left join user_account account on account.id = browser.user_id`;
 const joined = `browser_session browser ${joins}`;
 const columns = (current: string): string =>
-  `browser.id, browser.user_id, browser.key_id, coalesce(account.name, api_key.name) as name,
-   coalesce(browser.hash = ${current}, false) as current, browser.address, browser.user_agent, browser.created_at,
-   browser.last_used_at, browser.expires_at`;
+  `browser.id, case when browser.user_id is not null then 'user' when browser.key_id is not null then 'key' else 'link' end as by,
+   browser.user_id as "userId", browser.key_id as "keyId", coalesce(account.name, api_key.name) as name,
+   coalesce(browser.hash = ${current}, false) as current, browser.address, browser.user_agent as "userAgent",
+   ${isoTime("browser.created_at")} as "createdAt", ${isoTime("browser.last_used_at")} as "lastUsedAt",
+   ${isoTime("browser.expires_at")} as "expiresAt"`;
 const isGood = (days: string): string =>
   `browser.expires_at > now() and browser.created_at > now() - ${days} * interval '1 day' and api_key.revoked_at is null
    and (api_key.expires_at is null or api_key.expires_at > now()) and account.disabled_at is null`;
@@ -225,20 +214,6 @@ const isOf = `($5::uuid is null or browser.user_id = $5) and ($6::uuid is null o
 function ownerValues(of: LoginOwner): (string | Buffer | null)[] {
   return ["userId" in of ? of.userId : null, "keyId" in of ? of.keyId : null, "token" in of ? hashOf(of.token) : null];
 }
-
-const toLogin = (row: LoginRow): Login => ({
-  id: row.id,
-  by: row.user_id !== null ? "user" : row.key_id !== null ? "key" : "link",
-  userId: row.user_id,
-  keyId: row.key_id,
-  name: row.name,
-  current: row.current,
-  address: row.address,
-  userAgent: row.user_agent,
-  createdAt: row.created_at.toISOString(),
-  lastUsedAt: row.last_used_at?.toISOString() ?? null,
-  expiresAt: row.expires_at.toISOString(),
-});
 
 /** Signs out the browser that has this cookie value. An unknown value changes nothing. */
 export async function deleteBrowserSession(database: Database, token: string): Promise<void> {

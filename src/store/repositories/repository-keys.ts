@@ -4,9 +4,9 @@ import { moveConversations } from "./moved-conversations.ts";
 
 interface KeyedRow {
   readonly id: string;
-  readonly organization_id: string;
+  readonly organizationId: string;
   readonly url: string;
-  readonly address_key: string;
+  readonly addressKey: string;
 }
 
 const atOnce = 1_000;
@@ -28,13 +28,13 @@ export async function settleRepositoryKeys(
   let changed = 0;
   for (let after = "00000000-0000-0000-0000-000000000000"; ;) {
     const { rows } = await database.pool.query<KeyedRow>(
-      `select id, organization_id, url, address_key from repository
+      `select id, organization_id as "organizationId", url, address_key as "addressKey" from repository
        where id > $1 and ($3::uuid is null or organization_id = $3) order by id limit $2`,
       [after, atOnce, only],
     );
     for (const row of rows) {
-      const key = await keyOf(row.url, row.organization_id);
-      if (key === null || key === row.address_key) continue;
+      const key = await keyOf(row.url, row.organizationId);
+      if (key === null || key === row.addressKey) continue;
       await settle(database, row, key);
       changed += 1;
     }
@@ -51,7 +51,7 @@ async function settle(database: Database, row: KeyedRow, key: string): Promise<v
     await database.pool.query("update repository set address_key = $2 where id = $1 and address_key = $3", [
       row.id,
       key,
-      row.address_key,
+      row.addressKey,
     ]);
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
@@ -60,7 +60,7 @@ async function settle(database: Database, row: KeyedRow, key: string): Promise<v
 }
 
 /** Merges two connected rows of the same repository into the one with more settings, or into the older one. */
-async function merge(transaction: Queryable, { id, organization_id: organization }: KeyedRow, key: string) {
+async function merge(transaction: Queryable, { id, organizationId: organization }: KeyedRow, key: string) {
   const { rows } = await transaction.query<{ id: string }>(
     `select id from repository
      where organization_id = $1 and deleted_at is null and (id = $2 or address_key = $3)

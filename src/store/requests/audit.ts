@@ -3,12 +3,8 @@ import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { outcomeOf, type AuditEntry, type NewAuditEntry } from "../../domain/people/audit.ts";
 import type { AuditOutcome } from "../../domain/people/audit-outcome.ts";
 import { defaultOrganization } from "../../domain/people/organization.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { removeRows } from "../prune.ts";
-
-interface AuditRow extends Omit<AuditEntry, "outcome" | "createdAt"> {
-  created_at: Date;
-}
 
 /** Appends entries to the audit log, in their order. */
 export async function appendAudit(database: Database, entries: readonly NewAuditEntry[]): Promise<void> {
@@ -55,10 +51,10 @@ export async function listAudit(
   }: PageQuery & { readonly action?: string | undefined; readonly outcome?: AuditOutcome | undefined },
 ): Promise<Page<AuditEntry>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<AuditRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<Omit<AuditEntry, "outcome">>>(
     `select entry.id, entry.actor, entry.key_id as "keyId", api_key.name || ' (' || api_key.prefix || '…)' as "keyName",
        entry.user_id as "userId", person.name as "userName", entry.action, entry.target, entry.status, entry.address,
-       entry.request_id as "requestId", entry.created_at, ${cursorColumn("entry")}
+       entry.request_id as "requestId", ${isoTime("entry.created_at")} as "createdAt", ${cursorColumn("entry")}
      from audit_entry entry left join api_key on api_key.id = entry.key_id
        left join user_account person on person.id = entry.user_id
      where (entry.organization_id = $1
@@ -69,21 +65,7 @@ export async function listAudit(
      order by entry.created_at desc, entry.id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id, action, defaultOrganization],
   );
-  return pageOf(rows, limit, ({ created_at, ...row }) => ({
-    id: row.id,
-    actor: row.actor,
-    keyId: row.keyId,
-    keyName: row.keyName,
-    userId: row.userId,
-    userName: row.userName,
-    action: row.action,
-    target: row.target,
-    outcome: outcomeOf(row.status),
-    status: row.status,
-    address: row.address,
-    requestId: row.requestId,
-    createdAt: created_at.toISOString(),
-  }));
+  return pageOf(rows, limit, (row) => ({ ...withoutCursor(row), outcome: outcomeOf(row.status) }));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { messageOf, SessionError } from "../../domain/errors/errors.ts";
-import { settleMs } from "../../forges/feedback.ts";
-import { ForgeUnavailable } from "../../forges/http.ts";
+import { settleMs } from "../../forges/feedback/feedback.ts";
+import { ForgeUnavailable } from "../../forges/http/http.ts";
 import { ReplyRefused, ReplyUnavailable } from "../../replies/reply.ts";
 import { NowhereToAnswer } from "./write-answer.ts";
 

@@ -1,6 +1,6 @@
 import { answerPauseMs } from "../../domain/answers/retry.ts";
 import type { Mask } from "../../domain/masking/mask.ts";
-import { settleMs } from "../../forges/feedback.ts";
+import { settleMs } from "../../forges/feedback/feedback.ts";
 import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
 import { withListener } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";

@@ -1,7 +1,7 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
-import type { Feedback, ForgeComment, NewComment } from "../../forges/feedback.ts";
-import type { OwnForges } from "../../forges/organization-forges.ts";
+import type { Feedback, ForgeComment, NewComment } from "../../forges/feedback/feedback.ts";
+import type { OwnForges } from "../../forges/connections/organization-forges.ts";
 import type { Reply } from "../../replies/reply.ts";
 import type { AnswerAction } from "../../store/answers/answers.ts";
 import type { ClaimedAnswer, WrittenAnswer } from "../../store/answers/sending.ts";

@@ -7,7 +7,7 @@ import type { Mask } from "../../domain/masking/mask.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { Forge } from "../../forges/forge.ts";
-import type { OwnForges } from "../../forges/organization-forges.ts";
+import type { OwnForges } from "../../forges/connections/organization-forges.ts";
 import type { Prices } from "../../gateway/costs/prices.ts";
 import type { GatewayProcesses } from "../../gateway/process/process.ts";
 import type { Metrics } from "../../metrics/metrics.ts";

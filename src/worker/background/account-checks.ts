@@ -1,7 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import { connectionStateOf, type ConnectionCheck } from "../../domain/repositories/connection.ts";
-import type { AccountPlace } from "../../forges/account-place.ts";
-import { isAboutToken } from "../../forges/check-account.ts";
+import type { AccountPlace } from "../../forges/connections/account-place.ts";
+import { isAboutToken } from "../../forges/connections/check-account.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { claimDueAccounts, saveAccountFinding, type DueAccount } from "../../store/secrets/opened-accounts.ts";

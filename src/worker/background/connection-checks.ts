@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import { connectionStateOf, type ConnectionCheck } from "../../domain/repositories/connection.ts";
-import type { ForgeConnection } from "../../forges/organization-forges.ts";
+import type { ForgeConnection } from "../../forges/connections/organization-forges.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import {

@@ -22,6 +22,7 @@
 set -eu
 # Writes an index with the entries of one stage of the agent's index, at stage 0. @returns its tree
 stage_tree() (
+  # shellcheck disable=SC2030 # for this function alone
   export GIT_INDEX_FILE="$scratch/stage"
   rm -f "$GIT_INDEX_FILE"
   GIT_INDEX_FILE="$scratch/index" git ls-files --stage -z |
@@ -74,6 +75,7 @@ else
   git init --quiet --object-format="$format"
   set_lfs_filter
 fi
+# shellcheck disable=SC2031 # here for all that follows
 export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_CHECKPOINTS:$OFFSTAGE_MIRROR"
 # Dates of its own would make another commit of the same state each time.
@@ -91,6 +93,7 @@ if [ "$head $tree $state" != "$OFFSTAGE_LAST" ]; then
   commit="$(git commit-tree "$tree" -p "$head" ${merging:+-p "$merging"} -m checkpoint ${folders:+-m "$folders"})"
   packed="$commit"
   if [ "$state" != none ]; then packed="$commit $state"; fi
+  # shellcheck disable=SC2086,SC2046 # each word is a commit
   printf '%s\n' $packed $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
   echo "offstage-checkpoint $head $commit $tree $state" >&2
 fi

@@ -16,6 +16,7 @@ import { copyTags } from "../git/mirrors/tags.ts";
 import type { CloneStart, RemoteRepository, Submodule } from "../git/remote-repository.ts";
 import { createClone, reportLines, type ReportProgress, type Room } from "./create-clone.ts";
 import type { CloneServices } from "./clone.ts";
+import { addPullRequest } from "./pull-request-refs.ts";
 import { giveIndex, refreshIndexes, refreshSubmodules } from "./refresh-index.ts";
 import { addSubmodules } from "./submodules.ts";
 
@@ -26,8 +27,8 @@ export interface CloneOrder {
   readonly start: CloneStart;
   /** Path of the clone, below the workspace. */
   readonly folder: string;
-  /** Puts more into the clone's repository before anybody gets it. @returns whether there is more */
-  readonly addMore?: () => Promise<boolean>;
+  /** Id of the session that the clone is for: it also gets the commits of the session's pull request. Omitted: none. */
+  readonly sessionId?: string;
 }
 
 /** A clone that was made. */
@@ -192,7 +193,7 @@ async function writeOwn(repository: string, { mirror, remote, start }: CloneOrde
 async function fillClone(making: Making, planned: Planned): Promise<Filled> {
   const { order, base, lfsProblem } = planned;
   const { services, room, progress, signal } = making;
-  const { mirror, remote, start, folder, addMore } = order;
+  const { mirror, remote, start, folder, sessionId } = order;
   let problem = lfsProblem;
   if (base === null) {
     const contents = () => (lfsProblem === null ? fetchContents(making, order, null) : Promise.resolve(lfsProblem));
@@ -203,7 +204,8 @@ async function fillClone(making: Making, planned: Planned): Promise<Filled> {
       writeDifference(folder, base.difference, { signal: watched, fileBytes: bounds.diskBytes }),
     );
   }
-  const hasMore = (await addMore?.()) === true;
+  const hasMore =
+    sessionId !== undefined && (await addPullRequest(mirror, folder, sessionId, remote, start.targetBranch, signal));
   const mayHaveSubmodules = base === null || base.checkout.hasSubmodules || changesSubmodules(base.difference);
   const { mirrors } = services;
   const submodules = mayHaveSubmodules

@@ -15,7 +15,6 @@ import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repo
 import { startOf, type Clone, type CloneServices, type CloneSource } from "./clone.ts";
 import { theirsRef } from "./exported-refs.ts";
 import { bringKnown } from "./held-commits.ts";
-import { addPullRequest } from "./pull-request-refs.ts";
 import { fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
 // Finds the clones that a session has on this disk, or makes them: as the remotes are, at the start of a checkpoint, at the commits
@@ -29,8 +28,8 @@ export interface CloneRequest {
   readonly sources: readonly CloneSource[];
   /** Receives git's progress; fraction is from 0 to 1. */
   readonly progress: (progress: { text: string; fraction?: number }) => void;
-  /** Makes the session's folders, with an empty workspace; default: fresh ones. */
-  readonly begin?: (() => Promise<SessionPaths>) | undefined;
+  /** The session's folders, with an empty workspace; default: fresh ones. */
+  readonly place?: SessionPaths;
   readonly signal: AbortSignal;
 }
 
@@ -128,7 +127,7 @@ export async function makeClones(
 ): Promise<{ readonly clones: Clone[]; readonly pending: PendingRestore[] }> {
   const { folders, mirrors } = services;
   const { sessionId, sources, progress, signal } = request;
-  const place = await (request.begin ?? (() => folders.begin(sessionId)))();
+  const place = request.place ?? (await folders.begin(sessionId));
   const room = await roomOf(services, sessionId);
   const starts: Started[] = [];
   let made: readonly MadeClone[];
@@ -147,10 +146,7 @@ export async function makeClones(
         }),
       );
     }
-    const orders = starts.map(({ clone }) => ({
-      ...orderOf(clone),
-      addMore: () => addPullRequest(clone.mirror, clone.folder, sessionId, clone.remote, clone.targetBranch, signal),
-    }));
+    const orders = starts.map(({ clone }) => ({ ...orderOf(clone), sessionId }));
     made = await makeAllClones({ services, place, room, progress, signal }, orders);
   } catch (error) {
     // Files over the limit do not stay on the disk until the next attempt.

@@ -11,6 +11,7 @@
 #   OFFSTAGE_ONTO     empty: theirs is merged into HEAD. A commit: what was done since it is put on top of theirs
 #   OFFSTAGE_MESSAGE  message of the commit that joins the two
 # stderr, beside messages: `offstage-taken-in` if the clone is at the commit now, or in the middle of joining the two
+# shellcheck disable=SC2153 # the environment has them
 set -eu
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
 [ "$(git rev-parse HEAD)" = "$OFFSTAGE_AT" ]

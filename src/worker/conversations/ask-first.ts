@@ -6,7 +6,7 @@ import { findMention } from "../../domain/conversations/mention.ts";
 import { needsRights } from "../../domain/conversations/sayings.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";
-import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import type { ClaimedEvent } from "../../store/automations/claimed-events.ts";
 import { lockConversation, type ConversationPlace } from "../../store/conversations/conversations.ts";
 import { readFacts } from "../../store/conversations/facts.ts";
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";

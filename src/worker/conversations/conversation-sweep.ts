@@ -3,7 +3,7 @@ import type { CommentPlace, Earlier } from "../../domain/conversations/facts.ts"
 import { answeringNotes, unplacedNotes } from "../../domain/conversations/notes.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge } from "../../forges/forge.ts";
-import { readFailedLogs } from "../../forges/failed-logs.ts";
+import { readFailedLogs } from "../../forges/feedback/failed-logs.ts";
 import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import { dueConversations, laneOf, lookAtRuns, putOff, type DueConversation } from "../../store/conversations/due.ts";

@@ -10,13 +10,8 @@ import type { Calling } from "../../domain/repositories/calling.ts";
 import { ConflictError, UnavailableError } from "../../domain/errors/errors.ts";
 import { newId } from "../../domain/fields/new-id.ts";
 import { answersChannel } from "../../store/answers/answers.ts";
-import {
-  checksToldSince,
-  isAskedAgainSince,
-  isDismissedSince,
-  type ClaimedEvent,
-  type Steered,
-} from "../../store/automations/inbound-events.ts";
+import { checksToldSince, isAskedAgainSince, isDismissedSince } from "../../store/automations/told-since.ts";
+import type { ClaimedEvent, Steered } from "../../store/automations/claimed-events.ts";
 import { getAutomation } from "../../store/automations/automations.ts";
 import { decidedBefore, startedByMacro } from "../../store/conversations/items.ts";
 import {

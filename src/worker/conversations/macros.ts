@@ -3,7 +3,7 @@ import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Verdict } from "../../domain/automations/condition.ts";
 import { getAutomation } from "../../store/automations/automations.ts";
 import { fireTriggerIn } from "../../store/automations/firings.ts";
-import { automationKeysOf, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { automationKeysOf, type ClaimedEvent } from "../../store/automations/claimed-events.ts";
 import { expressionOf, type FireableTrigger } from "../../store/automations/triggers.ts";
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
 import type { Templates } from "../../templates/templates.ts";

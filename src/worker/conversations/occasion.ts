@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import type { ConversationLimits } from "../../domain/conversations/conversation.ts";
 import type { CommentPlace, Decided, Earlier, ConversationFacts } from "../../domain/conversations/facts.ts";
 import type { Happening } from "../../domain/conversations/happening.ts";
-import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import type { ClaimedEvent } from "../../store/automations/claimed-events.ts";
 import type { ConversationPlace, LockedConversation } from "../../store/conversations/conversations.ts";
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
 import type { Templates } from "../../templates/templates.ts";

@@ -2,7 +2,7 @@ import type { Decision } from "../../domain/automations/ledger.ts";
 import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { longestChain } from "../../domain/automations/trigger.ts";
 import { limitsWith } from "../../domain/conversations/conversation.ts";
-import { steeringHintOf } from "../../domain/conversations/happening.ts";
+import { steeringHintOf } from "../../domain/conversations/steering-hint.ts";
 import { TooManyRequestsError, UnavailableError } from "../../domain/errors/errors.ts";
 import { backoffMs } from "../../domain/time/backoff.ts";
 import {
@@ -12,7 +12,7 @@ import {
   renewEvent,
   type ClaimedEvent,
   type Steered,
-} from "../../store/automations/inbound-events.ts";
+} from "../../store/automations/claimed-events.ts";
 import { UnansweredError } from "../conversations/ask-forge.ts";
 import { calledAutomation, decideInConversation } from "../conversations/decide-conversation.ts";
 import type { ConversationServices } from "../conversations/occasion.ts";

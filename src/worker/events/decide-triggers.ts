@@ -9,10 +9,10 @@ import { fireTrigger, noteVerdict, refusalOfVerdict } from "../../store/automati
 import {
   automationKeysOf,
   contentKeysOf,
-  listeningTriggers,
   renewEvent,
   type ClaimedEvent,
-} from "../../store/automations/inbound-events.ts";
+} from "../../store/automations/claimed-events.ts";
+import { listeningTriggers } from "../../store/automations/listening-triggers.ts";
 import { expressionOf, type FireableTrigger } from "../../store/automations/triggers.ts";
 import { createRepository, type RepositoryRecord } from "../../store/repositories/repositories.ts";
 import type { EventPlace } from "./event-place.ts";

@@ -1,7 +1,7 @@
 import { createClaimLoop } from "../../lifecycle/claim-loop.ts";
 import { withListener } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
-import { claimEvent, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { claimEvent, type ClaimedEvent } from "../../store/automations/claimed-events.ts";
 import { decideClaimed, type EventDecisions } from "./decide-event.ts";
 import { usualLeaseMs } from "./decide-triggers.ts";
 

@@ -8,7 +8,8 @@ import { UnavailableError } from "../../domain/errors/errors.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import { isOwnComment } from "../../store/answers/answers.ts";
 import { outcomeOfFiles } from "../../store/automations/file-sync.ts";
-import { findOwnWork, noteOrigin, type ClaimedEvent, type OwnWork } from "../../store/automations/inbound-events.ts";
+import { findOwnWork, type OwnWork } from "../../store/automations/own-work.ts";
+import { noteOrigin, type ClaimedEvent } from "../../store/automations/claimed-events.ts";
 import { mayBeMerged } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
 

@@ -3,10 +3,10 @@ import type { Calling } from "../../domain/repositories/calling.ts";
 import { repositoryRefusal } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { servesAddress } from "../../forges/serves.ts";
-import type { ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import type { ClaimedEvent } from "../../store/automations/claimed-events.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import { findRepositoryByKey, type RepositoryRecord } from "../../store/repositories/repositories.ts";
-import { readConnectionOfEvent } from "../../store/secrets/forge-connections.ts";
+import { readConnectionOfEvent } from "../../store/secrets/event-connections.ts";
 
 /** The repository that an event is about, as it was when the event was taken up. */
 export interface EventPlace {

@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { Database } from "../../database/database.ts";
 import { forgeEventSchema } from "../../domain/automations/forge-event.ts";
 import { pathOfAddress } from "../../domain/repositories/path-of-address.ts";
-import { checksToldSince, isReviewedSince, type ClaimedEvent } from "../../store/automations/inbound-events.ts";
+import { checksToldSince, isReviewedSince } from "../../store/automations/told-since.ts";
+import type { ClaimedEvent } from "../../store/automations/claimed-events.ts";
 import { noteCheck, noteMerge, noteReview } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
 

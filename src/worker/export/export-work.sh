@@ -45,10 +45,12 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   keep_outside always
 fi
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
+# shellcheck disable=SC2086 # each word is a commit
 newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }
 # Writes what is new up to the commit $1, and reports it.
 export_commit() {
   if [ -n "$(newest "$1")" ]; then
+    # shellcheck disable=SC2086,SC2046 # each word is a commit
     printf '%s\n' "$1" $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
   fi
   echo "offstage-head $1" >&2

@@ -17,9 +17,9 @@ elif [ -n "$(under_way)" ]; then
 elif ! git merge-base --is-ancestor "$OFFSTAGE_THEIRS" HEAD; then
   state=undone
 elif [ -z "$OFFSTAGE_ONTO" ] || [ "$(git rev-parse HEAD)" != "$OFFSTAGE_THEIRS" ]; then
-  state=done
+  state="done"
 elif [ -n "$(git status --porcelain)" ]; then
-  state=done
+  state="done"
 else
   state=emptied
 fi

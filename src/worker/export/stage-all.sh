@@ -70,6 +70,7 @@ stage_changes() {
     [ "$(tr -dc '\0' < "$index-folders" | wc -c)" -le 100 ] || return 1
     xargs -0 git --literal-pathspecs ls-files -z -- < "$index-folders" > "$index-inside" || return 1
     # A repository in the place of a file: git takes it for no repository as long as the index has the file.
+    # shellcheck disable=SC2016 # the inner shell's variables
     xargs -0 sh -c 'for path; do [ ! -e "$path/.git" ] || exit 1; done' sh < "$index-inside" || return 1
     xargs -0 git --literal-pathspecs ls-files --others --exclude-standard -z -- < "$index-folders" > "$index-new" || return 1
     ! lines < "$index-new" | LC_ALL=C grep -q '/$' || return 1
@@ -104,6 +105,7 @@ visit_new_repositories() {
 # records its commit alone. A submodule stays.
 forget_replaced() {
   # Of each two lines the first has the modes, and the second the name.
+  # shellcheck disable=SC2016 # the inner shell's variables
   git diff-files --diff-filter=DT -z | tr '\n\0' '\001\n' | LC_ALL=C sed -n '/^:160000 /{n;d;};n;p' | tr '\001\n' '\n\0' |
     xargs -0 sh -c 'for path; do [ ! -e "$path/.git" ] || printf "%s\0" "$path"; done' sh |
     git update-index --force-remove -z --stdin
@@ -119,7 +121,7 @@ stage_all() {
   ! stage_changes || return 0
   forget_replaced
   visit_new_repositories
-  keep_outside
+  keep_outside ""
   # Without --sparse git refuses new files outside of a sparse checkout; a git that is too old for it knows no such refusal.
   sparse=
   if [ "$(git config --bool core.sparseCheckout)" = true ] && git add --sparse --dry-run > /dev/null 2>&1; then

@@ -18,6 +18,7 @@ import {
 } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
+import type { EarlyStart } from "../harness/begin-early.ts";
 import { missingFolders } from "../git/sparse-checkout.ts";
 import { readEnvironments, reportNotFollowed, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { followTargets, targetsOfPullRequests } from "./pull-requests/follow-targets.ts";
@@ -55,28 +56,30 @@ type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
 type Services = RestoreServices &
   Pick<AttemptServices, "workerId" | "checkouts" | "forgeOf" | "forks" | "repositoryKeyOf" | "devcontainerImages">;
 
+/** Who has made the session's folders already, if anybody has: the harness that was started early. */
+type FolderMaker = Pick<EarlyStart, "begin"> | null;
+
 /**
  * Finds the session's clones on this disk as they were left; if they are not there, makes them from the remotes and fetches the
  * last checkpoint. Reads how each is set up.
- * @param begin makes the session's folders, if they are not made from nothing
  * @throws SessionError repository_not_allowed, target_branch_not_found, branch_protected, pull_request_refused,
  * resources_exhausted, repository_*
  */
 export async function prepareWorkspace(
   attempt: Attempt,
   services: Services,
-  begin?: CloneRequest["begin"],
+  early: FolderMaker = null,
 ): Promise<Workspace> {
   await requireAllowed(attempt, services);
   await forgetOutdated(attempt, services);
   const delivered = await readDeliveredEvent(attempt, services);
-  const request = { ...(await cloneRequest(attempt, services, delivered)), begin };
+  const request = await cloneRequest(attempt, services, delivered);
   const existing = await openClones(services, request);
   // Each takes some round trips to the forge, and neither needs the other.
   const [access, made] = await firstAllowed(
     attempt.signal,
     (signal) => requireRights({ ...attempt, signal }, services, request, existing === null),
-    (signal) => findOrMake({ ...attempt, signal }, services, { ...request, signal }, existing),
+    (signal) => findOrMake({ ...attempt, signal }, services, { ...request, signal, early }, existing),
   );
   await saveBases(attempt, services, made.clones);
   if (made.origin === "remote") {
@@ -131,10 +134,15 @@ async function requireRights(
   return access;
 }
 
+/** A request, and what has made the session's folders for it. */
+interface MakeRequest extends CloneRequest {
+  readonly early: FolderMaker;
+}
+
 async function findOrMake(
   attempt: Attempt,
   services: Services,
-  request: CloneRequest,
+  request: MakeRequest,
   existing: readonly Clone[] | null,
 ): Promise<Made> {
   if (existing === null) return makeWorkspace(attempt, services, request);
@@ -151,7 +159,7 @@ async function forgetOutdated(
   if (isOutdated || setupTrial === true) await folders.forget(sessionId);
 }
 
-async function makeWorkspace(attempt: Attempt, services: Services, request: CloneRequest): Promise<Made> {
+async function makeWorkspace(attempt: Attempt, services: Services, request: MakeRequest): Promise<Made> {
   const { folders } = services;
   const { sessionId } = attempt.session;
   try {
@@ -161,7 +169,7 @@ async function makeWorkspace(attempt: Attempt, services: Services, request: Clon
       if (made !== null) return made;
       await folders.forget(sessionId);
     }
-    const { clones } = await makeClones(services, request, null);
+    const { clones } = await makeClones(services, await withFolders(request), null);
     return { clones, origin: "remote", checkpoint: null };
   } finally {
     await rm(folders.incomingPath(sessionId), { recursive: true, force: true });
@@ -172,16 +180,20 @@ async function makeWorkspace(attempt: Attempt, services: Services, request: Clon
 async function makeClonesFor(
   attempt: Attempt,
   services: Services,
-  request: CloneRequest,
+  request: MakeRequest,
   fetched: FetchedCheckpoint,
 ): Promise<Made | null> {
   try {
-    const { clones, pending } = await makeClones(services, request, fetched);
+    const { clones, pending } = await makeClones(services, await withFolders(request), fetched);
     return { clones, origin: "remote", checkpoint: { fetched, pending } };
   } catch (error) {
     await reportUnusable(attempt, services, error);
     return null;
   }
+}
+
+async function withFolders({ early, ...request }: MakeRequest): Promise<CloneRequest> {
+  return early === null ? request : { ...request, place: await early.begin() };
 }
 
 /** Says where files in LFS are pointers instead of contents. */

@@ -2,24 +2,19 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { RefusedRepository } from "../../domain/errors/refused-repositories.ts";
 import type { Attempt } from "../attempt/attempt.ts";
 import { isFailure } from "../attempt/end.ts";
-import type { RunStep } from "../attempt/named-step.ts";
 import type { Clone } from "../clones/clone.ts";
 import { filesWithMarkers } from "../clones/take-in.ts";
 import { named, type Conflict, type LeftConflict } from "./agent/conflict-prompt.ts";
 import { exportWork, type ClonedWork } from "./commit/export-work.ts";
 import { joinBranches } from "./joins/join-branches.ts";
 import { beginJoin, endJoins, resumeJoins } from "./joins/by-hand.ts";
-import { createRefusalNotices, type RefusalNotices } from "./push/refusal-notices.ts";
+import type { RefusalNotices } from "./push/refusal-notices.ts";
 import { push, type CollidedWork, type PushedWork, type PushServices } from "./push/push.ts";
-import {
-  noticeConflicts,
-  resolveLimit,
-  resolveTurn,
-  type AgentServices,
-  type Turns,
-  type TurnsTaken,
-} from "./take-turns.ts";
+import { noticeConflicts, resolveTurn, type AgentServices, type Turns, type TurnsTaken } from "./take-turns.ts";
 import { undelivered } from "./commit/undelivered.ts";
+
+// What the steps `commit` and `push` do, and the turn in which the agent resolves what keeps its work from being pushed.
+// `publish` of `run-steps.ts` calls them, again after each such turn.
 
 /** The work of an attempt after it was exported and pushed. */
 export interface PublishedWork {
@@ -44,88 +39,66 @@ interface Open {
 }
 
 /** What keeps work from being pushed. */
-interface Unresolved extends Open {
+export interface Unresolved extends Open {
   readonly clones: readonly Clone[];
   /** What the last push brought to the remote of the other repositories; null if they are held back as well. */
   readonly others: PublishedWork | null;
 }
 
-/**
- * Exports the work and pushes it. If it collides with what others committed, or the agent left that unresolved, the agent gets a
- * further turn to resolve it, twice at most. Each attempt that follows a crash does the same from the start: the merge under way
- * is in the folders and in the checkpoint, and the record says that it is not done. What is unresolved, or may not be pushed, of one
- * repository does not hold back the others, unless the session opens its pull requests together: they are pushed before the agent's
- * further turn.
- * @throws SessionError branch_diverged if the conflict is still there; those of the export, the push and a turn
- */
-export async function publish(
-  attempt: Attempt,
-  services: PublishServices,
-  step: RunStep,
-  turns: Turns,
-  taken: TurnsTaken,
-): Promise<PublishedWork> {
-  const { repositories, pullRequestsTogether } = attempt.session;
-  const hasOthers = repositories.length > 1 && !pullRequestsTogether;
-  const notices = createRefusalNotices(attempt);
-  let { clones, conflicts, harness } = taken;
-  for (let turnsLeft = resolveLimit; ; turnsLeft -= 1) {
-    const end: PublishedWork | Unresolved =
-      conflicts.length > 0 && !hasOthers
-        ? { clones, conflicts, collided: [], left: [], others: null }
-        : await exportAndPush(attempt, services, step, turns, { clones, conflicts, notices });
-    if ("works" in end) return end;
-    if (turnsLeft === 0) return withoutUnresolved(attempt, step, end);
-    const last = harness;
-    const resolved = await step("agent", () => resolve(attempt, services, turns, last, end));
-    if (resolved === null) return withoutUnresolved(attempt, step, end);
-    ({ clones, conflicts, harness } = resolved);
-  }
+/** Clones whose work is to be published, and the merges in them that the agent is to finish. */
+type Publishing = Pick<TurnsTaken, "clones" | "conflicts">;
+
+/** Merges that the agent is to finish before anything is exported; null if the work can be exported. */
+export function heldBack({ session }: Pick<Attempt, "session">, { clones, conflicts }: Publishing): Unresolved | null {
+  const hasOthers = session.repositories.length > 1 && !session.pullRequestsTogether;
+  return conflicts.length === 0 || hasOthers ? null : { clones, conflicts, collided: [], left: [], others: null };
 }
 
-/** One pass of exporting and pushing. */
-interface PublishPass extends Pick<TurnsTaken, "clones" | "conflicts"> {
-  readonly notices: RefusalNotices;
+/** Work that was exported. */
+interface Exported extends Publishing {
+  /** All of it, changed or not. */
+  readonly works: readonly ClonedWork[];
+  /** What is to be pushed. */
+  readonly changes: readonly ClonedWork[];
+  /** What the agent left, beside the merges that it was to finish, that keeps work from being pushed. */
+  readonly left: readonly LeftConflict[];
+  /** What may not be pushed. */
+  readonly refused: readonly RefusedRepository[];
 }
 
-async function exportAndPush(
-  attempt: Attempt,
-  services: PublishServices,
-  step: RunStep,
-  turns: Turns,
-  { clones: taken, conflicts, notices }: PublishPass,
-): Promise<PublishedWork | Unresolved> {
-  const { works, clones, changes, left, refused } = await step("commit", () =>
-    exportAll(attempt, services, turns, { clones: taken, conflicts, notices }),
-  );
-  const open = { clones, conflicts, left };
+/** What comes of exported work of which nothing is to be pushed now; null if something is. */
+export function withoutPush(
+  { session }: Pick<Attempt, "session">,
+  { works, clones, conflicts, changes, left, refused }: Exported,
+): PublishedWork | Unresolved | null {
+  const open = { clones, conflicts, left, collided: [] };
   const isMore = conflicts.length + left.length > 0;
-  if (isMore && attempt.session.pullRequestsTogether) return { ...open, collided: [], others: null };
-  if (changes.length === 0 && isMore) return { ...open, collided: [], others: { works, pushed: null, refused } };
-  if (changes.length === 0) return { works, pushed: null, refused: [] };
-  return step("push", async () => {
-    const { pushed, collided, ...pushes } = await push(attempt, services, changes, { refused, isMore, notices });
-    const published = { works, pushed, refused: pushes.refused };
-    if (isMore || collided.length > 0) return { ...open, collided, others: published };
-    await followPush(attempt, services, turns, clones, pushed);
-    return published;
-  });
+  if (isMore && session.pullRequestsTogether) return { ...open, others: null };
+  if (changes.length > 0) return null;
+  return isMore ? { ...open, others: { works, pushed: null, refused } } : { works, pushed: null, refused: [] };
+}
+
+/** Pushes exported work, and has the clones follow it. */
+export async function pushExported(
+  attempt: Attempt,
+  services: PublishServices,
+  turns: Pick<Turns, "checkpointer">,
+  { works, clones, conflicts, changes, left, refused }: Exported,
+  notices: RefusalNotices,
+): Promise<PublishedWork | Unresolved> {
+  const isMore = conflicts.length + left.length > 0;
+  const { pushed, collided, ...pushes } = await push(attempt, services, changes, { refused, isMore, notices });
+  const published = { works, pushed, refused: pushes.refused };
+  if (isMore || collided.length > 0) return { clones, conflicts, left, collided, others: published };
+  await followPush(attempt, services, turns, clones, pushed);
+  return published;
 }
 
 /**
- * What was pushed of the other repositories, if what is unresolved does not hold them back.
- * @throws SessionError branch_diverged, as the failure of a push, if there is nothing, or the session opens its pull requests together
+ * What was pushed of the other repositories, if what is unresolved does not hold them back; otherwise, and if the session opens its pull
+ * requests together, the failure: branch_diverged if the conflict is still there.
  */
-async function withoutUnresolved(
-  attempt: Pick<Attempt, "session">,
-  step: RunStep,
-  end: Unresolved,
-): Promise<PublishedWork> {
-  const kept = publishedOrFailure(attempt, end);
-  return kept instanceof SessionError ? step("push", () => Promise.reject(kept)) : kept;
-}
-
-function publishedOrFailure(attempt: Pick<Attempt, "session">, end: Unresolved): PublishedWork | SessionError {
+export function publishedOrFailure(attempt: Pick<Attempt, "session">, end: Unresolved): PublishedWork | SessionError {
   const { session } = attempt;
   const { others } = end;
   if (others === null || session.pullRequestsTogether) return unresolved(end);
@@ -153,17 +126,17 @@ function unresolvedIn({ conflicts, collided, left }: Unresolved, directory: stri
 /**
  * Exports everything, tells of what may not be pushed, and takes a checkpoint, with which another worker that takes over pushes the same
  * commits.
- * @param pass.conflicts merges that the agent is to finish
- * @returns the clones' work, the clones as they are recorded now, what is to be pushed, what else is left that keeps work from that,
- *   and what may not be pushed
+ * @param publishing.conflicts merges that the agent is to finish
+ * @returns the work, with the clones as they are recorded now
  * @throws SessionError if nothing may be pushed and nothing is left to resolve
  */
-async function exportAll(
+export async function exportAll(
   attempt: Attempt,
   services: PublishServices,
   { checkpointer }: Pick<Turns, "checkpointer">,
-  { clones: taken, conflicts, notices }: PublishPass,
-) {
+  { clones: taken, conflicts }: Publishing,
+  notices: RefusalNotices,
+): Promise<Exported> {
   const told = new Set(conflicts.map(({ directory }) => directory));
   const works = await exportWork(attempt, services, taken, told);
   const clones = await endJoins(attempt, services, works);
@@ -178,14 +151,14 @@ async function exportAll(
   await checkpointer.take();
   if (changes.length + held.size === 0 && refused.length > 0)
     throw undelivered(attempt, refused, { pushed: [], delivered: [] });
-  return { works, clones, changes, left, refused };
+  return { works, clones, conflicts, changes, left, refused };
 }
 
 /**
  * A further turn of the agent, in which it resolves what keeps its work from being pushed.
  * @returns null if there is nothing to ask it for: no clone could be brought into the merge
  */
-async function resolve(
+export async function resolveOpen(
   attempt: Attempt,
   services: PublishServices,
   turns: Turns,

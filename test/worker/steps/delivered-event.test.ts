@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ForgeEvent } from "../../../src/domain/automations/forge-event.ts";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../../src/domain/repositories/repository.ts";
-import type { Feedback } from "../../../src/forges/feedback.ts";
+import type { Feedback } from "../../../src/forges/feedback/feedback.ts";
 import type { Forge } from "../../../src/forges/forge.ts";
 import { createForges } from "../../../src/forges/forges.ts";
 import { recordDeliveredRepository } from "../../../src/store/automations/delivered-runs.ts";

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import type { RunStep } from "../../../src/worker/attempt/named-step.ts";
-import { publish, type PublishServices } from "../../../src/worker/steps/publish.ts";
+import { publish } from "../../../src/worker/run-steps.ts";
+import type { PublishServices } from "../../../src/worker/steps/publish.ts";
 import type { TurnsTaken } from "../../../src/worker/steps/take-turns.ts";
 import { folderOf, gitIn, prepareTurns, withoutAgents, type PreparedTurns } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
@@ -42,14 +43,14 @@ const checkpoints = async (): Promise<unknown> =>
 test("work that changed nothing is exported, and not pushed", async () => {
   const attempt = await world.begin();
   const turns = await prepareTurns(attempt, services);
-  const { works, pushed } = await publish(attempt, services, step, turns, await commit(turns, {}));
+  const { works, pushed } = await publish({ attempt, services, step }, turns, await commit(turns, {}));
   expect([works.length, pushed, begun]).toEqual([1, null, ["commit"]]);
 });
 
 test("work is in a checkpoint and on the branch", async () => {
   const attempt = await world.begin();
   const turns = await prepareTurns(attempt, services);
-  const { pushed } = await publish(attempt, services, step, turns, await commit(turns, { "a.txt": "a\n" }));
+  const { pushed } = await publish({ attempt, services, step }, turns, await commit(turns, { "a.txt": "a\n" }));
   await turns.checkpointer.stop();
   expect(begun).toEqual(["commit", "push"]);
   expect(pushed?.map(({ pushedSha }) => pushedSha)).toEqual([branchOf(attempt)]);
@@ -61,7 +62,7 @@ test("a merge that is still under way is the agent's before anything is exported
   const turns = await prepareTurns(attempt, services);
   const taken = await commit(turns, { "a.txt": "a\n" });
   const conflict = { directory: "app", branch: "x", isTarget: false, theirs: "1", onto: null, paths: ["a.txt"] };
-  const publishing = publish(attempt, services, step, turns, { ...taken, conflicts: [conflict] });
+  const publishing = publish({ attempt, services, step }, turns, { ...taken, conflicts: [conflict] });
   await expect(publishing).rejects.toMatchObject({ code: "agent_unavailable" });
   expect(begun).toEqual(["agent"]);
   expect(await world.events(attempt)).toContain(
@@ -72,7 +73,7 @@ test("a merge that is still under way is the agent's before anything is exported
 test("work that collides with others' is not pushed: the agent gets the merge, in the clone", async () => {
   const first = await world.begin();
   const turns = await prepareTurns(first, services);
-  await publish(first, services, step, turns, await commit(turns, { "a.txt": "a\n" }));
+  await publish({ attempt: first, services, step }, turns, await commit(turns, { "a.txt": "a\n" }));
   await turns.checkpointer.stop();
   await world.database.pool.query("update session set workspace_worker = 'one'");
   await world.forge.commit("acme", "app", first.session.branchName, { "a.txt": "theirs\n" });
@@ -80,7 +81,7 @@ test("work that collides with others' is not pushed: the agent gets the merge, i
   const attempt = await world.again(first, "one");
   const next = await prepareTurns(attempt, services);
   begun = [];
-  const publishing = publish(attempt, services, step, next, await commit(next, { "a.txt": "mine\n" }));
+  const publishing = publish({ attempt, services, step }, next, await commit(next, { "a.txt": "mine\n" }));
   await expect(publishing).rejects.toMatchObject({ code: "agent_unavailable" });
   await next.checkpointer.stop();
   expect(begun).toEqual(["commit", "push", "agent"]);
@@ -94,7 +95,7 @@ test("markers of a conflict that are left in a commit are not pushed", async () 
   const theirs = gitIn(turns.clones, "rev-parse", "HEAD");
   const taken = await commit(turns, { "b.txt": `<<<<<<< HEAD\nmine\n=======\ntheirs\n>>>>>>> ${theirs}\n` });
   const clones = taken.clones.map((clone) => ({ ...clone, theirs: [theirs] }));
-  const publishing = publish(attempt, services, step, turns, { ...taken, clones });
+  const publishing = publish({ attempt, services, step }, turns, { ...taken, clones });
   await expect(publishing).rejects.toMatchObject({ code: "agent_unavailable" });
   await turns.checkpointer.stop();
   expect(begun).toEqual(["commit", "agent"]);

@@ -4,7 +4,7 @@ import { NotFoundError } from "../../../domain/errors/errors.ts";
 import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { cancelRun } from "../../../store/sessions/cancel-run.ts";
 import { getJob, listJobs, type JobRecord } from "../../../store/automations/jobs.ts";
-import { organizationOf, principalOfRequest } from "../../http/auth.ts";
+import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
@@ -57,7 +57,7 @@ export function addJobOperations(app: App, options: Pick<ApiOptions, "database" 
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       return showJob(options, organizationId, idOf(request, "job"));
     },
   );
@@ -74,7 +74,7 @@ export function addJobOperations(app: App, options: Pick<ApiOptions, "database" 
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const id = idOf(request, "job");
       await cancelRun(options.database, organizationId, id);
       return showJob(options, organizationId, id);

@@ -5,14 +5,14 @@ import { queuedJobSchema, type QueuedJob } from "../../../domain/automations/job
 import { ledgerEntrySchema, wholeLedgerEntrySchema } from "../../../domain/automations/ledger.ts";
 import { ledgerOutcomes } from "../../../domain/automations/ledger-outcome.ts";
 import { receivedSchema, type Received } from "../../../domain/automations/trigger.ts";
-import { steeringHintOf } from "../../../domain/conversations/happening.ts";
+import { steeringHintOf } from "../../../domain/conversations/steering-hint.ts";
 import { pageSchema, pageQuerySchema } from "../../../domain/fields/list.ts";
 import { receiveEvent } from "../../../store/automations/inbound-events.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../../store/automations/ledger.ts";
 import { openAllTriggerSecrets } from "../../../store/automations/trigger-secrets.ts";
-import { openHookSecrets, readConnectionOfEvent } from "../../../store/secrets/forge-connections.ts";
+import { openHookSecrets, readConnectionOfEvent } from "../../../store/secrets/event-connections.ts";
 import { openAllSecrets } from "../../../store/secrets/secrets.ts";
-import { organizationOf, principalOfRequest } from "../../http/auth.ts";
+import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { requestOrigin } from "../../http/origin.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";
@@ -59,7 +59,7 @@ export function addLedgerOperations(
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const entry = await getLedgerEntry(database, organizationId, idOf(request, "ledger entry"));
       return { ...entry, payload: await maskPayload(options, organizationId, entry.payload) };
     },
@@ -77,13 +77,7 @@ export function addLedgerOperations(
         response: answers(z.union([queuedJobSchema, receivedSchema])),
       },
     },
-    (request) =>
-      replay(
-        options,
-        principalOfRequest(request).organizationId,
-        idOf(request, "ledger entry"),
-        requestOrigin(request),
-      ),
+    (request) => replay(options, organizationOf(request), idOf(request, "ledger entry"), requestOrigin(request)),
   );
 }
 

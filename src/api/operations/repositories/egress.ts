@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { egressRuleSchema } from "../../../domain/environments/egress.ts";
 import { allowEgress, getEgress, setEgress } from "../../../store/repositories/repository-settings.ts";
-import { organizationOf, principalOfRequest } from "../../http/auth.ts";
+import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
@@ -44,7 +44,7 @@ export function addEgressOperations(app: App, { database }: Pick<ApiOptions, "da
     },
     async (request) => {
       const id = idOf(request, "repository");
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       return { egress: await setEgress(database, organizationId, id, request.body.egress) };
     },
   );
@@ -63,7 +63,7 @@ export function addEgressOperations(app: App, { database }: Pick<ApiOptions, "da
     },
     async (request) => {
       const id = idOf(request, "repository");
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       return { egress: await allowEgress(database, organizationId, id, request.body.host.toLowerCase()) };
     },
   );

@@ -5,7 +5,7 @@ import {
   getAllowedFindings,
   setAllowedFindings,
 } from "../../../store/repositories/repository-settings.ts";
-import { principalOfRequest } from "../../http/auth.ts";
+import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
@@ -31,7 +31,7 @@ export function addFindingOperations(app: App, { database }: Pick<ApiOptions, "d
     },
     async (request) => {
       const id = idOf(request, "repository");
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       return { allowedFindings: await getAllowedFindings(database, organizationId, id) };
     },
   );
@@ -50,7 +50,7 @@ export function addFindingOperations(app: App, { database }: Pick<ApiOptions, "d
     },
     async (request) => {
       const id = idOf(request, "repository");
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const { allowedFindings } = request.body;
       return { allowedFindings: await setAllowedFindings(database, organizationId, id, allowedFindings) };
     },
@@ -70,7 +70,7 @@ export function addFindingOperations(app: App, { database }: Pick<ApiOptions, "d
     },
     async (request) => {
       const id = idOf(request, "repository");
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       return { allowedFindings: await allowFinding(database, organizationId, id, request.body) };
     },
   );

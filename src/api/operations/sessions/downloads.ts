@@ -11,7 +11,7 @@ import { requireSession } from "../../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { idOf, idParameters, textAnswers } from "../../http/shapes.ts";
-import { toSession } from "../sessions.ts";
+import { toSession } from "./show.ts";
 
 const tags = ["Sessions"];
 const eventsOfPage = 500;

@@ -7,7 +7,7 @@ import { changeLabels, listLabels } from "../../../store/sessions/labels.ts";
 import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters } from "../../http/shapes.ts";
-import { toSession } from "../sessions.ts";
+import { toSession } from "./show.ts";
 
 const tags = ["Sessions"];
 

@@ -6,7 +6,7 @@ import { listMessages, withdrawMessage } from "../../../store/sessions/messages.
 import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { answers, idOf, idParameters, requireUuid } from "../../http/shapes.ts";
-import { toSession } from "../sessions.ts";
+import { toSession } from "./show.ts";
 
 const tags = ["Sessions"];
 

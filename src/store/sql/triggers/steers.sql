@@ -3,7 +3,7 @@
 -- What it really is about is decided by a worker.
 -- Measured: 178 µs, 48 pages: a comment on a line of a pull request that is no session's.
 -- Callers: receive_event.
--- @param hint `steeringHintOf` of src/domain/conversations/happening.ts; null: it steers nothing
+-- @param hint `steeringHintOf` of src/domain/conversations/steering-hint.ts; null: it steers nothing
 create or replace function steers(owner uuid, hint jsonb) returns boolean language plpgsql stable
   set plan_cache_mode to force_generic_plan as $$
 begin

@@ -2,7 +2,7 @@ import type { ForgeEvent } from "../../../domain/automations/forge-event.ts";
 import { readForgeEvent } from "../../../domain/automations/event-subject.ts";
 import { isBranchName } from "../../../domain/fields/git-ref.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../../domain/repositories/repository.ts";
-import { readFailedLogs } from "../../../forges/failed-logs.ts";
+import { readFailedLogs } from "../../../forges/feedback/failed-logs.ts";
 import { readDeliveredRepository } from "../../../store/automations/delivered-runs.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
 import { addressOf } from "../../attempt/session-repositories.ts";

@@ -1,4 +1,4 @@
-import type { RepositoryAddress } from "../domain/repositories/repository.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { EndedCheck, Feedback } from "./feedback.ts";
 
 /** Of a check the logs of so many jobs are read, each to so many bytes of its end. */

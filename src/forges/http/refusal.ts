@@ -1,5 +1,5 @@
-import { SessionError } from "../domain/errors/errors.ts";
-import type { ConnectionProblem } from "../domain/repositories/connection.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import type { ConnectionProblem } from "../../domain/repositories/connection.ts";
 
 /** An answer that is not what was asked for. */
 export interface Refusal {

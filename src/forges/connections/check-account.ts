@@ -1,5 +1,5 @@
-import type { ConnectionCheck, ConnectionProblem } from "../domain/repositories/connection.ts";
-import type { ForgeKind } from "../domain/repositories/repository.ts";
+import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import type { ForgeKind } from "../../domain/repositories/repository.ts";
 import type { AccountPlace } from "./account-place.ts";
 import { checkConnection } from "./check-connection.ts";
 import type { GuardedReach } from "./organization-forges.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { SessionError } from "../domain/errors/errors.ts";
-import { wasNeverSent } from "../domain/errors/never-sent.ts";
-import { backoffMs } from "../domain/time/backoff.ts";
-import { retryAfterMs } from "../domain/time/retry-after.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { wasNeverSent } from "../../domain/errors/never-sent.ts";
+import { backoffMs } from "../../domain/time/backoff.ts";
+import { retryAfterMs } from "../../domain/time/retry-after.ts";
 import { currentReach } from "./reach.ts";
 import { wordsOf } from "./refusal.ts";
 

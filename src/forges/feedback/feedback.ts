@@ -1,13 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { CommentPlace, Earlier } from "../domain/conversations/facts.ts";
-import type { CommitStatus, IdScope, Reaction, ReactionTarget, Subject, Thread } from "../domain/answers/answer.ts";
-import { withCommentMark } from "../domain/repositories/comment-mark.ts";
-import { SessionError } from "../domain/errors/errors.ts";
-import type { PullRequestAddition, PullRequestField } from "../domain/repositories/pull-request-settings.ts";
-import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import { backoffMs } from "../domain/time/backoff.ts";
-import { ForgeUnavailable, type ForgeAnswer } from "./http.ts";
-import { refusedBy, wordsOf } from "./refusal.ts";
+import type { CommentPlace, Earlier } from "../../domain/conversations/facts.ts";
+import type { CommitStatus, IdScope, Reaction, ReactionTarget, Subject, Thread } from "../../domain/answers/answer.ts";
+import { withCommentMark } from "../../domain/repositories/comment-mark.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import type { PullRequestAddition, PullRequestField } from "../../domain/repositories/pull-request-settings.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import { backoffMs } from "../../domain/time/backoff.ts";
+import { ForgeUnavailable, type ForgeAnswer } from "../http/http.ts";
+import { refusedBy, wordsOf } from "../http/refusal.ts";
 
 /** A comment to post once. */
 export interface NewComment {

@@ -1,11 +1,11 @@
-import { SessionError } from "../domain/errors/errors.ts";
-import type { ConnectionCredential } from "../domain/repositories/connection.ts";
-import type { ForgeKind, RepositoryAddress } from "../domain/repositories/repository.ts";
-import { reachOf, secretsIn } from "./credential-reach.ts";
-import { createForge, forgesOf, type Forges, type NamedForge } from "./forges.ts";
-import type { Forge, ForgeSettings } from "./forge.ts";
-import { withReach, type Reach } from "./reach.ts";
-import { serverUrl } from "./serves.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import type { ConnectionCredential } from "../../domain/repositories/connection.ts";
+import type { ForgeKind, RepositoryAddress } from "../../domain/repositories/repository.ts";
+import { reachOf, secretsIn } from "../http/credential-reach.ts";
+import { createForge, forgesOf, type Forges, type NamedForge } from "../forges.ts";
+import type { Forge, ForgeSettings } from "../forge.ts";
+import { withReach, type Reach } from "../http/reach.ts";
+import { serverUrl } from "../serves.ts";
 
 /** A forge that an organization connected. */
 export interface ForgeConnection {

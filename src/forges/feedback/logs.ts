@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
-import { SessionError } from "../domain/errors/errors.ts";
-import { ForgeUnavailable } from "./http.ts";
-import { answerTooLarge, currentReach } from "./reach.ts";
-import { refusedBy } from "./refusal.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { ForgeUnavailable } from "../http/http.ts";
+import { answerTooLarge, currentReach } from "../http/reach.ts";
+import { refusedBy } from "../http/refusal.ts";
 
 /** How long a log may take, in ms. */
 const timeLimitMs = 60_000;

@@ -1,4 +1,4 @@
-import type { ConnectionCredential } from "../domain/repositories/connection.ts";
+import type { ConnectionCredential } from "../../domain/repositories/connection.ts";
 import type { Reach } from "./reach.ts";
 
 /** What must not be shown of a credential. */

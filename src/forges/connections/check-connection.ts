@@ -1,16 +1,16 @@
-import { SessionError } from "../domain/errors/errors.ts";
-import type { ConnectionCheck, ConnectionProblem } from "../domain/repositories/connection.ts";
-import type { ForgeKind } from "../domain/repositories/repository.ts";
-import type { ForgeSettings } from "./forge.ts";
-import { checkAzure } from "./azure/check.ts";
-import { checkBitbucketDataCenter } from "./bitbucket-data-center/check.ts";
-import { checkBitbucket } from "./bitbucket/check.ts";
-import { checkGitea } from "./gitea/check.ts";
-import { checkGitHub } from "./github/check.ts";
-import { checkGitLab } from "./gitlab/check.ts";
-import { reachOf } from "./credential-reach.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import type { ForgeKind } from "../../domain/repositories/repository.ts";
+import type { ForgeSettings } from "../forge.ts";
+import { checkAzure } from "../azure/check.ts";
+import { checkBitbucketDataCenter } from "../bitbucket-data-center/check.ts";
+import { checkBitbucket } from "../bitbucket/check.ts";
+import { checkGitea } from "../gitea/check.ts";
+import { checkGitHub } from "../github/check.ts";
+import { checkGitLab } from "../gitlab/check.ts";
+import { reachOf } from "../http/credential-reach.ts";
 import { settingsOf, type ForgeConnection, type GuardedReach } from "./organization-forges.ts";
-import { withReach } from "./reach.ts";
+import { withReach } from "../http/reach.ts";
 
 /** Longest time of a check, in ms. */
 const checkLimitMs = 30_000;

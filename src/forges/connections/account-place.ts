@@ -1,7 +1,7 @@
-import { usualAddresses } from "../domain/repositories/connection.ts";
-import type { ForgeKind } from "../domain/repositories/repository.ts";
-import type { ForgeSettings } from "./forge.ts";
-import { serverOf } from "./forges.ts";
+import { usualAddresses } from "../../domain/repositories/connection.ts";
+import type { ForgeKind } from "../../domain/repositories/repository.ts";
+import type { ForgeSettings } from "../forge.ts";
+import { serverOf } from "../forges.ts";
 
 /** Where an account of a person's is, and where its credential goes. */
 export interface AccountPlace {

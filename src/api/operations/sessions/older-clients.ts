@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { createSessionSchema, sessionSchema } from "../../domain/sessions/session.ts";
-import { pageSessions } from "../../store/sessions/sessions.ts";
-import { organizationOf, principalOfRequest } from "../http/auth.ts";
-import type { ApiOptions, App } from "../http/context.ts";
-import { requestOrigin } from "../http/origin.ts";
-import { answers } from "../http/shapes.ts";
-import { createFromRequest, toSession } from "./sessions.ts";
+import { createSessionSchema, sessionSchema } from "../../../domain/sessions/session.ts";
+import { pageSessions } from "../../../store/sessions/sessions.ts";
+import { organizationOf, principalOfRequest } from "../../http/auth.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { requestOrigin } from "../../http/origin.ts";
+import { answers } from "../../http/shapes.ts";
+import { createFromRequest } from "./create.ts";
+import { toSession } from "./show.ts";
 
 const tags = ["Older clients"];
 const query = z.object({

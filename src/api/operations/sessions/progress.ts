@@ -1,14 +1,14 @@
 import { z } from "zod";
-import { NotFoundError } from "../../domain/errors/errors.ts";
-import { eventPageSchema } from "../../domain/sessions/event.ts";
-import { sessionDiffSchema } from "../../domain/sessions/session.ts";
-import { listEvents } from "../../store/sessions/events.ts";
-import { getDiff, requireSession } from "../../store/sessions/sessions.ts";
-import { principalOfRequest } from "../http/auth.ts";
-import type { ApiOptions, App } from "../http/context.ts";
-import { wantsStream } from "../http/server-sent-events.ts";
-import { answers, idOf, idParameters } from "../http/shapes.ts";
-import type { EventStreams } from "./event-stream.ts";
+import { NotFoundError } from "../../../domain/errors/errors.ts";
+import { eventPageSchema } from "../../../domain/sessions/event.ts";
+import { sessionDiffSchema } from "../../../domain/sessions/session.ts";
+import { listEvents } from "../../../store/sessions/events.ts";
+import { getDiff, requireSession } from "../../../store/sessions/sessions.ts";
+import { organizationOf } from "../../http/auth.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { wantsStream } from "../../http/server-sent-events.ts";
+import { answers, idOf, idParameters } from "../../http/shapes.ts";
+import type { EventStreams } from "../event-stream.ts";
 
 const tags = ["Sessions"];
 
@@ -30,7 +30,7 @@ export function addSessionProgress(app: App, options: ApiOptions, streams: Event
       },
     },
     async (request, reply) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const { id } = await requireSession(database, organizationId, idOf(request, "session"));
       if (wantsStream(request)) {
         const last = Number(request.headers["last-event-id"]);
@@ -60,7 +60,7 @@ export function addSessionProgress(app: App, options: ApiOptions, streams: Event
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const organizationId = organizationOf(request);
       const diff = await getDiff(database, organizationId, idOf(request, "session"));
       if (diff === null) throw new NotFoundError(`session ${request.params.id} was not found`);
       return diff;
