@@ -16,7 +16,7 @@ export interface DeliveredRun extends Pick<DeliveredJob, "connectionId" | "pushT
   readonly event: ForgeEvent;
   /** The event's. */
   readonly repository: JobRepository;
-  /** Where the result is said; null: nowhere. */
+  /** Where the result is reported; null: nowhere. */
   readonly reply: ForgeReply | null;
 }
 
@@ -28,8 +28,8 @@ export interface DeliveredRunServices extends ForgeQuestions {
 }
 
 /**
- * Finds the event of a job: only if a connection delivered it, about a repository that is that connection's, and that the run
- * works on. So nobody can make Offstage answer or read elsewhere by what a payload says.
+ * Finds the event of a job: only if a connection delivered it, about a repository of that connection that the run works
+ * on. So no payload can make Offstage answer or read elsewhere.
  * @returns null if there is no such thing; the reason why the run's trigger starts nothing, as an end of a sentence
  */
 export async function findDeliveredRun(

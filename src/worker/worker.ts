@@ -35,7 +35,9 @@ export interface WorkerOptions {
   readonly concurrency: number;
   /** Length of a lease, in ms: renewed every third of it; after it another worker may claim the session. */
   readonly leaseMs: number;
-  /** How long, in ms, attempts have to reach a safe point or their end after the worker was told to stop; 0 if omitted. */
+  /**
+   * How long, in ms, attempts have to reach a safe point or their end after the worker was asked to stop; 0 if omitted.
+   */
   readonly drainMs?: number;
   readonly maxRunningPerOrganization: number;
   readonly maxRunningPerRepository?: number | null;

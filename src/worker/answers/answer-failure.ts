@@ -6,7 +6,7 @@ import { NowhereToAnswer } from "./write-answer.ts";
 
 /** What an error says of an answer. */
 export interface AnswerFailure {
-  /** A sentence for whoever reads the session's page. */
+  /** A sentence for readers of the session's page. */
   readonly problem: string;
   /** Whether a later attempt may succeed. */
   readonly passes: boolean;
@@ -35,7 +35,7 @@ export function readAnswerFailure(error: unknown): AnswerFailure {
   return { ...passing(known, true, null), problem, isOurs: !isTimeout };
 }
 
-/** @param isOpen whether it may have been written: it must be listed before anybody looks for it */
+/** @param isOpen whether it may have been written: the forge must list it before a worker searches for it */
 function passing(known: AnswerFailure, isOpen: boolean, askedMs: number | null): AnswerFailure {
   const restMs = askedMs === null ? null : Math.min(askedMs, hour);
   return { ...known, passes: true, leastMs: Math.max(isOpen ? settleMs : 0, restMs ?? 0), restMs };

@@ -99,8 +99,8 @@ async function send(
     const pauseMs = answerPauseMs(kind, answer.attempts, leastMs);
     const outcome = !passes ? "refused" : pauseMs === null ? "dead" : { retryMs: pauseMs };
     const counts = await recordFailed(database, answer, options.mask.text(problem), outcome);
-    const told = typeof outcome === "string" ? outcome : "delayed";
-    metrics.answerAttempted(kind, told, secondsSince());
+    const outcomeName = typeof outcome === "string" ? outcome : "delayed";
+    metrics.answerAttempted(kind, outcomeName, secondsSince());
     if (counts && typeof outcome === "string") {
       logger.info({ answerId: answer.id, sessionId: answer.sessionId, kind, problem }, `an answer is ${outcome}`);
     }

@@ -84,7 +84,7 @@ export interface AttemptServices {
   readonly allowedModels: readonly string[];
   /** What agents may ask of providers in addition to answers (OFFSTAGE_MODEL_ALLOW). */
   readonly modelPermits: readonly string[];
-  /** Starts the sandboxes' gateways, each in a process of its own. */
+  /** Starts the sandboxes' gateways, each in its own process. */
   readonly gateways: GatewayProcesses;
   /** The operator's prices, which go before the list prices. */
   readonly prices: Prices;
@@ -94,7 +94,7 @@ export interface AttemptServices {
   readonly socketDirectory: string;
   /** Whether the disk of the worker's folders has no room at all. */
   readonly diskIsFull: () => Promise<boolean>;
-  /** Whether a session's folders are on a disk of their own that has no room, which can be so while the worker's has. */
+  /** Whether a session's folders are on a separate disk that is full; the worker's own disk may have room meanwhile. */
   readonly ownDiskIsFull: (sessionId: string) => Promise<boolean>;
   /** Most bytes of one part of a checkpoint; 0: no checkpoints are taken. */
   readonly checkpointBytes: number;

@@ -17,7 +17,7 @@ export async function knownEnd(
   try {
     if (await isHeld(database, session)) return end;
   } catch (problem) {
-    // Whoever records the failure waits for the database, which refuses it then if the claim is lost.
+    // Recording the failure waits for the database, which refuses it if the claim is lost.
     logger.warn({ err: problem }, "could not ask whether the lease of a failed attempt was lost");
     return end;
   }

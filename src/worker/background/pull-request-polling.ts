@@ -50,8 +50,9 @@ export function createPullRequestPolling(options: PullRequestPollOptions): Servi
 }
 
 /**
- * One pass over the pull requests that are due, at most 20 open ones and 5 that were closed lately. A forge's error is logged. A host that does not answer holds nobody up: a
- * few hosts are asked at once, and one that took too long is left out for the rest of the pass.
+ * One pass over the pull requests that are due, at most 20 open ones and 5 that were closed lately. A forge's error is
+ * logged. A host that does not answer delays no other: a few hosts are asked at once, and one that took too long is
+ * skipped for the rest of the pass.
  * @param stopping ends the pass, and its request under way; pull requests that it leaves out are due in the next interval
  * @returns how many were due
  */

@@ -1,7 +1,7 @@
 import { backoffMs } from "../../domain/time/backoff.ts";
 import type { TellingOutcome } from "../../store/telling-outcome.ts";
 
-/** Milliseconds between two looks for what people are to be told, if nothing brings one earlier. */
+/** Milliseconds between two polls for notices that are due, if no notification starts one earlier. */
 export const pollEveryMs = 1_000;
 /** Longer than an attempt can take: if the lease has expired, the sender died, and another may take what it was to send. */
 export const leaseMs = 120_000;

@@ -60,7 +60,7 @@ async function nearestOf(
   sha: string,
 ): Promise<{ readonly name: string; readonly difference: Difference } | null> {
   const all = (await checkoutNames(checkouts)).filter((each) => each.startsWith(`${family}-`));
-  // Nobody begins on one that a loss of power may have broken.
+  // No clone begins on one that a loss of power may have broken.
   const known = await Promise.all(all.map((each) => readSharedCheckout(checkouts, each)));
   const names = known.flatMap((checkout) => (checkout === null ? [] : [checkout.name]));
   const exact = nameOf(family, sha);

@@ -85,7 +85,7 @@ export async function differenceSize(
 
 /**
  * Brings a clone from the commit that is checked out to another one, in files and index. What is written belongs to the server's user.
- * @param clone path of it, which no agent has seen yet; it may belong to somebody else
+ * @param clone its path; no agent has seen it yet, and it may belong to another user
  * @param options.fileBytes as of `GitOptions`
  */
 export async function writeDifference(

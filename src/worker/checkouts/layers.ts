@@ -97,7 +97,7 @@ export async function openWorkspace(services: LayerServices, place: string, sign
     layers.map(async ({ name }) => (await readSharedCheckout(checkouts, name)) !== null),
   );
   if (isMounted && isThere.every(Boolean)) return true;
-  // Somebody removed a checkout by hand: what is mounted shows nothing of it any more.
+  // A checkout was removed by hand: the mount no longer shows its files.
   if (isMounted && !(await unmountOverlays(workspace, { lazily: false }))) return false;
   return whileAllUsed(services, layers, async () => {
     for (const layer of layers) if (!(await hasCheckout(services, layer, signal))) return false;

@@ -11,8 +11,9 @@ import { createFolderLock, type FolderLock } from "../git/mirrors/folder-lock.ts
 import { filterCommand } from "../git/lfs/lfs.ts";
 import { chooseWay, type ChosenWay, type Way } from "./ways.ts";
 
-// A shared checkout is a commit of a mirror, checked out once on this worker, with a repository around it: what a clone is before its
-// session has done anything. Clones begin on it, and nobody writes to it. No code of the repository runs while git makes it.
+// A shared checkout is a commit of a mirror, checked out once on this worker, with a repository around it: what a clone
+// is before its session has done anything. Clones begin on it, and it is never written to. No code of the repository
+// runs while git makes it.
 
 /** What is checked out: equal ones have equal files. */
 export interface CheckoutSource {
@@ -96,8 +97,8 @@ export const checkoutUsedMark = "used";
 const form = 1;
 
 /**
- * Name of the checkouts that differ by their commit alone. What git is told to run by their settings is in it, so that a new version
- * of Offstage makes its own.
+ * Name of the checkouts that differ by their commit alone. It includes what git runs by their settings, so that a new
+ * version of Offstage makes its own.
  */
 export function checkoutFamilyOf({ url, directory, sparse }: CheckoutSource, mirrorPath: string): string {
   const parts = [form, basename(mirrorPath), url, directory, [...sparse].toSorted(), filterCommand(mirrorPath)];

@@ -67,7 +67,7 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
   let isStored = false;
   let noticed = false;
   /** Names of contents in LFS for which a notice said that they are too large. */
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let noticesOfLfs = 0;
   let failures = 0;
   let storeFailedAt = Number.NEGATIVE_INFINITY;
@@ -114,9 +114,9 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
   /** Whether a checkpoint has everything; says what it does not, at once: when the worker is dead, it is too late. */
   async function isWhole({ repositories }: Last): Promise<boolean> {
     const missing = repositories.flatMap(({ tooLarge }) => tooLarge);
-    const news = missing.filter(({ oid }) => !told.has(oid));
+    const news = missing.filter(({ oid }) => !reported.has(oid));
     const noticesLeft = mostNotices - noticesOfLfs;
-    for (const { oid } of news) told.add(oid);
+    for (const { oid } of news) reported.add(oid);
     if (news.length > 0 && noticesLeft > 0) {
       noticesOfLfs += 1;
       const bytes = news.reduce((sum, { size }) => sum + size, 0);

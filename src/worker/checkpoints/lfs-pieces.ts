@@ -111,7 +111,7 @@ async function writePiece(
       end = next;
       written.push({ oid: pointer.oid, size: pointer.size });
     };
-    // Another session has made the same content, and nobody has uploaded it yet.
+    // Another session has made the same content, and it is not uploaded yet.
     const shared = chosen.filter(({ oid }) => existsSync(lfsPath(store, oid)));
     for (const pointer of shared) {
       await append(pointer, createReadStream(lfsPath(store, pointer.oid)) as AsyncIterable<Buffer>);
@@ -125,7 +125,7 @@ async function writePiece(
   return written;
 }
 
-/** Writes a content after `start`. @returns where it ends; null if it is not what its pointer names */
+/** Writes a content after `start`. @returns where it ends; null if its hash is not its pointer's */
 async function appendChecked(
   piece: FileHandle,
   start: number,

@@ -56,7 +56,8 @@ if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFF
     # With its time: git compares the contents of files that were changed within the second in which the index was written.
     cp -p "$own/index" "$scratch/index"
   else
-    # Nobody knows the state of the merge. In a clone of some folders its other files are nowhere else either: it has to begin again.
+    # The state of the merge is unknown. In a sparse clone its other files are nowhere else either: it has to begin
+    # again.
     going=
     [ -z "${OFFSTAGE_SPARSE:-}" ] || merging=
   fi

@@ -106,7 +106,7 @@ export async function reportUnusable(
 }
 
 /**
- * Where the work so far comes from: from the checkpoint, wholly or but for contents of files in LFS, or from the remote alone.
+ * Source of the work so far: the checkpoint, the checkpoint without contents of files in LFS, or the remote alone.
  */
 export type RestoredFrom = "checkpoint" | "checkpoint without contents" | "remote";
 

@@ -26,7 +26,7 @@ export interface CloneOrder {
   readonly start: CloneStart;
   /** Path of the clone, below the workspace. */
   readonly folder: string;
-  /** Puts more into the clone's repository before anybody gets it. @returns whether there is more */
+  /** Puts more into the clone's repository before it is used. @returns whether there is more */
   readonly addMore?: () => Promise<boolean>;
 }
 

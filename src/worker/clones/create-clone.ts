@@ -146,7 +146,9 @@ export async function trustedSince(
   return (await isWithin(recorded.sha, now.sha, { cwd: mirror.path, signal })) ? recorded : now;
 }
 
-/** Whether a session may have refs in a mirror: each is a file of its own, or in the list of packed ones (gitrepository-layout(5)). */
+/**
+ * Whether a session may have refs in a mirror: each is a file, or in the list of packed ones (gitrepository-layout(5)).
+ */
 async function mayHavePins(mirror: string, sessionId: string): Promise<boolean> {
   if (existsSync(join(mirror, "refs/offstage", sessionId))) return true;
   const packed = await readFile(join(mirror, "packed-refs"), "utf8").catch(() => "");

@@ -17,7 +17,7 @@ import { reportLines, type ReportProgress, type Room } from "./create-clone.ts";
 const mostSubmodules = 100;
 const deepest = 5;
 
-/** Where the submodules of one clone go, and how they are reached. */
+/** The folder of one clone's submodules, and how they are reached. */
 export interface SubmoduleRequest {
   /** Path of the session's clone, which no agent has seen yet. */
   readonly folder: string;
@@ -40,9 +40,9 @@ interface Superproject {
 }
 
 /**
- * Checks out the submodules of a fresh clone at their recorded commits, and theirs. Each is a repository of its own with no more
- * than that commit: it borrows nothing, so it needs no mirror later on.
- * @returns the first 100, also those that could not be had, with the reason; one more stands for the others
+ * Checks out the submodules of a fresh clone at their recorded commits, and theirs. Each is a separate repository with
+ * only that commit: it borrows nothing, so it needs no mirror later on.
+ * @returns the first 100, also those that could not be fetched, with the reason; one more stands for the others
  * @throws SessionError resources_exhausted if they do not fit on the session's disk; the reason of the signal
  */
 export async function addSubmodules(request: SubmoduleRequest): Promise<Submodule[]> {

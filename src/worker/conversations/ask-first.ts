@@ -15,8 +15,8 @@ import { findMacro } from "./macros.ts";
 import { unasked, type Asked, type ConversationServices } from "./occasion.ts";
 
 /**
- * Asks what has to be known before somebody's words are decided on: whether they are our own, whether their author may write, and which
- * automation they call.
+ * Asks what has to be known before a comment is decided: whether it is our own, whether its author has write access,
+ * and which automation it calls.
  * @throws UnavailableError if the forge does not answer
  */
 export async function askFirst(
@@ -79,7 +79,8 @@ async function askThread(
 }
 
 /**
- * An App of GitHub is no collaborator, and its name can't be anybody else's: who allows it by name has vouched for it.
+ * A GitHub App is not a collaborator, and no other account can have its name: an operator who allows it by name has
+ * vouched for it.
  * @returns null if the forge does not tell
  * @throws UnavailableError if the forge does not answer
  */

@@ -18,7 +18,7 @@ export interface RestingHosts {
   answered(host: string): void;
 }
 
-/** Rest of a host that named no time. One answer that is lost must not hold up what others ask for long. */
+/** Rest of a host that named no time. One lost answer must not delay other requests for long. */
 const rests = { fromMs: 1_000, toMs: 30_000, jitter: 0.2 };
 /** The longest rest of a host that named a time, in ms. */
 const longestRestMs = 3_600_000;

@@ -137,8 +137,8 @@ async function carryOutOne(
 }
 
 /**
- * The person of the organization who asks on the forge: the one who connected the account that says it.
- * @returns null: nobody did, or several people have that account
+ * The member of the organization who asks on the forge: the one who connected the comment's account.
+ * @returns null: no member or several members connected that account
  */
 async function requesterOf(
   transaction: Queryable,
@@ -176,7 +176,7 @@ function titleOf(title: string, { number }: ConversationSubject): string {
 
 const longestKey = 400;
 
-/** Some keys of what is answered contain what somebody wrote: the beginning is as good, since of one thing nothing is said twice. */
+/** Some keys contain text that a person wrote: the beginning is enough, since one thing is answered at most once. */
 function keyOfAnswer(id: string | null, key: string): string {
   return `conversation:${id}:${key.slice(0, longestKey)}`;
 }

@@ -25,8 +25,8 @@ const notesMs = 30_000;
 const logs = { checks: 5, ms: 30_000 } as const;
 
 /**
- * Makes the task that starts what was gathered in conversations once it is due, and answers for runs that ended. It finds both in the
- * database, so whoever dies between skips nothing.
+ * Makes the task that starts what was gathered in conversations once it is due, and answers for runs that ended. It
+ * finds both in the database, so a worker that dies in between skips nothing.
  */
 export function createConversationSweep(services: ConversationServices): Service {
   return createPeriodic({

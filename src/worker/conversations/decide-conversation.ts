@@ -51,17 +51,17 @@ export async function decideInConversation(
   calling: Calling,
 ): Promise<Steered | null> {
   const services = { ...shared, limits: limitsWith(shared.limits, calling) };
-  const told = happeningIn(event);
-  if (told === null) return null;
+  const about = happeningIn(event);
+  if (about === null) return null;
   const { database } = services;
   const { organizationId } = event;
-  const place = await findPlace(database.pool, { organizationId, repositoryId: repository.id }, told.where);
+  const place = await findPlace(database.pool, { organizationId, repositoryId: repository.id }, about.where);
   if (place === null) {
-    await waitForPush(services, organizationId, repository, told.happening);
+    await waitForPush(services, organizationId, repository, about.happening);
     return null;
   }
-  await waitForPullRequest(services, place, told.happening);
-  const followed = await followState(services, place, repository, told.happening, event.postponed);
+  await waitForPullRequest(services, place, about.happening);
+  const followed = await followState(services, place, repository, about.happening, event.postponed);
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
@@ -85,7 +85,8 @@ async function waitForPush(
 }
 
 /**
- * Somebody may speak on a pull request before it is recorded: its forge's answer is late, or its worker died.
+ * A comment on a pull request may come before the pull request is recorded: its forge's answer is late, or its worker
+ * died.
  * @throws UnavailableError if that is about to be: the event is to be decided again
  */
 async function waitForPullRequest(
@@ -167,8 +168,8 @@ export async function calledAutomation(
   event: ClaimedEvent,
   calling: Calling,
 ): Promise<string | null> {
-  const told = happeningIn(event);
-  const macro = told === null ? null : macroIn(told.happening, limitsWith(limits, calling));
+  const about = happeningIn(event);
+  const macro = about === null ? null : macroIn(about.happening, limitsWith(limits, calling));
   if (macro === null) return null;
   return (await getAutomation(database, event.organizationId, macro.toLowerCase()))?.id ?? null;
 }

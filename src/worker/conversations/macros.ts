@@ -8,7 +8,7 @@ import { expressionOf, type FireableTrigger } from "../../store/automations/trig
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
 import type { Templates } from "../../templates/templates.ts";
 
-/** An automation that somebody called, with what its condition makes of the event. */
+/** An automation that a comment called, with the result of its condition for the event. */
 export interface CalledMacro {
   readonly fireable: FireableTrigger;
   readonly verdict: Verdict;

@@ -56,7 +56,7 @@ export interface Occasion {
 export interface DecidedLocked {
   readonly locked: LockedConversation;
   readonly decided: Decided;
-  /** By what it is known, however often it is told; null: by nothing. */
+  /** Its identity across deliveries; null: it has none. */
   readonly key: string | null;
   /** What this very event came to before, if its worker died then. */
   readonly before: { readonly reason: string | null } | null;

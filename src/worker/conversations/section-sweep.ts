@@ -38,8 +38,8 @@ const trying: Backoff = { fromMs: 30_000, toMs: 3_600_000, jitter: 0.5 };
 const mostAttempts = 10;
 
 /**
- * Makes the task that keeps our section of pull requests' texts current. It finds what is due in the database, so whoever dies between
- * skips nothing.
+ * Makes the task that keeps our section of pull requests' texts current. It finds what is due in the database, so a
+ * worker that dies in between skips nothing.
  */
 export function createSectionSweep(services: SectionServices): Service {
   return createPeriodic({

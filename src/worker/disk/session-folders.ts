@@ -37,7 +37,7 @@ export interface EarlyFolders {
   /** The folder that has the others. */
   readonly disk: string;
   readonly home: string;
-  /** Where the harness is started: empty, and never a session's workspace. */
+  /** Folder in which the harness is started: empty, and never a session's workspace. */
   readonly idle: string;
 }
 
@@ -174,7 +174,7 @@ export function createSessionFolders(
     await giveBack(folder);
   }
 
-  /** In one step, so that nobody who removes the folder can meet the next one of its name. */
+  /** In one step, so that removing the folder can never hit the next one of the same name. */
   async function setAside(sessionId: string): Promise<void> {
     if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
     await disks.remove(sessionId, root(sessionId));

@@ -28,7 +28,7 @@ interface ExportedRepository {
   /** Paths of submodules whose changes are not in it. */
   readonly changedSubmodules: string[];
   /**
-   * Files that collide in a merge that is under way and stays so, and that nobody has resolved: perhaps none. Null if none is
+   * Files that collide in a merge that is under way and stays so, and are not resolved: perhaps none. Null if none is
    * under way.
    */
   readonly unfinished: string[] | null;

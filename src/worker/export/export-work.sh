@@ -90,8 +90,8 @@ keep_submodules() {
     sha="$(git rev-parse --verify --quiet ":$inner")" || continue
     staged="$sha"
     inside() { env -u GIT_DIR -u GIT_WORK_TREE git -C "$inner" "$@" 2> /dev/null; }
-    # In a folder that is as it was made (clones/submodules.ts) nobody chose that commit. If the index has another, the agent, in
-    # whichever turn, or others recorded it.
+    # If a folder is as it was made (clones/submodules.ts), that commit was not chosen by the agent. If the index has
+    # another, the agent, in whichever turn, or others recorded it.
     made="$(inside rev-parse --verify --quiet refs/remotes/origin/recorded)" || made=
     if [ "$sha" = "$recorded" ] || [ "$sha" = "$made" ]; then
       sha="${entry#160000 }"

@@ -6,7 +6,7 @@ import { runCommand, type SandboxedRun, type SandboxFolders } from "../sandboxed
 /** The shell functions `under_way` and `unresolved_paths`, for programs that need them. */
 export const mergeStateFunctions = (): string => programText(import.meta.url, "merge-state.sh");
 
-/** Mark of the lines in which programs name files that nobody has resolved. */
+/** Mark of the lines in which programs name unresolved files. */
 const unresolvedMark = "offstage-unresolved ";
 
 /** The paths in a program's lines `offstage-unresolved <path>`. */
@@ -19,7 +19,7 @@ export function unresolvedIn(printed: string): string[] {
 
 /**
  * What became of a join by hand:
- * - `underWay`: the clone is in the middle of it; `paths` are files that nobody has resolved, perhaps none
+ * - `underWay`: the clone is in the middle of it; `paths` are unresolved files, perhaps none
  * - `done`: theirs is in the clone's history, with the work
  * - `undone`: neither: it was thrown away, or had not begun. `isEmptied`: the clone is at their commit, and has nothing of the
  *   work that was to go on top of it

@@ -52,7 +52,7 @@ const mergeLimitMs = 10 * 60_000;
 const listLimit = 1024 ** 2;
 
 /**
- * Joins the session's work with what others did on its branch, and loses nothing of either:
+ * Joins the session's work with others' commits on its branch, and loses nothing of either:
  * - A branch that lacks the commit which the session pushed was rewritten. Then theirs is the base, and only what the session did
  *   since its push goes on top of it, as one commit: what they took out does not come back.
  * - If all that the branch has beyond the session's work are commits of the session itself (the agent rewrote or took back what

@@ -9,7 +9,9 @@ export function formatOf(sha: string): ObjectFormat {
   return sha.length === 64 ? "sha256" : "sha1";
 }
 
-/** The option of `git init` for a repository that borrows objects, or gets them, from where `sha` is the name of one. */
+/**
+ * The option of `git init` for a repository that borrows or fetches objects from a repository in which `sha` names one.
+ */
 export function initFormat(sha: string): string {
   return `--object-format=${formatOf(sha)}`;
 }

@@ -83,7 +83,7 @@ export function remoteError(url: string, stderr: string): SessionError {
   }
   const ofProxy = /CONNECT tunnel failed, response (40[37])|HTTP code (40[37]) from proxy/u.exec(said);
   if (ofProxy !== null) return refusedByProxy(url, ofProxy[1] ?? ofProxy[2] ?? "");
-  // A host that nobody vouches for stays so until somebody does something.
+  // An untrusted certificate stays so until a person acts.
   return unreachable(url, lastLines, !/ certificate /iu.test(said));
 }
 

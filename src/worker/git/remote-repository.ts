@@ -1,7 +1,7 @@
 import type { GitCredentials } from "../../forges/forge.ts";
 import type { Collision } from "./join.ts";
 
-/** A repository of a session as its remote is asked for it: where it is, and which branches matter. */
+/** A repository of a session as it is requested from its remote: its address and the relevant branches. */
 export interface RemoteRepository {
   readonly id: string;
   readonly url: string;
@@ -74,7 +74,7 @@ export interface CloneStart {
   /** The submodules of the clone that was made at `headSha`; omitted in records of earlier versions. */
   readonly submodules?: readonly Submodule[];
   /**
-   * Commits of the remote that were taken into the clone since: what others committed to the work branch, and the target
+   * Commits of the remote that were taken into the clone since: others' commits to the work branch, and the target
    * branch. Omitted if there are none.
    */
   readonly theirs?: readonly string[];

@@ -135,7 +135,7 @@ export async function storeMade(store: string, pointer: LfsPointer, content: Asy
 }
 
 /**
- * Puts contents into a clone in the sandbox, where its LFS filter finds them.
+ * Puts contents into a clone in the sandbox, at the place that its LFS filter reads.
  * @param folders whose working directory is the clone
  * @param contents a stream of contents
  * @returns their names

@@ -3,7 +3,7 @@ import type { Finding, FoundInContent } from "./content-scan.ts";
 import { createContentScanner, NotReadError, type ContentScanner } from "./content-scanner.ts";
 import { objectContent, pushedObjects, type ObjectsOptions, type PushedObject } from "../git/pushed-objects.ts";
 
-/** Where in a push something was found. */
+/** The position of a finding in a push. */
 export interface FindingLocation {
   /** Path in the repository; empty for a commit's own text (message, author). */
   readonly path: string;

@@ -44,7 +44,7 @@ export type SetupServices = Omit<GatewayServicesOfAttempt, "recordingsDirectory"
   Pick<AttemptServices, "folders" | "mirrors" | "checkouts" | "sandbox" | "limits" | "setupLimitMs">;
 
 /**
- * Runs a repository's setup script in a clone and a home of its own, which it sees at the paths of the session's, so that its
+ * Runs a repository's setup script in a separate clone and home, which it sees at the session's paths, so that its
  * result can be unpacked there. They contain nothing of another repository, commit or agent, except `base`.
  * @returns how the script ended, and its result; `made` is null if it failed
  * @throws SessionError resources_exhausted; Error if the result can't be archived

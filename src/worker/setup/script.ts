@@ -45,7 +45,7 @@ interface ScriptRun {
 }
 
 /**
- * Runs a repository's setup script in its sandbox, with a gateway of its own, and emits its output as events.
+ * Runs a repository's setup script in its sandbox with its own gateway, and emits its output as events.
  * @returns how it ended, also if it failed
  * @throws SessionError agent_crashed if the gateway's process ended unexpectedly; the reason of the attempt's signal
  */

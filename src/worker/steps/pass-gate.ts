@@ -84,7 +84,7 @@ async function runAndUndo(
 ): Promise<GateEnd> {
   const { session, signal, logger } = attempt;
   const run = { ...services, signal };
-  // Folders of an earlier attempt: its gate may have been ended in them by a crash, with nobody left to undo what it did.
+  // Folders of an earlier attempt: a crash may have ended its gate, so that its changes were not undone.
   const before = await settleGate(run, session, clones, { before: null, undo: origin === "disk" });
   const undo = async (): Promise<void> => {
     try {

@@ -184,7 +184,7 @@ async function makeClonesFor(
   }
 }
 
-/** Says where files in LFS are pointers instead of contents. */
+/** Reports the clones in which files in LFS are pointers instead of contents. */
 async function reportLfs({ emit }: Pick<Attempt, "emit">, clones: readonly Clone[]): Promise<void> {
   for (const { submodules = [], lfsProblem = null, repository } of clones) {
     const ofSubmodules = submodules.map(({ path, lfsProblem: problem = null }) => ({ name: path, problem }));

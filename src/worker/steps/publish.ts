@@ -51,11 +51,11 @@ interface Unresolved extends Open {
 }
 
 /**
- * Exports the work and pushes it. If it collides with what others committed, or the agent left that unresolved, the agent gets a
- * further turn to resolve it, twice at most. Each attempt that follows a crash does the same from the start: the merge under way
- * is in the folders and in the checkpoint, and the record says that it is not done. What is unresolved, or may not be pushed, of one
- * repository does not hold back the others, unless the session opens its pull requests together: they are pushed before the agent's
- * further turn.
+ * Exports the work and pushes it. If it collides with others' commits, or the agent left that unresolved, the agent
+ * gets a further turn to resolve it, twice at most. Each attempt that follows a crash does the same from the start: the
+ * merge under way is in the folders and in the checkpoint, and the record says that it is not done. Work of one
+ * repository that is unresolved, or may not be pushed, does not hold back the others, unless the session opens its pull
+ * requests together: they are pushed before the agent's further turn.
  * @throws SessionError branch_diverged if the conflict is still there; those of the export, the push and a turn
  */
 export async function publish(
@@ -151,8 +151,8 @@ function unresolvedIn({ conflicts, collided, left }: Unresolved, directory: stri
 }
 
 /**
- * Exports everything, tells of what may not be pushed, and takes a checkpoint, with which another worker that takes over pushes the same
- * commits.
+ * Exports everything, reports what may not be pushed, and takes a checkpoint, so that a worker that takes over pushes
+ * the same commits.
  * @param pass.conflicts merges that the agent is to finish
  * @returns the clones' work, the clones as they are recorded now, what is to be pushed, what else is left that keeps work from that,
  *   and what may not be pushed
@@ -164,12 +164,12 @@ async function exportAll(
   { checkpointer }: Pick<Turns, "checkpointer">,
   { clones: taken, conflicts, notices }: PublishPass,
 ) {
-  const told = new Set(conflicts.map(({ directory }) => directory));
-  const works = await exportWork(attempt, services, taken, told);
+  const unfinished = new Set(conflicts.map(({ directory }) => directory));
+  const works = await exportWork(attempt, services, taken, unfinished);
   const clones = await endJoins(attempt, services, works);
   const changed = works.filter(({ isChanged }) => isChanged);
   const all = [...leftUnderWay(works), ...(await leftMarkers(attempt, changed))];
-  const left = all.filter(({ directory }) => !told.has(directory));
+  const left = all.filter(({ directory }) => !unfinished.has(directory));
   const held = new Set([...told, ...left.map(({ directory }) => directory)]);
   const changes = changed.filter(({ clone }) => !held.has(clone.remote.directory));
   const refused = works.flatMap((work) => work.refused ?? []);

@@ -215,7 +215,8 @@ function setupFailed(
     code: "setup_failed",
     reason: `The setup of ${name} ${without}${why}${tail === "" ? "." : `:\n${tail}`}`,
     retryable: true,
-    // What it installs from may be away. Whoever tries a setup waits for its result.
+    // The servers that it installs from may be unavailable for a while. A trial of a setup is not retried: a person
+    // waits for its result.
     passing: !timedOut && exceeded === null && session.setupTrial !== true,
     remedy: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
   });

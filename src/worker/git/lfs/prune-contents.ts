@@ -13,7 +13,7 @@ const usedMarks = (store: string): string => join(store, "used");
  * Notes, at most once a day for each commit, that its contents are used. To be called before those that are missing are fetched: none of
  * the others is removed meanwhile.
  * @param store of a mirror
- * @param namesOf the contents of the commit's files; null: nobody can tell
+ * @param namesOf the contents of the commit's files; null if unknown
  */
 export async function noteUsed(
   store: string,
@@ -36,8 +36,8 @@ export async function noteUsed(
 }
 
 /**
- * Removes contents that no session used for so many days. Those that a session made, and of which nobody knows that the remote has them,
- * stay; what is missing later is fetched again.
+ * Removes contents that no session used for so many days. Those that a session made and that the remote is not known to
+ * have stay; what is missing later is fetched again.
  * @param store of a mirror
  * @returns how many were removed
  */

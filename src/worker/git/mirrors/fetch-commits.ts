@@ -121,7 +121,7 @@ export async function fetchCommit(
   await keepLatest(mirror, "commit", sha, signal);
 }
 
-/** A forge that lags, or somebody who rewrites the branch at this moment. */
+/** The forge lags, or the branch is being rewritten at this moment. */
 function replaced({ url }: Mirror, branch: string): SessionError {
   return new SessionError({
     code: "repository_unreachable",

@@ -60,7 +60,7 @@ export function pushError({ url, branch, stdout, stderr }: RefusedPush): Session
 const secrets = /cannot contain secrets|secret detection|secrets? (?:was|were) (?:found|detected)/iu;
 const largeFile =
   /file size limit|larger than the maximum|exceeds? (?:the )?(?:maximum )?(?:allowed )?file size|\bGH001\b/iu;
-/** GitLab's words of a file that somebody locked, in Git LFS (`git lfs lock`) or on the forge itself. */
+/** GitLab's message about a locked file, in Git LFS (`git lfs lock`) or on the forge itself. */
 const locked = /\bpath '.*' is locked (?:in Git LFS )?by\b/iu;
 
 /** What to do about a refusal that does not pass. @param words of the server */

@@ -7,7 +7,8 @@ import { mustGit, type GitOptions } from "../git.ts";
 import { fetchObjects } from "./fetch.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 
-// A clone has the tags of its history: versions are derived from them (git-describe(1)), and nobody can fetch them from there.
+// A clone has the tags of its history: versions are derived from them (git-describe(1)), and they can't be fetched from
+// there.
 
 /** Pattern for ls-remote(1) of all tags. */
 export const tagsPattern = "refs/tags/*";

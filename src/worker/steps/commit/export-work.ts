@@ -205,8 +205,8 @@ async function diffsOf(
 }
 
 /**
- * Saves the diff of the agent's work on the session after a failure or a cancel, and records its commits. A merge that is under
- * way stays so: ending it here would drop the other side of what nobody has resolved. Never throws.
+ * Saves the diff of the agent's work on the session after a failure or a cancel, and records its commits. A merge that
+ * is under way stays so: ending it here would drop the other side of unresolved files. Never throws.
  * @param signal bounds it, instead of the attempt's; if it ends it, a notice says so
  */
 export async function salvage(

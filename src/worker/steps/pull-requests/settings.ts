@@ -12,7 +12,7 @@ interface Opened {
   readonly settings: PullRequestSettings;
 }
 
-/** Sets what a pull request of the session's own gets once it is open; one that somebody else opened stays as it is. */
+/** Applies the settings of a pull request that the session opened; one that was opened otherwise stays as it is. */
 export async function applyPullRequestSettings(
   { session, emit }: Pick<Attempt, "session" | "emit">,
   database: Database,

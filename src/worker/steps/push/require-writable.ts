@@ -23,10 +23,10 @@ export type KnownAccess = ReadonlyMap<string, RepositoryAccess>;
 const workflows = ".github/workflows";
 
 /**
- * Asks the forges before the first paid request what would refuse the work after the last one: a repository that nobody can push
- * to, a token that may not, or may not open pull requests, pull requests that are turned off, an API that does not know the
- * repository. A forge that does not say, or can't be asked now, stops nothing: the steps that need it report that. Rules for pushes to
- * the work branch come as a notice, since people may be exempt.
+ * Asks the forges before the first paid request what would refuse the work after the last one: a read-only repository,
+ * a token that may not push or open pull requests, pull requests that are turned off, an API that does not know the
+ * repository. A forge that does not say, or does not answer now, stops nothing: later steps report that. Rules for
+ * pushes to the work branch come as a notice, since people may be exempt.
  * @throws SessionError repository_access_denied, repository_not_found, pull_request_refused
  */
 export async function requireWritable(
@@ -80,7 +80,7 @@ async function accessOrRefusal(attempt: Looking, services: Pick<Services, "forge
   return { access, forge };
 }
 
-/** Whether somebody's own account opens the pull request, who may do what the forge's token may not. */
+/** Whether a person's own account opens the pull request: it may have rights that the forge's token lacks. */
 async function hasOpener(
   attempt: Attempt,
   services: Pick<AttemptServices, "database" | "vault">,
@@ -91,7 +91,10 @@ async function hasOpener(
   return (await requesterFor(attempt, services, forge, clone)).requester !== null;
 }
 
-/** A repository's forge, and what it tells of the rights on it; null if it does not say, or not now. `refusal`: it is final. */
+/**
+ * A repository's forge, and the rights on it that the forge reports; null if it reports none, or not now. `refusal`: it
+ * is final.
+ */
 export async function accessOf(
   { session, signal, logger }: Looking,
   { forgeOf }: Pick<Services, "forgeOf">,
