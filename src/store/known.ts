@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
 
-/** What the database answered, and for how many milliseconds that is so if nobody changes it. */
+/** An answer of the database, and for how many milliseconds it holds unless it is changed. */
 export interface Valid<Value> {
   readonly value: Value;
   readonly validMs: number;
@@ -18,9 +18,9 @@ export interface Known<Value> {
 export const longestKnownMs = 10_000;
 
 /**
- * Remembers answers of the database until a notification says that something changed, and only while notifications arrive.
- * @param options.channel on which changes are told, whatever the payload is
- * @param options.most answers that are remembered
+ * Caches answers of the database until a notification reports a change, and only while notifications arrive.
+ * @param options.channel on which changes are notified, with any payload
+ * @param options.most most answers in the cache
  * @param options.now a clock in milliseconds that never goes back
  */
 export function createKnown<Value>(

@@ -3,7 +3,7 @@ import { isOver, pruneJobsBefore, removeRows } from "./prune.ts";
 
 // Deletes the oldest events, jobs and ledger entries when they take more of the database than the operator allows.
 
-/** Sessions whose events one statement counts; meanwhile nobody can go on with them. */
+/** Sessions whose events one statement counts; they are locked meanwhile. */
 const countedAtOnce = 10;
 /** Sessions that are looked at for what to remove. */
 const sessionsAtOnce = 100;

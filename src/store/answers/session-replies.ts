@@ -36,8 +36,8 @@ export async function noteReplyTarget(
 }
 
 /**
- * Queues, in the transaction in which a job failed before it had a session, that it did: where its event came from, if its trigger is of
- * that service and has a token. A worker finds it within a second.
+ * Queues the report of a job that failed before it had a session, in the transaction in which it failed: as a reply to
+ * its event, if its trigger is of that service and has a token. A worker finds it within a second.
  * @param reason a sentence for readers
  */
 export async function sayRunFailed(

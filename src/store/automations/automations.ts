@@ -41,7 +41,7 @@ export interface AutomationInput extends RunSettings {
 /** An automation that is to be created. */
 interface CreatedAutomation extends AutomationInput {
   readonly id: string;
-  /** The user who creates it; omitted or null: nobody in particular. */
+  /** The user who creates it; omitted or null: no user. */
   readonly createdBy?: string | null;
 }
 

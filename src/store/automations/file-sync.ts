@@ -8,9 +8,9 @@ import { one } from "../one-row.ts";
 
 /** How many of one organization's repositories are looked at at once, so that slow ones don't keep others' waiting. */
 const mostOfOrganization = 2;
-/** Pause between two looks that nobody asked for, in seconds: what a lost delivery costs. */
+/** Pause between two scheduled polls, in seconds: the longest delay after a lost delivery. */
 const lookEverySeconds = 600;
-/** Least time between two looks, in seconds, whoever pushes how often. */
+/** Least time between two polls, in seconds, however many pushes there are. */
 const shortestPauseSeconds = 5;
 
 /** What there is of a repository's automations in files. @throws NotFoundError */

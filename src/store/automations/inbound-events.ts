@@ -22,7 +22,7 @@ export interface ReceivedEvent {
   /** Within this, `keys` tell a second delivery of the same. */
   readonly scope: string;
   readonly keys: readonly string[];
-  /** Null: it tells of nothing that triggers can listen to. */
+  /** Null: no trigger can listen to it. */
   readonly name: string | null;
   readonly deliveryId: string | null;
   /**
@@ -30,7 +30,10 @@ export interface ReceivedEvent {
    * another happening each time, as of a replay.
    */
   readonly contentKey?: string | null;
-  /** How something stands, if the event is told by that, and not by what changed: see `InboundEvent`. Omitted: it is not. */
+  /**
+   * The current state of a thing, if the sender reports that and not what changed: see `InboundEvent`. Omitted: it does
+   * not.
+   */
   readonly state?: InboundEvent["state"];
   /** Whether `keys` count even if nothing listens to its name, since events of another name have them; omitted: false. */
   readonly sharesKey?: boolean;
@@ -112,7 +115,7 @@ export interface ClaimedEvent {
   /** How often it was put off. */
   readonly postponed: number;
   readonly traceParent: string | null;
-  /** The automation whose session it tells of, if it is an event of Offstage itself. */
+  /** The automation whose session it is about, if it is an event of Offstage itself. */
   readonly causedBy: string | null;
   /** The first event of the chain of runs that led to it; null: it is that itself. */
   readonly rootId: string | null;
@@ -126,16 +129,16 @@ export function contentKeysOf({ contentKey }: Pick<ClaimedEvent, "contentKey">):
 }
 
 /**
- * Keys by which of an automation's triggers one alone answers an event, also if they are changed before it is decided again, or listen
- * to several connections that tell of the same.
+ * Keys by which of an automation's triggers one alone answers an event, also if they are changed before it is decided
+ * again, or listen to several connections that deliver the same.
  */
 export function automationKeysOf(event: Pick<ClaimedEvent, "id" | "contentKey">): string[] {
   return [`event:${event.id}`, ...contentKeysOf(event)];
 }
 
 /**
- * Nobody else may claim an event for so long. What steers keeps a lease that never ends, for workers of the version before: they would
- * decide it for triggers alone, and what was said would be lost.
+ * No other worker may claim an event for so long. An event that steers keeps a lease that never ends, for workers of
+ * the version before: they would decide it for triggers alone, and the comment would be lost.
  */
 const leasedFor = (ms: string): string => `
   lease_until = case when steers_from is null then now() + ${ms} * interval '1 millisecond' else 'infinity' end,
@@ -145,8 +148,9 @@ const leasedFor = (ms: string): string => `
 const attemptLimit = 10;
 
 /**
- * Claims an event that nobody decides, of any organization with the same chance the oldest; null if there is none. So whoever sends a
- * thousand holds up nobody else. One that its workers broke off too often is dead-lettered.
+ * Claims an event that no worker is deciding: the oldest of an organization that is drawn with equal chances, so that a
+ * sender of a thousand does not delay the others. Null if there is none. One that its workers broke off too often is
+ * dead-lettered.
  * @param leaseMs after which another worker may claim it
  * @param without ids of organizations whose events are not claimed now
  */
@@ -225,28 +229,33 @@ export async function postponeEvent(
   return rows[0]?.isDead === true;
 }
 
-/** What the same connection was told of after an event, which may be decided later than that; $1 is the event, $2 its organization. */
-const toldSince = `from arrival told join arrival later
+/**
+ * Later deliveries of the same connection: an event may be decided after them. $1 is the event, $2 its organization.
+ */
+const deliveredSince = `from arrival told join arrival later
     on later.organization_id = told.organization_id and later.created_at > told.created_at and later.connection_id = told.connection_id
   where told.id = $1 and later.organization_id = $2 and later.payload #> '{repository,url}' = told.payload #> '{repository,url}'`;
 /** The same of one pull request. */
-const toldOfPullRequestSince = `${toldSince} and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}'`;
+const deliveredOfPullRequestSince = `${deliveredSince} and later.payload #> '{pullRequest,number}' = told.payload #> '{pullRequest,number}'`;
 
-/** Whether the forge has told something of an event's pull request since. @param name of the prepared statement @param condition on `later` */
-async function isToldSince(
+/**
+ * Whether a later delivery about an event's pull request fulfils a condition. @param name of the prepared statement
+ * @param condition on `later`
+ */
+async function isDeliveredSince(
   queryable: Queryable,
   { id, organizationId }: Pick<ClaimedEvent, "id" | "organizationId">,
   name: string,
   condition: string,
 ): Promise<boolean> {
-  const text = `select ${toldOfPullRequestSince} and ${condition} limit 1`;
+  const text = `select ${deliveredOfPullRequestSince} and ${condition} limit 1`;
   const { rowCount } = await queryable.query({ name, text, values: [id, organizationId] });
   return rowCount === 1;
 }
 
 /**
- * The checks of a commit of whose end the forge has told since an event told of one: the event may be decided after those, as one that was
- * put off.
+ * The checks of a commit whose end was delivered after an event about one of them: the event may be decided after
+ * those, if it was put off.
  * @param sha as the event names it
  */
 export async function checksToldSince(
@@ -256,19 +265,21 @@ export async function checksToldSince(
 ): Promise<NonNullable<ForgeEvent["checks"]>[]> {
   const { rows } = await queryable.query<{ checks: NonNullable<ForgeEvent["checks"]> }>({
     name: "checks_told_since",
-    text: `select later.payload -> 'checks' as checks ${toldSince} and later.name in ('checks.failed', 'checks.passed')
+    text: `select later.payload -> 'checks' as checks ${deliveredSince} and later.name in ('checks.failed', 'checks.passed')
              and later.payload #>> '{checks,sha}' = $3`,
     values: [id, organizationId, sha],
   });
   return rows.map(({ checks }) => checks);
 }
 
-/** Whether the forge has told since an event told of what a review says that one of the same pull request says something else, likewise. */
+/**
+ * Likewise: whether another verdict of a review of the same pull request was delivered after an event about a review.
+ */
 export function isReviewedSince(
   queryable: Queryable,
   event: Pick<ClaimedEvent, "id" | "organizationId">,
 ): Promise<boolean> {
-  return isToldSince(
+  return isDeliveredSince(
     queryable,
     event,
     "is_reviewed_since",
@@ -277,12 +288,12 @@ export function isReviewedSince(
   );
 }
 
-/** Whether the forge has told since an event told of a review that this was dismissed, or taken back, likewise. */
+/** Likewise: whether the dismissal or withdrawal of a review was delivered after an event about it. */
 export function isDismissedSince(
   queryable: Queryable,
   event: Pick<ClaimedEvent, "id" | "organizationId">,
 ): Promise<boolean> {
-  return isToldSince(
+  return isDeliveredSince(
     queryable,
     event,
     "is_dismissed_since",
@@ -292,12 +303,12 @@ export function isDismissedSince(
   );
 }
 
-/** Whether the forge has told since an event told of a vote that was taken back that its author asks for changes again, likewise. */
+/** Likewise: whether its author asked for changes again after an event about a vote that was taken back. */
 export function isAskedAgainSince(
   queryable: Queryable,
   event: Pick<ClaimedEvent, "id" | "organizationId">,
 ): Promise<boolean> {
-  return isToldSince(
+  return isDeliveredSince(
     queryable,
     event,
     "is_asked_again_since",
@@ -307,7 +318,7 @@ export function isAskedAgainSince(
   );
 }
 
-/** A session whose work on a forge a delivery tells of. */
+/** A session whose work on a forge a delivery is about. */
 export interface OwnWork {
   /**
    * Whether it made the commit, opened the pull request, pushed there last, made what was merged as, or along with, the commit, or opened a
@@ -328,11 +339,11 @@ const mostOwnWork = 20;
 
 /**
  * The organization's sessions that made a commit or worked on a pull request, those that made the commit first, then the newest first.
- * @param of.sha whole or, as Bitbucket Cloud tells of pull requests, its beginning; null: no commit is known
+ * @param of.sha whole or, as Bitbucket Cloud delivers it with pull requests, its beginning; null: no commit is known
  * @param of.pullRequests null: it is about none, or about those of a repository that is not connected
  * @param of.along other commits of the same push, whole
- * @param of.repositoryId where the commit may be what a pull request was merged as; null: it is not connected
- * @param of.branch there, which may be that of a pull request; null: none is known
+ * @param of.repositoryId in which the commit may be a pull request's merge; null: it is not connected
+ * @param of.branch in that repository, which may be that of a pull request; null: none is known
  */
 export async function findOwnWork(
   database: Database,
@@ -444,7 +455,9 @@ export interface Steered {
   readonly reason: string | null;
   /** The session that it steers; null: of a run of an automation, which the ledger has by itself. */
   readonly sessionId: string | null;
-  /** The automation that was called by its macro and has a run of it, whichever event told of it first; null: none. */
+  /**
+   * The automation that was called by its macro and has a run of it, whichever event was delivered first; null: none.
+   */
   readonly calledId: string | null;
 }
 

@@ -171,7 +171,7 @@ export async function holdJob(transaction: Queryable, { id, attempt }: ClaimedJo
   return rows[0]?.sessions ?? null;
 }
 
-/** Cancels a job that has begun nothing, because somebody asks for it. @returns false if it is not pending, or has a session */
+/** Cancels a job that has begun nothing, on request. @returns false if it is not pending, or has a session */
 export async function cancelPendingJob(database: Database, organizationId: string, id: string): Promise<boolean> {
   const { rows } = await database.pool.query<{ isCancelled: boolean }>(
     `with pending as (

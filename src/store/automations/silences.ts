@@ -73,9 +73,9 @@ export async function reviewSilences(database: Database, now: Date | null = null
   let silent = 0;
   let recovered = 0;
   for (const { id } of rows) {
-    const told = await database.transaction((transaction) => reviewOne(transaction, id, now));
-    if (told === "silent") silent += 1;
-    if (told === "recovered") recovered += 1;
+    const outcome = await database.transaction((transaction) => reviewOne(transaction, id, now));
+    if (outcome === "silent") silent += 1;
+    if (outcome === "recovered") recovered += 1;
   }
   return { silent, recovered };
 }
@@ -85,7 +85,7 @@ async function reviewOne(
   id: string,
   now: Date | null,
 ): Promise<"silent" | "recovered" | "unchanged"> {
-  // What is overdue is asked again once nobody else can decide, pause or tell of it.
+  // Read again under the lock, when no other transaction can decide, pause or report it.
   await transaction.query("select from automation where id = $1 for no key update", [id]);
   const { rows } = await transaction.query<{ since: Date; reason: string }>(
     `select since, reason from (${overdue}) as each order by since limit 1`,
@@ -116,7 +116,7 @@ export async function announceSilence(
   return rowCount === 1;
 }
 
-/** Records that nothing is overdue any more, and tells of it. @returns false if it was so before */
+/** Records and announces that nothing is overdue any more. @returns false if it was so before */
 async function announceRecovery(transaction: Queryable, id: string): Promise<boolean> {
   const { rowCount } = await transaction.query(
     `with before as (select silent_since from automation where id = $1 and silent_since is not null),

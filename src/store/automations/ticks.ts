@@ -30,7 +30,7 @@ export interface DueSchedule extends FireableTrigger {
   readonly pausedReason: string | null;
   /** Its oldest tick that did not fire, since one did; null: there is none. */
   readonly unfiredAt: string | null;
-  /** Changes if somebody changes the trigger. */
+  /** Changes with each edit of the trigger. */
   readonly version: string;
   /** The clock by which it is due, in ms since the epoch. */
   readonly now: number;
@@ -89,7 +89,7 @@ export async function untilNextTick(database: Database): Promise<number | null> 
  * Decides a schedule's ticks up to now, and moves it to its next one, all in one transaction: each tick has one entry in the ledger,
  * however many workers look at it, and if one of them dies. A paused automation does not tick: its schedule is moved on alone.
  * @param evaluate is called outside of the transaction, which holds locks
- * @returns false if another worker was first, or somebody has just changed it: look again
+ * @returns false if another worker was first, or the trigger has just changed: read it again
  */
 export async function tickSchedule(
   database: Database,
@@ -149,8 +149,8 @@ async function dueTicks({ trigger, dueAt, now }: DueSchedule): Promise<DueTicks>
 }
 
 /**
- * Locks a schedule as it was read, with its automation, so that neither is changed before the end of the transaction; null if either has
- * changed. The automation comes first, as for those who change it, so that nobody waits in a circle.
+ * Locks a schedule as it was read, with its automation, so that neither is changed before the end of the transaction;
+ * null if either has changed. The automation is locked first, as by changes of it, so that there is no deadlock.
  */
 async function lock(transaction: Queryable, schedule: DueSchedule): Promise<FireableTrigger | null> {
   await transaction.query({
@@ -247,7 +247,7 @@ function lateness(ms: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** The id of a tick's entry in the ledger, the same whoever looks at it. */
+/** The id of a tick's entry in the ledger, the same on every worker. */
 export function tickId(triggerId: string, tick: number): string {
   return derivedId(`offstage:tick:${triggerId}:${tick}`);
 }

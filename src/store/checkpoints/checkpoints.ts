@@ -13,7 +13,7 @@ import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } 
 export interface CheckpointedRepository {
   /** Folder of the clone in the workspace. */
   readonly directory: string;
-  /** Where the session's work started, as the step `prepare` found it. */
+  /** The commit at which the session's work started, as the step `prepare` found it. */
   readonly start: {
     readonly baseSha: string;
     readonly headSha: string;

@@ -1,8 +1,8 @@
 import type { Queryable } from "../../database/database.ts";
 
 /**
- * When a run is looked at if nothing tells of it. The end of a session does (move_session); of a job that ended without one, of a
- * session that was deleted, nothing does.
+ * When a run is polled. The end of a session is announced (move_session); the end of a job without one, and the
+ * deletion of a session, are not.
  */
 export const lookedAtAgain = (id: string): string => `now() + case
   when exists (select from job where job.id = ${id} and job.session_id is null) then interval '5 seconds'

@@ -57,7 +57,7 @@ export async function startedByMacro(
 
 const longestKey = 200;
 
-/** Some keys contain what somebody wrote. */
+/** Some keys contain a person's text. */
 export function keyOfItem(key: string | null): string | null {
   if (key === null || key.length <= longestKey) return key === null ? null : storable(key);
   return `sha256:${createHash("sha256").update(key).digest("base64url")}`;

@@ -8,9 +8,10 @@ import type { NotifiedPerson } from "./person.ts";
 const countedAtMost = 100;
 
 /**
- * Which of these sessions have an outcome that the person has not looked at. Only what a person asked for themself is unread.
+ * Which of these sessions have an outcome that the person has not looked at. Only a person's own sessions can be
+ * unread.
  * @param userId the signed-in user, or null
- * @param keyId the key whose owner counts, or null; nobody has read anything if both are null
+ * @param keyId the key whose owner counts, or null; if both are null, no session is unread
  */
 export async function unreadAmong(
   database: Database,

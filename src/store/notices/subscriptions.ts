@@ -67,7 +67,8 @@ export function createSubscription(
 }
 
 /**
- * Has the new address of a browser take the place of the one before: whoever knows the secret that it chose when it subscribed.
+ * Replaces the address of a browser by a new one. The caller proves itself by the secret that the browser chose when it
+ * subscribed.
  * @throws NotFoundError if there is no such subscription any more, or its person is disabled
  */
 export function renewSubscription(

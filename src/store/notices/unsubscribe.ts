@@ -11,7 +11,10 @@ export interface Unsubscribing {
 
 const contentOf = (userId: string, kind: string): string => `unsubscribe ${userId} ${kind}`;
 
-/** A text that ends mails of one kind to one person, and nothing else: whoever has the mail may do that, also without signing in. */
+/**
+ * A token that ends mails of one kind to one person, and nothing else: any holder of the mail may use it, also without
+ * signing in.
+ */
 export async function unsubscribeToken(vault: Vault, userId: string, kind: string): Promise<string> {
   return `${userId}.${kind}.${(await vault.hash(contentOf(userId, kind))).toString("base64url")}`;
 }

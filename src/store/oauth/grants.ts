@@ -75,7 +75,7 @@ export function exchangeCode(database: Database, exchange: CodeExchange, days: n
       request.challenge === exchange.challenge &&
       (exchange.resource === null || request.resource === exchange.resource);
     if (!isMeant) {
-      // Whoever tries with another verifier has the code: it is good for nobody any more.
+      // A request with a wrong verifier has the code, so the code has leaked: it is deleted.
       await transaction.query("delete from oauth_request where code_hash = $1", [hashOf(exchange.code)]);
       return null;
     }
@@ -159,8 +159,8 @@ async function issue(
 }
 
 /**
- * SQL condition: whoever let the program act may still do so themselves. Needs the grant as `held`, its key as `api_key` and its user as
- * `account`.
+ * SQL condition: the person who gave the grant still has its rights themself. Needs the grant as `held`, its key as
+ * `api_key` and its user as `account`.
  */
 const isGood = `held.expires_at > now() and api_key.revoked_at is null and (api_key.expires_at is null or api_key.expires_at > now())
   and account.disabled_at is null

@@ -358,7 +358,7 @@ export const organizationTables: readonly ExportedTable[] = [
     leftOut: { organization_id: "in the manifest" },
   },
   {
-    // If sessions were deleted for their age, nothing else tells of them.
+    // After sessions were deleted for their age, this is the only record of them.
     table: "insight_day",
     columns: [
       "day",

@@ -154,8 +154,9 @@ export async function parkSession(
 }
 
 /**
- * The person who asked for a session, if their address was verified by who signed them in: real enough to be named in a commit.
- * @returns null if nobody is known, or the address is not
+ * The person who asked for a session, if their identity provider verified their address, so that they can be named in a
+ * commit.
+ * @returns null if the person or their address is not known
  */
 export async function requesterOf(
   database: Database,

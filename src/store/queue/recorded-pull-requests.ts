@@ -60,10 +60,11 @@ export async function readPullRequestSettings(
 }
 
 /**
- * Saves a pull request; there is one row for each (repository, head, target). A new pull request replaces a closed
- * one, and its state is tracked as long as that of a new row. One that is new here and not open any more is saved as open: it is
- * for the caller to close it with `closePullRequest`, which tells of it.
- * @returns the row's id, whether it was unknown before, and the name of the person in whose name it was opened; null: nobody's
+ * Saves a pull request; there is one row for each (repository, head, target). A new pull request replaces a closed one,
+ * and its state is tracked as long as that of a new row. One that is new here and not open any more is saved as open:
+ * the caller closes it with `closePullRequest`, which announces it.
+ * @returns the row's id, whether it was unknown before, and the name of the person in whose name it was opened; null
+ *   if none
  * @throws LeaseLostError
  */
 export function savePullRequest(

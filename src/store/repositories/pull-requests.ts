@@ -10,7 +10,7 @@ export interface ReadPullRequest {
   readonly sessionId: string;
   readonly repositoryId: string;
   readonly number: number;
-  /** When reading it began: what is read changes nothing if somebody began to read it later. Omitted: it is not looked at. */
+  /** When reading it began: the result is dropped if a later read has begun. Omitted: not checked. */
   readonly checkedAt?: string;
 }
 
@@ -56,16 +56,17 @@ export async function recordedPullRequest(
 }
 
 /**
- * SQL for whether a pull request is still as it was when its forge was asked, at the time of a parameter; null: it was not asked, but told of.
+ * SQL for whether no later read of a pull request began than the one at the time of a parameter; null: it was
+ * delivered, not read.
  * @param parameter its sign, as `$3`
  */
 const isAsOf = (parameter: string, column = "checked_at"): string =>
   `(${parameter}::timestamptz is null or ${column} = ${parameter})`;
 
 /**
- * Records that an open pull request has another target now, which its forge lets people change. One that was closed earlier with
- * the same branches is forgotten, as it is for a new one. What its forge said before of whether it can be merged counts no more, nor what it
- * is being asked by somebody else now.
+ * Records that an open pull request has another target now, which its forge lets people change. One that was closed
+ * earlier with the same branches is forgotten, as it is for a new one. Its forge's earlier answer about whether it can
+ * be merged is dropped, and so are reads under way.
  * @returns whether it was not known
  */
 export async function moveToTarget(

@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 
-/** Where a pull request is that a delivery tells of. */
+/** The repository of a pull request that a delivery is about. */
 interface ReportedRepository {
   readonly organizationId: string;
   readonly repositoryId: string;
@@ -68,9 +68,9 @@ export async function noteMerge(
 }
 
 /**
- * Whether a push to a branch may be the merge of a session's pull request, of which the forge has not told yet: it tells of the push and
- * of the merge in any order, and may know only later which commit it was merged as.
- * @param isTold whether only one counts of whose merge the forge has told, for a while
+ * Whether a push to a branch may be the merge of a session's pull request, which the forge has not delivered yet: it
+ * delivers the push and the merge in any order, and may know only later which commit it was merged as.
+ * @param isTold whether only a pull request counts whose merge was delivered, for a minute
  */
 export async function mayBeMerged(
   database: Database,

@@ -14,7 +14,7 @@ import { sealing } from "./rotation.ts";
 import type { Vault } from "./vault.ts";
 import { one } from "../one-row.ts";
 
-/** Whose an account is. Nobody else sees it or changes it, whatever their role. */
+/** The owner of an account. No other person sees it or changes it, whatever their role. */
 export interface AccountOwner {
   readonly organizationId: string;
   readonly userId: string;

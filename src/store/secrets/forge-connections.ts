@@ -306,7 +306,7 @@ export function createDeliveringConnections(database: Database, vault: Vault): K
 
 /**
  * Reads what is needed to take a delivery of a forge's webhook, by one query.
- * @param connectionId of any organization: whoever delivers has no key, and proves itself by the secret
+ * @param connectionId of any organization: the sender has no key, and proves itself by the secret
  * @returns null if there is no such connection
  * @throws ConflictError if the secrets can't be decrypted
  */

@@ -112,7 +112,7 @@ export async function saveConnectionHealth(
 }
 
 /**
- * Takes connections whose check is due, of all organizations. Whoever takes one has five minutes for it.
+ * Claims connections whose check is due, of all organizations, for five minutes.
  * @returns them with their credentials, the longest due first
  */
 export async function claimDueConnections(

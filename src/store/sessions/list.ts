@@ -17,7 +17,7 @@ const rareStatuses: ReadonlySet<SessionStatus> = new Set(["draft", "queued", "ru
 /** Statuses that the index `session_ended_shown` has in the order of the list. */
 const indexedStatuses: ReadonlySet<SessionStatus> = new Set(["draft", "failed", "cancelled"]);
 
-/** Where a list's sessions come from, in their order: by the one filter that leaves fewest. */
+/** The source of a list's sessions, in their order: the one filter that leaves fewest. */
 interface Source {
   /** SQL, with `session` as the whole row. */
   readonly from: string;
@@ -86,7 +86,7 @@ async function sourceOf(database: Database, organizationId: string, query: Sessi
   if (query.unreadBy !== undefined) return bySession("unreadBy");
   if (query.attention !== undefined) {
     const condition = `session.id in (${needingAttention(query.attention)})`;
-    // An archived one needs nobody: those that are looked for then are none, which the other filter says.
+    // An archived session needs no attention: the list is then empty, by the other filter.
     return { ...bySession(), condition, seenTo: archived === true ? ["attention"] : ["attention", "archived"] };
   }
   if (label !== undefined && label.length > 0) {

@@ -38,7 +38,7 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
 
 /** What belongs to a move, besides the new status. */
 export interface MoveDetails {
-  /** A sentence for whoever reads the events. */
+  /** A sentence for readers of the events. */
   readonly reason?: string;
   /** Why the session ended; without one, it has no failure. */
   readonly failure?: Failure | null;
