@@ -12,8 +12,8 @@ import type { createSecretSearch } from "./masking/secret-search.ts";
 import type { viewsOf } from "./masking/text-views.ts";
 
 /**
- * Every function of this folder takes texts that anybody may have written, on the event loop that serves everybody: none
- * may take more than in proportion to their length. Each exported function stands here, or the test fails.
+ * Every function of this folder takes untrusted texts, on the event loop that all requests share: the time of each must
+ * be at most proportional to the text's length. Each exported function is listed here, or the test fails.
  */
 const shortLength = 10_000;
 const longLength = 100_000;
@@ -33,7 +33,7 @@ const withArguments =
   (...before: readonly unknown[]): Call =>
   (exported, text) =>
     (exported as (...given: readonly unknown[]) => unknown)(...before.map((one) => (one === given ? text : one)));
-/** Where the text stands among the arguments. */
+/** Marks the text's position among the arguments. */
 const given = Symbol("the text");
 
 const host = { host: "example.com", below: true, port: null, anyProtocol: false };
@@ -386,19 +386,19 @@ const calls: Readonly<Record<string, Call>> = {
     for (const source of ["sentry", "cloudEvents"]) withArguments(source, given)(exported, text);
   },
   "session-reply.whatToSay": (exported, text) => {
-    const told = {
+    const facts = {
       summary: text,
       failure: { reason: text },
       hasBegun: true,
       pullRequestUrls: [text, `https://${text}`],
     };
     for (const status of ["completed", "failed"])
-      withArguments({ ...told, status }, null, "https://x.example", true)(exported, text);
+      withArguments({ ...facts, status }, null, "https://x.example", true)(exported, text);
   },
   "session-reply.whatToSayOfFailedRun": (exported, text) => withArguments(given, true)(exported, text),
   "session-reply.whatToComment": (exported, text) => {
-    const told = { status: "completed", summary: text, hasBegun: true, pullRequestUrls: [text, `https://${text}`] };
-    withArguments(told, null, "https://x.example")(exported, text);
+    const facts = { status: "completed", summary: text, hasBegun: true, pullRequestUrls: [text, `https://${text}`] };
+    withArguments(facts, null, "https://x.example")(exported, text);
   },
   "spellings.spellingsOf": first,
   "spellings.bytesOf": first,
@@ -521,7 +521,7 @@ const calls: Readonly<Record<string, Call>> = {
   "written-numbers.bytesWrittenOut": (exported, text) => withArguments([text, { [text]: 1e300 }])(exported, text),
 };
 
-/** Those that take no text of anybody's, and why. */
+/** Functions that take no untrusted text, and why. */
 const withoutText: Readonly<Record<string, string>> = {
   "share.withoutSurroundings": "takes a session, and leaves its texts",
   "approval.approvalWords": "three flags",

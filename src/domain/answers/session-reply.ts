@@ -12,7 +12,7 @@ export interface RepliedSession {
   readonly status: string;
   readonly summary: string | null;
   readonly failure: { readonly reason: string } | null;
-  /** Whether its agent has begun: until then a gate may find that there is nothing to do, of which nobody hears. */
+  /** Whether its agent has begun: until then a gate may filter the run, which is not reported. */
   readonly hasBegun: boolean;
   readonly pullRequestUrls: readonly string[];
 }
@@ -24,9 +24,9 @@ const longestSummary = 1_500;
 const longestReason = 500;
 
 /**
- * What is said of a session: a link when its agent begins, the result at its end, and that it is completed after all if somebody
- * retried it; each once. Links stand on lines of their own. An agent's words, and others', stand as they are and do nothing: in Markdown an
- * image would be fetched, and the address of a person's page would call that person.
+ * The reply about a session: a link when its agent begins, the result at its end, and a completion after a retry; each
+ * once. Links are on separate lines. Texts of agents and others are shown literally, without effects: in Markdown an
+ * image would be fetched, and the address of a person's page would notify that person.
  * @param link address of its page
  * @param isMarkdown whether the service reads the text as Markdown
  */
@@ -64,8 +64,9 @@ export function whatToSayOfFailedRun(reason: string, isMarkdown: boolean): strin
 const longestComment = 20_000;
 
 /**
- * What is said of a session at the issue or pull request that its event is about: its result, once, when it is completed. Nobody there asked
- * for it, so nothing is said while it works, or if it fails. The agent's words are a quotation, which does nothing.
+ * The comment about a session at the issue or pull request that its event is about: its result, once, when it is
+ * completed. No person there asked for it, so there is no comment while it works, or if it fails. The agent's words are
+ * a quotation without effects.
  * @param link address of its page
  */
 export function whatToComment(

@@ -11,7 +11,7 @@ export const automationStatusName = "offstage/automations";
 export const mostAutomationFiles = 50;
 /** A file has at most so many bytes. */
 export const longestAutomationFile = 64 * 1024;
-/** The most urgent that an automation of a file may be: whoever may push must not get ahead of everybody else. */
+/** The highest urgency of an automation from a file: the right to push must not let its sessions pass all others. */
 const mostUrgentOfFile = 5;
 
 /**
@@ -45,7 +45,7 @@ export type AutomationFile = z.infer<typeof automationFileSchema>;
 /** A file of an automation to start from: with what it is for, and sample events. */
 export const automationTemplateFileSchema = automationFileSchema.extend({
   description: text(300),
-  /** Whether its triggers tell no repository, so that whoever uses it must name those to work on. */
+  /** Whether its triggers give no repository, so that the person who uses it must name those to work on. */
   namesRepositories: z.boolean().default(false),
   samples: z
     .array(

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Names of what a forge tells of, which triggers of type `forge` may list. */
+/** Names of forge events, which triggers of type `forge` may list. */
 export const forgeEventNames = [
   "issue.opened",
   "issue.labeled",

@@ -34,7 +34,7 @@ export interface ForgeReplyTarget {
   readonly subject: Subject;
 }
 
-/** Where exactly a result is said. */
+/** The exact place at which a result is reported. */
 export interface ForgeReply {
   readonly target: ForgeReplyTarget;
   /** The thread that it is said in, since not everybody may read it; null: it is a comment on the subject itself. */
@@ -42,7 +42,7 @@ export interface ForgeReply {
 }
 
 /**
- * Most runs of all automations of which is told at one issue or pull request, or in one thread of Slack or at one issue of Linear, so that
- * bots that answer each other come to an end.
+ * Most runs of all automations that are reported at one issue or pull request, or in one thread of Slack or at one
+ * issue of Linear, so that bots that answer each other come to an end.
  */
 export const mostRepliesOfSubject = 50;

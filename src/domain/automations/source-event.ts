@@ -5,7 +5,7 @@ export const sourceNames = ["sentry", "linear", "jira", "slack", "pagerduty", "c
 /** See `sourceNames`. */
 export type SourceName = (typeof sourceNames)[number];
 
-/** What each source tells of: the names that a trigger's `events` may list. Null: any, since the sender makes them. */
+/** The events of each source: the names that a trigger's `events` may list. Null: any, since the sender makes them. */
 export const sourceEventNames = {
   sentry: ["issue.created", "issue.regressed", "alert.triggered"],
   linear: ["issue.created", "issue.updated", "issue.statusChanged"],

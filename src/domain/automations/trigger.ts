@@ -94,11 +94,11 @@ const sourceEvents = z.array(text(200)).max(50);
 const secret = text(1_000).meta({ description: "The sender's own; omitted: one is made, and shown once." });
 
 /** Forms of the tokens of services that take answers back, and what to say of others. */
-const replyTokens: Readonly<Partial<Record<string, { readonly form: RegExp; readonly told: string }>>> = {
-  slack: { form: /^xoxb-[A-Za-z0-9-]{1,300}$/u, told: "must be a bot token of Slack, which begins with xoxb-" },
+const replyTokens: Readonly<Partial<Record<string, { readonly form: RegExp; readonly problem: string }>>> = {
+  slack: { form: /^xoxb-[A-Za-z0-9-]{1,300}$/u, problem: "must be a bot token of Slack, which begins with xoxb-" },
   linear: {
     form: /^(?:lin_(?:api|oauth)_[A-Za-z0-9._-]{1,300}|[A-Za-z0-9._-]{20,300})$/u,
-    told: "must be an API key of Linear, which begins with lin_api_, or an OAuth token",
+    problem: "must be an API key of Linear, which begins with lin_api_, or an OAuth token",
   },
 };
 const replyToken = optionalText(500).optional().meta({
@@ -106,11 +106,14 @@ const replyToken = optionalText(500).optional().meta({
     "Of slack and linear: with it the thread or issue gets a link at the start and the result at the end. Omitted: the one that it has; empty: none. Never shown.",
 });
 
-/** Where a run says its result: nowhere on the forge, or at the issue or pull request that its event is about. */
+/** Where a run reports its result: nowhere on the forge, or at the issue or pull request that its event is about. */
 const reply = z.enum(["none", "subject"]).meta({
   description: "subject: the result is a comment on the issue or pull request that the event is about. Default none.",
 });
-/** Where a run's work goes: to a new branch with a pull request of its own, or to that of the pull request that its event is about. */
+/**
+ * Where a run's work goes: to a new branch with its own pull request, or to the branch of the pull request that its
+ * event is about.
+ */
 const pushTo = z.enum(["newBranch", "pullRequest"]).meta({
   description:
     "pullRequest: the run goes on with the branch of the pull request that the event is about, if that is in the repository. Default newBranch.",
@@ -150,8 +153,8 @@ export const triggerInputSchema = z.discriminatedUnion("type", [
 export type TriggerInput = z.infer<typeof triggerInputSchema>;
 
 /**
- * A trigger as a file in a repository has it: without ids, without secrets, which nobody may commit, and without connections and
- * repositories: it hears of its own repository alone.
+ * A trigger as a file in a repository has it: without ids, without secrets, which must not be committed, and without
+ * connections and repositories: it gets events of its own repository only.
  */
 export const fileTriggerSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("api"), ...optional }),
@@ -166,22 +169,24 @@ function replyTokenProblem({ source, replyToken: token }: Extract<TriggerInput, 
   if (token === undefined || token === "") return null;
   const expected = replyTokens[source];
   if (expected === undefined) return `must be absent: ${source} takes no answers back`;
-  return expected.form.test(token) ? null : expected.told;
+  return expected.form.test(token) ? null : expected.problem;
 }
 
 /** What is wrong with where a trigger's runs answer and push, as a field and the end of a sentence; null: nothing. */
-function answeringProblem(trigger: Extract<TriggerInput, { type: "forge" }>): { field: string; told: string } | null {
+function answeringProblem(
+  trigger: Extract<TriggerInput, { type: "forge" }>,
+): { field: string; problem: string } | null {
   const isElsewhere = (isAbout: (name: string) => boolean) => trigger.events.find((name) => !isAbout(name));
   const unanswerable = trigger.reply === "subject" ? isElsewhere(isAboutSubject) : undefined;
   if (unanswerable !== undefined)
     return {
       field: "reply",
-      told: `can't be subject: ${unanswerable} is about no issue and no pull request of a forge; give that event a trigger of its own`,
+      problem: `can't be subject: ${unanswerable} is about no issue and no pull request of a forge; give that event a trigger of its own`,
     };
   const branchless = trigger.pushTo === "pullRequest" ? isElsewhere(isAboutPullRequest) : undefined;
   if (branchless === undefined) return null;
-  const told = `can't be pullRequest: ${branchless} is about no pull request that a forge tells of; give that event a trigger of its own`;
-  return { field: "pushTo", told };
+  const problem = `can't be pullRequest: ${branchless} is about no pull request that a forge tells of; give that event a trigger of its own`;
+  return { field: "pushTo", problem };
 }
 
 /** An automation's triggers as create and update take them: whole; triggers that are not in the list are removed. */
@@ -196,7 +201,7 @@ export const triggerListSchema = z
         if (!isKey) context.addIssue({ code: "custom", path: [index, "secret"], message });
       }
       const wrong = trigger.type === "forge" ? answeringProblem(trigger) : null;
-      if (wrong !== null) context.addIssue({ code: "custom", path: [index, wrong.field], message: wrong.told });
+      if (wrong !== null) context.addIssue({ code: "custom", path: [index, wrong.field], message: wrong.problem });
       if (trigger.type !== "source") continue;
       const wrongToken = replyTokenProblem(trigger);
       if (wrongToken !== null) context.addIssue({ code: "custom", path: [index, "replyToken"], message: wrongToken });

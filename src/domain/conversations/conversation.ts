@@ -8,7 +8,7 @@ export interface ConversationSubject {
 }
 
 const account = z.object({ id: z.string(), login: z.string(), isBot: z.boolean() });
-/** Somebody on the forge. */
+/** A person or program on the forge. */
 export type Speaker = z.infer<typeof account>;
 
 /** A comment that a review may be about, kept until one takes it. */
@@ -67,7 +67,7 @@ const runSchema = z.object({
   kind: z.enum(["followUp", "session", "macro", "checks", "conflict"]),
   /** Threads to answer once it ended; null: by a comment. */
   threads: z.array(z.string().nullable()),
-  /** What each thread is on, as `AnsweredThread` has it. Omitted: nobody knows. */
+  /** What each thread is on, as `AnsweredThread` has it. Omitted: unknown. */
   places: z.array(z.string().nullable()).optional(),
   /** Whether not everybody may read the threads; omitted: everybody may. */
   isConfidential: z.boolean().optional(),
@@ -94,7 +94,7 @@ export const conversationSchema = z.object({
   checkRounds: z.number().int(),
   /** Likewise. */
   conflictRounds: z.number().int(),
-  /** Whether somebody else has pushed since a person last asked for something. */
+  /** Whether others have pushed since a person last asked for something. */
   isPushedByOthers: z.boolean(),
   /** What was said once: names of bounds. */
   told: z.array(z.string()),
@@ -132,7 +132,7 @@ export const newConversation: Conversation = {
 export interface ConversationLimits {
   /** The word that calls Offstage, without `@`. */
   readonly mention: string;
-  /** Runs in all, whoever asks for them. */
+  /** All runs, whatever started them. */
   readonly turns: number;
   /** Of them, those that bots ask for. */
   readonly botTurns: number;

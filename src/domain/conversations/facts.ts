@@ -9,9 +9,9 @@ export interface CommentPlace {
   readonly hunk: string | null;
 }
 
-/** What somebody said before, in the same thread or conversation. */
+/** An earlier comment in the same thread or conversation. */
 export interface Earlier {
-  /** Null: nobody knows. */
+  /** Null: unknown. */
   readonly author: string | null;
   readonly text: string;
 }
@@ -31,13 +31,13 @@ export interface ConversationFacts {
   readonly mayWrite: boolean | null;
   /** Of a push: whether the session made the commit. */
   readonly isOwnCommit: boolean;
-  /** Of a review: whether its forge has told since that it was dismissed, or taken back. */
+  /** Of a review: whether its dismissal or withdrawal was delivered since. */
   readonly isDismissed: boolean;
-  /** Of a vote that was taken back: whether its forge has told since that the same person asks for changes again. */
+  /** Of a vote that was taken back: whether a new request for changes by the same person was delivered since. */
   readonly isAskedAgain: boolean;
   /** Of a review that was dismissed: ids of the conversation's runs whose message no turn has taken, and no turn takes meanwhile. */
   readonly waitingRuns: ReadonlySet<string>;
-  /** Of a check: those of the commit of whose end the forge has told since, since deliveries are decided in any order. */
+  /** Of a check: those of the commit whose end was delivered since, because deliveries are decided in any order. */
   readonly endedLater: readonly FailedCheck[];
   /** State of the session's pull request; null: it is not a session's, or the conversation is an issue's. */
   readonly pullRequest: "open" | "merged" | "closed" | null;
@@ -70,7 +70,7 @@ export interface ConversationFacts {
 export interface AnsweredThread {
   /** Null: it is a comment on the pull request or issue. */
   readonly threadId: string | null;
-  /** What the thread is on, such as `src/a.ts, line 3`; null: nobody knows, or it is on nothing. */
+  /** What the thread is on, such as `src/a.ts, line 3`; null: unknown, or it is on nothing. */
   readonly place: string | null;
   /** Whether not everybody may read the thread: it is answered nowhere else. */
   readonly isConfidential: boolean;

@@ -5,12 +5,15 @@ import type { ConversationSubject, FailedCheck, Speaker } from "./conversation.t
 import type { Earlier } from "./facts.ts";
 import { findMention } from "./mention.ts";
 
-/** Something that somebody said. */
+/** A comment or other text on the forge. */
 export interface Said {
   readonly type: "said";
   /** Of this saying alone, however often it is delivered, edited or delivered by another connection. */
   readonly key: string;
-  /** Whom the forge names as its author, never who else made the delivery: these words are the instruction. Null: it names nobody. */
+  /**
+   * The author that the forge names, never another sender of the delivery: the text is the instruction. Null: it names
+   * none.
+   */
   readonly by: Speaker | null;
   readonly body: string;
   /** Null: the issue's or pull request's own text, or a review. */
@@ -25,11 +28,11 @@ export interface Said {
   /** The review that it is, or may be of: the forge's id, or whose it is; null: none. */
   readonly group: string | null;
   readonly asksForChanges: boolean;
-  /** Whether an Offstage posted it, this one or another: nobody writes the mark by hand. */
+  /** Whether an Offstage posted it, this one or another: people do not write the mark by hand. */
   readonly isMarked: boolean;
   /** Of the issue or pull request. */
   readonly state: "open" | "merged" | "closed";
-  /** What an Offstage wrote into the pull request that it opened, as far as anybody can tell; null: none opened it. */
+  /** The mark of the Offstage that opened the pull request, as far as is known; null: none opened it. */
   readonly mark: PullRequestMark | null;
   /** Whether not everybody who may read the repository may read it. */
   readonly isConfidential: boolean;
@@ -92,7 +95,8 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
   const { pullRequest, issue, checks, push } = event;
   switch (event.name) {
     case "issue.opened":
-      // Whoever opens it again did not write it, and others may have edited it: nobody says its text then.
+      // The person who reopens it may not be its author, and others may have edited it: its text then counts as no
+      // person's comment.
       return issue === undefined || event.transition !== "opened" ? null : aboutIssue(event, issue);
     case "issue.commented":
       return issue === undefined ? null : aboutIssue(event, issue);

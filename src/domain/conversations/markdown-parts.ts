@@ -48,7 +48,7 @@ class MarkdownReader {
   private paragraph: string[] = [];
   /** Whether an indented line is code: it can't interrupt a paragraph. */
   private mayIndent = true;
-  /** Where the text of the last list item begins; 0: there is none. */
+  /** The column at which the text of the last list item begins; 0: there is none. */
   private listIndent = 0;
   /** Likewise of the list item in which the code fence or HTML began: they end with it. */
   private openIndent = 0;

@@ -2,8 +2,8 @@ import type { Conversation, Note, Speaker } from "./conversation.ts";
 import type { Said } from "./happening.ts";
 
 /**
- * Most comments that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may write them,
- * and nobody is asked whether they may.
+ * Most comments that are kept until a review takes them, and most characters of them: of one person, and in all. Any
+ * account may write them: no rights are checked.
  */
 const mostNotes = { each: { count: 100, characters: 128_000 }, all: { count: 200, characters: 256_000 } };
 const longest = { note: 8_000, hunk: 4_000 };
@@ -47,7 +47,8 @@ export function isRecentNote({ at }: Note, now: number): boolean {
 }
 
 /**
- * Keeps a comment until its review takes it. Of too many, whoever has most loses the oldest: nobody can crowd out another's.
+ * Keeps a comment until its review takes it. Beyond the limit, the person with most comments loses the oldest, so that
+ * no person can crowd out another's.
  * @param now ms since the epoch
  */
 export function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string, now: number): Note[] {

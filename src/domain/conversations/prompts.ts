@@ -21,12 +21,14 @@ export interface Saying {
   readonly body: string;
   /** Where, such as `a comment on pull request #7`. */
   readonly where: string;
-  /** What it is about, by others or by nobody: lines, hunks, the issue's text. */
+  /** Its subject, which is data: lines, hunks, the issue's text. */
   readonly around: Readonly<Record<string, unknown>>;
   readonly isConfidential: boolean;
 }
 
-/** The message for what somebody with write access said: the words are the instruction, everything around them is data. */
+/**
+ * The message for a comment by a person with write access: its text is the instruction, everything around it is data.
+ */
 export function sayingPrompt({ by, body, where, around, isConfidential }: Saying): string {
   const { text, quoted } = instructionOf(body);
   const data = { ...around, ...(quoted !== "" && { quotedInIt: quoted }) };

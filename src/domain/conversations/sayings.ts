@@ -26,7 +26,7 @@ function isAllowedBot({ login }: Speaker, { bots }: Pick<ConversationLimits, "bo
   return bots.includes(login.toLowerCase());
 }
 
-/** Decides what comes of what somebody said. */
+/** Decides the effects of a comment. */
 export function said(
   conversation: Conversation,
   saying: Said,

@@ -122,13 +122,13 @@ function listOf(others: readonly OtherPullRequest[]): string {
   return `${links.join(", ")}${left === 0 ? "" : ` and ${left} more, which the session names`}`;
 }
 
-/** A name that is nothing else in Markdown: anybody may have chosen it. */
+/** A name without effects in Markdown: it is untrusted. */
 function nothingButName(name: string): string {
   const short = name.length > longestName ? `${name.slice(0, longestName).toWellFormed()}…` : name;
   return harmless(short.replaceAll(/\s+/gu, " ")).replaceAll(/[\\[\]`*_~|]/gu, "\\$&");
 }
 
-/** A link whose words and address can be nothing else: the name of a repository is anybody's. */
+/** A link whose words and address have no other effects in Markdown: the name of a repository is untrusted. */
 function linkTo({ name, number, url }: OtherPullRequest): string {
   const words = `${nothingButName(name)} #${number}`;
   const address = url.replaceAll(/[\s()<>[\]\\`]/gu, (mark) => `%${mark.charCodeAt(0).toString(16).padStart(2, "0")}`);

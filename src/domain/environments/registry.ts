@@ -39,8 +39,8 @@ export function registryFolder(url: string): string {
 }
 
 /**
- * Where else at a registry's host its files are, which get its credential too. Each address ends with `/`, and a part `*` of its path
- * stands for any one.
+ * Further addresses of files at a registry's host, which get its credential too. Each address ends with `/`, and a part
+ * `*` of its path stands for any one.
  * - pypi: the address is that of the index, which ends in `/simple/` (PEP 503); Nexus, Artifactory, GitLab and devpi (`/+simple/`) have
  *   the files beside it. Azure Artifacts names project and feed by their ids in the addresses of files
  * - npm: GitLab's address for all of an instance or a group names the files of each project

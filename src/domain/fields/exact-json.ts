@@ -15,7 +15,7 @@ export function parseExactly(json: string): unknown {
   return JSON.parse(exact);
 }
 
-/** Whole numbers are told apart up to 2^53; others are rounded, as everywhere. */
+/** Whole numbers are exact up to 2^53; others are rounded, as in any JSON. */
 function isHeld(digits: string): boolean {
   const value = Number(digits);
   return /^-?\d+$/u.test(digits) ? Number.isSafeInteger(value) : Number.isFinite(value);

@@ -182,7 +182,7 @@ describe("a secret of one line is masked", () => {
   });
 });
 
-/** Tells a text in pieces, as an agent's words are told. */
+/** Masks a text in pieces, as an agent's words arrive. */
 function inPieces(mask: Mask, whole: string, cuts: readonly number[]): string {
   let held = "";
   let shown = "";
@@ -222,8 +222,8 @@ test("a stream that is cut anywhere shows no more than the whole would", () => {
         const whole = mask.text(text);
         const shown = inPieces(mask, text, cuts);
         // What is left of the text in eight characters or more is left of it whole, too.
-        const left = (told: string): string[] =>
-          told.split("[secret]").flatMap((part) => part.match(/[A-Za-z0-9+/]{8,}/gu) ?? []);
+        const left = (masked: string): string[] =>
+          masked.split("[secret]").flatMap((part) => part.match(/[A-Za-z0-9+/]{8,}/gu) ?? []);
         const allowed = left(whole);
         return left(shown).every((run) => allowed.some((other) => other.includes(run)));
       },

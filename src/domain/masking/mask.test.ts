@@ -26,7 +26,7 @@ test("secrets are replaced at any depth of an event", () => {
   expect(event.data).toMatchObject({ title: "echo [secret]", content: [{ type: "text", text: "[secret]\n" }] });
 });
 
-test("a value too short to be told from a word is left alone", () => {
+test("a value too short to be distinguished from a word is not masked", () => {
   expect(createMask(["main"]).text("main")).toBe("main");
 });
 

@@ -27,7 +27,7 @@ export type NoticeScope = (typeof noticeScopes)[number];
 /** What a person has chosen, by kind and channel. */
 export type NoticeSettings = { readonly [Kind in NoticeKind]?: { readonly [Channel in NoticeChannel]?: NoticeScope } };
 
-/** What is pushed to a browser that somebody has subscribed, unless they chose otherwise. Nothing is mailed that nobody asked for. */
+/** Kinds that are pushed to a person's subscribed browsers by default. No kind is mailed by default. */
 const pushedByDefault: ReadonlySet<NoticeKind> = new Set([
   "session.completed",
   "session.failed",
@@ -46,7 +46,7 @@ export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: Not
 
 /**
  * Whether a person gets a notice.
- * @param askedBy id of the user who asked for the session, or created the automation; null: nobody in particular
+ * @param askedBy id of the user who asked for the session, or created the automation; null: no user
  */
 export function isNotified(
   { userId, settings }: { readonly userId: string; readonly settings: NoticeSettings },

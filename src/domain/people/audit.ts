@@ -4,7 +4,7 @@ import { auditOutcomes, type AuditOutcome } from "./audit-outcome.ts";
 /** An entry of the audit log: an actor, its action, the action's target, the caller's address, and the outcome. */
 export const auditEntrySchema = z.object({
   id: z.uuid(),
-  /** `nobody` sent no valid key; `command`: the server itself, or a command on its machine. */
+  /** `nobody`: the request had no valid key; `command`: the server itself, or a command on its machine. */
   actor: z.enum(["key", "user", "browser", "command", "nobody"]),
   keyId: z.uuid().nullable(),
   /** The key's name and first characters. */

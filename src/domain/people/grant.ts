@@ -33,9 +33,9 @@ export type Grant = z.infer<typeof grantSchema>;
 /** What a program asks a person for, as the page shows it that asks them. */
 export const consentSchema = z.object({
   clientName: z.string(),
-  /** The host whose document describes the program, so that its name is that host's word; null: nobody vouches for the name. */
+  /** The host whose document describes the program, and so vouches for its name; null: the name is unverified. */
   clientHost: z.string().nullable(),
-  /** Where the browser goes with the answer. */
+  /** The host to which the browser is redirected with the answer. */
   redirectHost: z.string(),
   /** Whether that is a program on the person's own machine: any that runs there could have asked. */
   isLocal: z.boolean(),

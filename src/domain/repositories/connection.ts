@@ -17,7 +17,7 @@ export const connectionStates = ["ok", "degraded", "broken"] as const;
 /** See `connectionStates`. */
 export type ConnectionState = (typeof connectionStates)[number];
 
-/** Where a kind of forge is, unless a connection names another address. */
+/** Addresses of a kind of forge, unless a connection names others. */
 interface UsualAddresses {
   /** The public server of the kind; null: there is none, or several. */
   readonly webUrl: string | null;
@@ -176,7 +176,7 @@ export interface ConnectionCheck {
   /** The name by which people see it, if that is not `account`; null or omitted: the forge does not say. */
   readonly accountName?: string | null;
   readonly problems: readonly ConnectionProblem[];
-  /** Where an App is installed on further accounts; null unless it is one. */
+  /** The page that installs an App on further accounts; null unless it is an App. */
   readonly installUrl?: string | null;
 }
 

@@ -15,7 +15,7 @@ const writtenMark =
   /(?:<!-- |^\[\/\/\]: # \()offstage session=([0-9a-f-]{36}) commit=([0-9a-f]{40,64})(?: -->|\)[ \t\r]*$)/gmu;
 
 /**
- * Reads the mark of a pull request's body: the last one, since what stands above it may be anybody's words.
+ * Reads the mark of a pull request's body: the last one, since the text above it is untrusted.
  * @returns null if there is none
  */
 export function readMark(body: string): PullRequestMark | null {

@@ -8,7 +8,7 @@ export function markedSection(section: string): string {
 }
 
 /**
- * A pull request's text with another section. Of several the last one is ours: what stands above may be anybody's words.
+ * A pull request's text with another section. Of several the last one is ours: the text above is untrusted.
  * @param body as it is now, perhaps edited by people
  * @returns null if it stays as it is: it says the same already, people removed a mark, or it would be too long
  */

@@ -49,7 +49,7 @@ export const workerMachineSchema = z.object({
 /** See `workerMachineSchema`. */
 export type WorkerMachine = z.infer<typeof workerMachineSchema>;
 
-/** A worker as its heartbeat tells of it. */
+/** A worker as its heartbeat reports it. */
 export const workerHealthSchema = z.object({
   id: z.string(),
   startedAt: z.iso.datetime().meta({ description: "When it was first listed since it last stopped in order." }),
