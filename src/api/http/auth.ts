@@ -130,15 +130,15 @@ export function principalOfRequest(request: FastifyRequest): Principal {
   return request.principal;
 }
 
-/** Id of the person who asks: signed in, or by a key of their own; null: nobody in particular. */
+/** Id of the requesting person: signed in, or by their own key; null: no user. */
 export async function personOf(database: Database, { userId, keyId }: Principal): Promise<string | null> {
   return userId ?? (keyId === null ? null : await ownerOfKey(database, keyId));
 }
 
 /**
- * The person who asks: signed in, or by a key of their own.
+ * The requesting person: signed in, or by their own key.
  * @param what belongs to a person, for the message
- * @throws ForbiddenError if the caller is nobody in particular
+ * @throws ForbiddenError if the caller is no user
  */
 export async function requirePerson(
   database: Database,
@@ -154,7 +154,8 @@ export async function requirePerson(
 }
 
 /**
- * Lets only admins of the organization `default` on, whose server this is: what concerns the server tells of all organizations.
+ * Admits only admins of the organization `default`, whose server this is: the server's own data shows all
+ * organizations.
  * @throws ForbiddenError
  */
 export async function requireServerAdmin(database: Database, request: FastifyRequest): Promise<void> {
@@ -179,7 +180,7 @@ export function withoutKey(url: string): string {
   // The router takes a path whose letters are written as %68, and what follows a # for the query.
   const [, path = "", query = ""] = /^([^?#]*)(.*)$/su.exec(url) ?? [];
   const plain = path.includes("%") ? decoded(path) : path;
-  // Whoever knows the address of an unsigned webhook may post to it.
+  // Anyone who knows the address of an unsigned webhook may post to it.
   return (
     `${/^\/(?:hook|oauth|authorize)\//u.test(plain) ? plain : path}${query}`
       .replace(/^(\/hook\/)(?!forge\/)[^/?#]+/u, "$1[redacted]")

@@ -53,7 +53,7 @@ export interface ForgeConnections {
   changed(organizationId: string): Promise<void>;
 }
 
-/** Where an account at a forge is, and where its credential goes. */
+/** The forge of an account, and the address to which its credential is sent. */
 export type AccountPlace = Pick<Account, "kind" | "webUrl" | "apiUrl">;
 
 /** What people's own accounts at forges need that only the server can do: it has the forges. */
@@ -125,7 +125,7 @@ export interface ApiOptions {
   readonly hosts: readonly string[];
   /** Addresses and networks of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
-  /** Reads the document in which a program describes itself, at an address that anybody may have named. @returns its JSON */
+  /** Reads the document in which a program describes itself, at an untrusted address. @returns its JSON */
   readonly readClientDocument: (url: string) => Promise<unknown>;
   readonly signInMethods: readonly SignInMethod[];
   readonly signInPolicy: SignInPolicy;
@@ -154,7 +154,7 @@ export interface ApiOptions {
   readonly recordingsDirectory?: string | null;
   /** Milliseconds between two comments on a quiet event stream; default 15,000. */
   readonly heartbeatMs?: number;
-  /** Milliseconds between two looks at the sessions under way that somebody watches; default 30,000. */
+  /** Milliseconds between two polls of running sessions that clients watch; default 30,000. */
   readonly lookAgainMs?: number;
 }
 
@@ -173,7 +173,7 @@ export interface OperationConfig {
   readonly scope: Scope | null;
   /** It creates something, so an Idempotency-Key is honoured. */
   readonly creates?: boolean;
-  /** It shows one session, the one that its path names: whoever has a link to that one may ask for it. */
+  /** It shows one session, the one that its path names: a request by a share link to that session is allowed. */
   readonly isShared?: boolean;
   /** Status for a request without a key: 401 unless the specification demands 400. */
   readonly missingKey?: 400 | 401;

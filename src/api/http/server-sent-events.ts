@@ -14,7 +14,7 @@ const beat = Buffer.from(": heartbeat\n\n");
 export interface StreamPart<Position> {
   /** In the format of Server-Sent Events: one buffer, which all who are at the same position are sent. */
   readonly events: Buffer;
-  /** Where the stream is after these. */
+  /** The stream's position after these. */
   readonly last: Position;
   /** Whether more is there already. */
   readonly more: boolean;
@@ -66,7 +66,7 @@ export function createStreams(
     // The client may have disconnected while the key was checked; then no "close" event follows.
     if (raw.closed) ended.abort();
     raw.write(connected);
-    // A link is looked at before each further part: whoever revokes it has no other way to stop what is under way.
+    // A link is checked again before each further part, so that revoking it ends its streams.
     const isByLink = request.principal?.shareId !== undefined;
     let isInDoubt = isByLink;
     const heartbeat = setInterval(() => {

@@ -74,7 +74,7 @@ function entryOf(request: FastifyRequest, status: number, body: unknown): NewAud
   const target = targetOf(request, action, status < 400 ? body : null);
   return {
     organizationId: principal?.organizationId ?? null,
-    // Nobody knows who reads by a link.
+    // A reader by a share link is anonymous.
     actor:
       principal === null || principal.shareId !== undefined
         ? "nobody"

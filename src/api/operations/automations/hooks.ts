@@ -44,8 +44,8 @@ interface HookServices {
 }
 
 /**
- * How many deliveries an address takes in a minute. Whoever knows it may send what is not signed rightly: that is counted by itself, so
- * that it keeps out nothing that its sender signed. Each throws TooManyRequestsError.
+ * How many deliveries an address takes in a minute. Deliveries without a valid signature, which anyone can send who
+ * knows the address, are counted separately, so that they do not block signed ones. Each throws TooManyRequestsError.
  */
 interface DeliveryRates {
   readonly takeSigned: (address: string, reply: FastifyReply) => void;

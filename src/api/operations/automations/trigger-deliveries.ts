@@ -102,8 +102,8 @@ export function foremost(all: readonly Received[]): Received {
 }
 
 /**
- * What tells a second delivery of an event: the sender's id of the delivery, and what it says. One delivery may tell of several
- * events, such as the labels that were added at once.
+ * Keys by which a second delivery of an event is recognized: the sender's id of the delivery, and its content. One
+ * delivery may have several events, such as the labels that were added at once.
  * @param index of the event in its delivery
  */
 export function eventKeys(deliveryId: string | null, contentKey: string | null, index: number): string[] {
