@@ -77,7 +77,7 @@ async function readRoot(here: GitRun, need: Need): Promise<string | null> {
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     const isNone = isNoCheckout.test(error.message);
-    // Whoever has no git has no checkout; what git refuses, such as another user's, must not go unsaid.
+    // Without git there is no checkout; but a refusal of git's, such as of another user's folder, must be reported.
     if (need === "nothing" || (need === "remote" && (isNone || error.isMissing))) return null;
     if (!isNone) throw error;
     throw new InvalidInputError(`${here.cwd} is in no git checkout: change into one, or clone the repository first`);

@@ -24,7 +24,7 @@ const patienceMs = 600_000;
 
 /**
  * Signs in by the browser: OAuth 2.1 with PKCE, whose answer comes to a server on this machine's loopback address (RFC 8252, section 7.3).
- * @throws LoginError if the person refuses, or nobody answers in time
+ * @throws LoginError if the person refuses, or does not answer in time
  */
 export async function loginByBrowser(server: string, terminal: Terminal): Promise<LoginTokens> {
   const oauth = await import("openid-client");
@@ -76,7 +76,7 @@ export async function refreshed(server: string, { refreshToken }: LoginTokens): 
   }
 }
 
-/** Gives the tokens back, so that nobody can use them any more. */
+/** Revokes the tokens. */
 export async function giveBack(server: string, { refreshToken }: LoginTokens): Promise<void> {
   const oauth = await import("openid-client");
   const config = await discover(server);

@@ -47,7 +47,7 @@ async function login(named: string | undefined, options: LoginOptions, terminal:
   terminal.warn(`${what} is kept in ${credentialsFile(terminal)}, which only you can read\n`);
 }
 
-/** Whether somebody sits at a terminal of a machine on which a browser can be opened. */
+/** Whether the terminal is interactive, on a machine on which a browser can be opened. */
 function hasBrowser({ isInteractive, environment }: Terminal): boolean {
   const hasDisplay =
     process.platform === "darwin" ||

@@ -56,7 +56,7 @@ export interface Commands {
       scopes: Scope[];
       automationIds: string[] | null;
       expiresAt: string | null;
-      /** Id or e-mail address of the user whose its sessions are; null: nobody's. */
+      /** Id or e-mail address of the user who owns its sessions; null: none. */
       owner: string | null;
     },
   ): Promise<{ record: Key; key: string }>;
@@ -97,7 +97,7 @@ export interface Commands {
 }
 
 /**
- * Where a command writes, and what it may read of its environment. It is passed in, so that no command uses globals.
+ * A command's output and environment. It is passed in, so that no command uses globals.
  */
 export interface Terminal {
   /** Writes to stdout: the command's output. */
