@@ -30,7 +30,7 @@ export interface Gateway {
    * if they need none.
    */
   readonly authoritiesFile: string | null;
-  /** A private registry's address at the gateway, for a tool that can't be told to trust a certificate. */
+  /** A private registry's address at the gateway, for a tool that can't be configured to trust a certificate. */
   registryAt(origin: string, id: string): string;
   traffic(): Promise<ModelTraffic>;
   /** Ends every connection. Open requests to models are still read to their end, to be billed. */
@@ -40,8 +40,8 @@ export interface Gateway {
 /** A gateway on this process's own event loop. */
 export interface LocalGateway extends Gateway {
   /**
-   * From now on it serves this session: a gateway that nobody's sandbox has waited at. Requests that are under way end as they
-   * began.
+   * From now on it serves this session; no other session's sandbox has used the gateway. Requests that are under way
+   * end as they began.
    * @throws Error if registries are among it, since their certificates had to be there when the sandbox started
    */
   adopt(session: Served): void;
@@ -161,7 +161,10 @@ function serve(session: Served, { resolve, proxies }: Reach, token: string) {
     models: session.answers?.(reading) ?? createModelGateway(forwarding),
     egress,
     serveTools: createToolServer({ tools, token, call }),
-    /** For tools that can't be told to trust a certificate. The token is in the address: they can't all send a header. */
+    /**
+     * For tools that can't be configured to trust a certificate. The token is in the address: they can't all send a
+     * header.
+     */
     serveRegistry(request: IncomingMessage, response: ServerResponse): void {
       const [shown = "", id = "", ...path] = (request.url ?? "").slice(registryPrefix.length).split("/");
       if (shown === token) egress.registries.serve(id, path.join("/"), request, response);

@@ -23,7 +23,7 @@ export type ErrorOutlook = Pick<ModelTraffic, "lastErrorPasses" | "retryAfterMs"
 
 /** Of an error that later requests meet again. */
 export const finalError: ErrorOutlook = { lastErrorPasses: false, retryAfterMs: null };
-/** Of an error that passes by itself, of which nobody said when. */
+/** Of a passing error without a time to retry. */
 export const passingError: ErrorOutlook = { lastErrorPasses: true, retryAfterMs: null };
 
 /** Counts the traffic of one turn. */
@@ -33,7 +33,7 @@ export interface TrafficCounter {
   touch(): void;
   /** Records that nothing will be sent for so long. */
   waits(delayMs: number): void;
-  /** Records that a model has a request. @returns to be called when it is answered, or nobody waits for the answer any more */
+  /** Records that a model has a request. @returns to be called when it is answered, or the client has gone */
   asked(): () => void;
   /** An answer that is not an error begins. */
   answered(): void;

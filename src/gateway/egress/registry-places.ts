@@ -50,7 +50,7 @@ const indexes: ReadonlySet<string | null> = new Set(["config.json", "index.json"
 const mostFiles = 100;
 
 /**
- * Where an index says that files are. None of what can't be used.
+ * The addresses at which an index says that files are, without invalid ones.
  * - Cargo: the part of `dl` that is before what stands for a crate, to its last `/`
  *   (https://doc.rust-lang.org/cargo/reference/registry-index.html#index-configuration)
  * - NuGet: the address of each resource (https://learn.microsoft.com/nuget/api/service-index)

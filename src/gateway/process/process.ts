@@ -223,7 +223,7 @@ async function openIn(
   const opened = Promise.withResolvers<Extract<FromGateway, { kind: "opened" }>>();
   const closed = Promise.withResolvers<void>();
   const adopted = Promise.withResolvers<void>();
-  // Whoever adopts handles the error; nobody may.
+  // The caller that adopts handles the error; there may be none.
   adopted.promise.catch(() => undefined);
   const admissions = createPendingAdmissions((request) => services.admit(request));
   const questions = new Map<number, (traffic: ModelTraffic) => void>();
