@@ -241,7 +241,7 @@ function stalled(
     const now = performance.now();
     const quietMs = now - Math.max(activity.lastSign(), traffic?.lastActivity ?? 0);
     const failing = traffic?.lastError ?? activity.modelError();
-    // The provider told the gateway when to retry: the harness waits for that.
+    // The provider sent the gateway a time to retry: the harness waits for that.
     const waits = (traffic?.lastActivity ?? 0) > now;
     const badMs = now - Math.max(activity.lastSign(), traffic?.lastAnswer ?? 0);
     const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);

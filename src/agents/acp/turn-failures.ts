@@ -118,7 +118,7 @@ export interface ModelOutlook {
 /**
  * The model failed.
  * @param message message of the model's server, or of the harness
- * @param outlook undefined: no gateway saw the error, so that nobody knows whether it passes
+ * @param outlook undefined: no gateway saw the error, so that it is unknown whether it passes
  */
 export function modelFailure(message: string, outlook?: ModelOutlook): SessionError {
   return new SessionError({
