@@ -282,7 +282,7 @@ export function createClient({
       figures: (asked: z.input<typeof insightQuerySchema> = {}) =>
         call("insightSchema", `/insight/figures${query({ ...asked })}`),
       csv: (asked: z.input<typeof insightQuerySchema> = {}) => text(`/insight/csv${query({ ...asked })}`),
-      /** Where a signed-in browser gets that as a file. */
+      /** The address at which a signed-in browser downloads that as a file. */
       csvAddress: (asked: z.input<typeof insightQuerySchema> = {}) => `${baseUrl}/insight/csv${query({ ...asked })}`,
     },
     job: {

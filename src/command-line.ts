@@ -131,7 +131,7 @@ const commands: Commands = {
   },
 };
 
-/** The settings of a command other than `start`. Says which data folder it chose if nobody named one. */
+/** The settings of a command other than `start`. Prints the chosen data folder if none was named. */
 function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
   const config = readConfig(process.env, flags);
   if (!config.dataIsNamed)

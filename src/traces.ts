@@ -46,7 +46,7 @@ export const noTraces: Traces = {
   close: () => Promise.resolve(),
 };
 
-/** Where and how spans are sent. */
+/** The receiver of spans, and the settings for it. */
 export interface TraceSettings {
   /** Base address of an OTLP receiver over HTTP, without `/v1/traces`. */
   readonly endpoint: string;

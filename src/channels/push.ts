@@ -23,7 +23,7 @@ export interface PushMessage {
     readonly url: string;
     readonly tag: string;
   };
-  /** Address of whoever runs this installation, `mailto:` or `https:`, for the push service. */
+  /** Address of this installation's operator, `mailto:` or `https:`, for the push service. */
   readonly contact: string;
   /** How long the push service keeps it for a browser that is off, in seconds. */
   readonly ttlSeconds: number;

@@ -89,9 +89,9 @@ function configOf(variables: Variables) {
   const { path: data, reason: dataReason } = dataFolderOf(variables);
   return {
     data,
-    /** Why nobody's choice of a folder is not the usual one, as a sentence; null if it is, or if somebody chose. */
+    /** Why the default folder is not the usual one, as a sentence; null if it is, or if a folder was named. */
     dataReason,
-    /** Whether somebody chose the folder. */
+    /** Whether the folder was named. */
     dataIsNamed: variables.OFFSTAGE_DATA !== undefined,
     databaseUrl: variables.DATABASE_URL ?? null,
     databaseDirectory: join(data, "postgres"),

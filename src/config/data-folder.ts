@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** The folder for a server's data if nobody named one. */
+/** The folder for a server's data if none was named. */
 export interface DataFolder {
   readonly path: string;
   /** Why it is not `.offstage` in the working directory, as a sentence; null if it is. */

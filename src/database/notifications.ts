@@ -58,8 +58,8 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         ...keepAlive,
         stream: () => (socket = createDatabaseSocket()),
       });
-      // From the beginning: an error of a client that nobody listens to ends the process. Not `once`: a connection that the server closes
-      // emits two.
+      // From the beginning: an error of a client without a listener ends the process. Not `once`: a connection that the
+      // server closes emits two.
       fresh.on("error", (error) => lost(fresh, error));
       try {
         await fresh.connect();

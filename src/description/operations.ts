@@ -38,7 +38,7 @@ export interface Operation {
   readonly id: string;
   readonly method: "GET" | "POST";
   readonly path: string;
-  /** Where clients have it: `session.create`. */
+  /** Its name in clients: `session.create`. */
   readonly noun: string;
   readonly name: string;
   readonly summary: string;
@@ -123,7 +123,7 @@ function operationOf(path: string, method: Operation["method"], described: Descr
   };
 }
 
-/** Where clients have an operation: by the words of its path, which all have the form `/noun/…/verb`. */
+/** An operation's name in clients: the words of its path, which all have the form `/noun/…/verb`. */
 function clientName(path: string, method: string): { readonly noun: string; readonly name: string } {
   const [noun = "", ...rest] = path.split("/").filter((part) => part !== "");
   const words = rest.filter((part) => !part.startsWith("{"));

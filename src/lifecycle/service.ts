@@ -26,7 +26,7 @@ export function createService(parts: Service): Service {
   let stopped: Promise<void> | null = null;
   async function stop(): Promise<void> {
     if (started === null) return;
-    // Whoever started it has the error.
+    // The caller of start has the error.
     await started.catch(() => undefined);
     await parts.stop();
   }

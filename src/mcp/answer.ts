@@ -11,7 +11,7 @@ export function bounded(text: string, most = mostCharacters): string {
   return cutMiddle(printable(text), most);
 }
 
-/** A value in which no text controls a terminal, whoever made it. */
+/** A value without control characters for a terminal in its texts. */
 export function clean<Value>(value: Value): Value {
   return JSON.parse(JSON.stringify(value), (_key, inner: unknown) =>
     typeof inner === "string" ? printable(inner) : inner,

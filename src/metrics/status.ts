@@ -30,7 +30,7 @@ export interface StatusOptions {
   readonly ready: () => Promise<boolean>;
 }
 
-/** Answers a process's questions about itself: the same ones in the same way, whoever serves them. */
+/** Answers requests for a process's status: the same for every server that serves them. */
 export async function answerStatus(
   path: StatusPath,
   request: MetricsRequest,

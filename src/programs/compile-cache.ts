@@ -28,9 +28,9 @@ function ownFolder(): string | null {
 }
 
 /**
- * The folder for compiled code below a user's home, which is made if need be. Whoever can write there decides what runs, so nobody else
- * may: neither there nor in a folder above it. The home is that of the system's list of users, and not of a variable, which `sudo`
- * may have kept.
+ * The folder for compiled code below a user's home, which is made if need be. A user who can write there decides what
+ * runs, so no other user may: neither there nor in a folder above it. The home is that of the system's list of users,
+ * and not of a variable, which `sudo` may have kept.
  * @returns null if there is none, or others can write there
  */
 export function compiledFolder({ homedir, uid }: { readonly homedir: string; readonly uid: number }): string | null {

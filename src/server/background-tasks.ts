@@ -116,7 +116,7 @@ function conversationTasks(
   ];
 }
 
-/** What others are told: webhooks, people, forges and services. */
+/** Tasks that send: to webhooks, people, forges and services. */
 function outgoingTasks(dependencies: Dependencies, { services, url }: OfWorker): Service[] {
   const { config, database, vault, logger, metrics, forges } = dependencies;
   const publicUrl = () => url;

@@ -7,7 +7,7 @@ import { hasQuery, type FoundItems, type ForgeBrowser, type FoundRepository } fr
 import type { Forge } from "../forges/forge.ts";
 import type { OrganizationForges } from "../forges/organization-forges.ts";
 
-/** How long what a forge showed is shown again, in ms: while somebody types. */
+/** How long a forge's list is cached, in ms: while a person types. */
 const keptMs = 20_000;
 const keptAtMost = 500;
 /** Longest time that people wait for a forge, in ms. */
@@ -160,7 +160,7 @@ const first = ({ items }: FoundItems<string>, query: string): string[] =>
 
 const isAll = ({ items, isComplete }: FoundItems<string>): boolean => isComplete && items.length <= mostOffered;
 
-/** What a forge's refusal is for whoever asked the API. */
+/** A forge's refusal as an error of the API. */
 function asApiError(error: unknown): Error {
   if (!(error instanceof SessionError)) return error instanceof Error ? error : new Error(String(error));
   const words = `${error.message} ${error.remedy}`;

@@ -12,7 +12,7 @@ import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 import { createSessionFolders, type SessionFolders } from "../worker/disk/session-folders.ts";
 import type { Mirrors } from "../worker/git/mirrors/mirrors.ts";
 
-/** Where sessions work, and what their clones begin on. */
+/** The folders of sessions, and the bases of their clones. */
 export interface Workspaces {
   readonly folders: SessionFolders;
   readonly checkouts: SharedCheckouts;
