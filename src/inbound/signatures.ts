@@ -70,8 +70,8 @@ export function hasStandardSignature(
 }
 
 /**
- * The key that a secret is in base64; null if it is none. Decoding passes over what is no base64, and a secret of other letters
- * would become a key that anybody can guess.
+ * The key that a secret is in base64; null if it is none. Decoding skips characters that are not base64, so a secret of
+ * other letters would become a guessable key.
  */
 function keyOf(secret: string): Buffer | null {
   const encoded = secret.replace(/^whsec_/u, "");

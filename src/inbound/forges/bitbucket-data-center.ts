@@ -84,23 +84,24 @@ export type Payload = NonNullable<
 
 /**
  * Webhooks of Bitbucket Data Center, of a repository or a project
- * (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html). It tells of no builds, and has no issues.
+ * (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html). It delivers no builds, and has no
+ * issues.
  */
 export const bitbucketDataCenter: DeliveryReader = {
   verify: ({ headers, body }, secrets) => hasHubSignature(headers["x-hub-signature"], body, secrets),
   read(delivery) {
     const payload = readPayload(delivery);
-    const told = payload as Payload;
-    const of = repository(told.repository ?? told.pullRequest?.toRef?.repository);
+    const envelope = payload as Payload;
+    const of = repository(envelope.repository ?? envelope.pullRequest?.toRef?.repository);
     const read = choice(delivery.headers["x-event-key"], readers);
-    const happenings = read?.(told, of?.url ?? null) ?? [];
+    const happenings = read?.(envelope, of?.url ?? null) ?? [];
     return {
       deliveryId: identifier(delivery.headers["x-request-id"]),
       events: inboundEvents(
         {
           forge: "bitbucketDataCenter",
           repository: of === null ? null : { ...of, url: gitUrl(of.url) },
-          actor: account(told.actor),
+          actor: account(envelope.actor),
           payload,
         },
         happenings,
@@ -152,7 +153,7 @@ function repository(given: Untrusted<Repository>): ForgeEvent["repository"] {
   return { url, fullName: `${key}/${slug}`, defaultBranch: null };
 }
 
-/** Where git finds a repository, by the address of its pages; that without a server stays. */
+/** The clone address of a repository, from the address of its pages; one without a server stays. */
 function gitUrl(url: string): string {
   const [, server, kind, owner, slug] = /^(https?:.*)\/(projects|users)\/([^/]+)\/repos\/([^/]+)$/u.exec(url) ?? [];
   return server === undefined ? url : `${server}/scm/${kind === "users" ? "~" : ""}${owner}/${slug}`;

@@ -148,7 +148,7 @@ export function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEve
   };
 }
 
-/** What somebody wrote. */
+/** The text of a comment or description. */
 function textOf(given: Untrusted<Content>): string {
   return withNamesOf(text(given?.raw, longest.body) ?? "", text(given?.html, longest.body) ?? "");
 }
@@ -168,7 +168,7 @@ export function commentOf(given: Untrusted<Comment>): NonNullable<ForgeEvent["co
   };
 }
 
-/** States of the issue tracker in which nobody is expected to work on an issue any more. */
+/** States of the issue tracker in which no more work on an issue is expected. */
 export const closedStates = new Set<unknown>(["resolved", "invalid", "duplicate", "wontfix", "closed"]);
 
 /** An issue. @throws InvalidInputError if it has no number or address */

@@ -106,7 +106,10 @@ function branchSubject(repositoryUrl: string | null, branch: string): string | n
   return repositoryUrl === null ? null : `${repositoryUrl}#refs/heads/${branch}`;
 }
 
-/** That a branch, or that of a pull request, is at a commit: it may be moved to the same one again. @param at since when; null: nobody knows */
+/**
+ * That a branch, or that of a pull request, is at a commit: it may be moved to the same one again. @param at since
+ * when; null: unknown
+ */
 export function standsAt(about: string, sha: string | null, at: string | null): Pick<ForgeHappening, "state"> {
   return at === null ? {} : { state: { about, value: sha ?? "", at } };
 }

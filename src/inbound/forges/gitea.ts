@@ -28,7 +28,7 @@ export const gitea: DeliveryReader = {
   },
   read(delivery) {
     const payload = readPayload(delivery);
-    const told = payload as NonNullable<Untrusted<{ repository: Repository; sender: Account }>> & {
+    const envelope = payload as NonNullable<Untrusted<{ repository: Repository; sender: Account }>> & {
       repository?: Repository;
       sender?: Account;
       run?: Untrusted<{ repository?: Repository; trigger_user?: Account }>;
@@ -36,8 +36,8 @@ export const gitea: DeliveryReader = {
     const surroundings = {
       forge: "gitea",
       // What Forgejo says of its runs has both in the run.
-      repository: repository(told.repository ?? told.run?.repository),
-      actor: account(told.sender ?? told.run?.trigger_user, isBot),
+      repository: repository(envelope.repository ?? envelope.run?.repository),
+      actor: account(envelope.sender ?? envelope.run?.trigger_user, isBot),
       payload,
     } as const;
     const read = choice(eventOf(delivery), readers);
@@ -262,7 +262,7 @@ function push(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   return gitPush(repositoryUrl, change, commits(change.commits), at);
 }
 
-/** A branch was deleted: no push tells of that. The ref is the branch's short name. */
+/** A branch was deleted: there is no push for that. The ref is the branch's short name. */
 function deletion(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { ref, ref_type: type } = payload as NonNullable<Untrusted<{ ref: unknown; ref_type: unknown }>>;
   const branch = text(ref, longest.name);

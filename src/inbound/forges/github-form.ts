@@ -178,7 +178,7 @@ type ReleasePayload = NonNullable<
 /** A release was published; drafts and changes are no events. */
 export function release({ action, release: given }: ReleasePayload): ForgeHappening[] {
   if (action !== "published") return [];
-  const told = {
+  const published = {
     tag: required(text(given?.tag_name, longest.name), "release.tag_name"),
     name: text(given?.name, longest.title) ?? "",
     body: text(given?.body, longest.body) ?? "",
@@ -186,5 +186,5 @@ export function release({ action, release: given }: ReleasePayload): ForgeHappen
     prerelease: given?.prerelease === true,
   };
   const key = [identifier(given?.id), text(given?.published_at, longest.name) ?? ""];
-  return [{ name: "release.published", key, subject: told.url, fields: { release: told } }];
+  return [{ name: "release.published", key, subject: published.url, fields: { release: published } }];
 }

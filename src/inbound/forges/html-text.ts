@@ -6,7 +6,7 @@ const blocks: ReadonlySet<string> = new Set(
     " ",
   ),
 );
-/** Elements whose contents nobody sees. */
+/** Elements whose contents are not shown. */
 const unseen: ReadonlySet<string> = new Set(["head", "script", "style", "template", "title"]);
 
 /**
