@@ -6,7 +6,7 @@ import { refusedBy } from "./refusal.ts";
 export interface FoundRepository {
   /** Its whole name on the forge, owners included. */
   readonly name: string;
-  /** Where git finds it. */
+  /** Its clone address. */
   readonly url: string;
   readonly defaultBranch: string | null;
   readonly description: string | null;

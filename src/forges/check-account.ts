@@ -47,9 +47,11 @@ export async function checkAccount(
 ): Promise<ConnectionCheck> {
   const given = credential instanceof Error ? credential : { type: "token" as const, ...credential };
   const { account, accountId = null, problems } = await checkConnection(place, given, { ...options, configured: [] });
-  const told = problems.filter(({ missing }) => !needs[place.kind].unneeded.test(missing)).map(inWordsOf(place.kind));
-  const isUnknown = account === null && !told.some(({ essential }) => essential);
-  return { account, accountId, problems: isUnknown ? [...told, nobodys] : told };
+  const relevant = problems
+    .filter(({ missing }) => !needs[place.kind].unneeded.test(missing))
+    .map(inWordsOf(place.kind));
+  const isUnknown = account === null && !relevant.some(({ essential }) => essential);
+  return { account, accountId, problems: isUnknown ? [...relevant, notUsers] : relevant };
 }
 
 /**
@@ -60,7 +62,7 @@ export function isAboutToken({ account, problems }: ConnectionCheck): boolean {
   return account !== null || problems.some(({ missing }) => missing === "a valid token");
 }
 
-const nobodys: ConnectionProblem = {
+const notUsers: ConnectionProblem = {
   missing: "whose the token is",
   why: "The forge does not say it, as of a token that belongs to a repository or a project.",
   remedy: "Send a personal access token.",

@@ -28,8 +28,8 @@ export function reachOf(
     refused,
     async fetch(url, init) {
       const answer = await reach.fetch(url, init);
-      const told = await answer.text();
-      const shown = secrets.reduce((words, secret) => words.replaceAll(secret, "[secret]"), told);
+      const body = await answer.text();
+      const shown = secrets.reduce((words, secret) => words.replaceAll(secret, "[secret]"), body);
       const hasBody = shown !== "" && ![204, 205, 304].includes(answer.status);
       return new Response(hasBody ? shown : null, { status: answer.status, headers: answer.headers });
     },

@@ -11,7 +11,7 @@ import { refusedBy, wordsOf } from "./refusal.ts";
 
 /** A comment to post once. */
 export interface NewComment {
-  /** Of this comment alone, and not known to anybody before it is posted: a random UUID. */
+  /** Unique to this comment, and secret until it is posted: a random UUID. */
   readonly key: string;
   /** Markdown. */
   readonly text: string;
@@ -27,7 +27,7 @@ export interface ForgeComment {
   readonly idScope?: IdScope;
 }
 
-/** Somebody, by the forge's stable id and the present name. */
+/** A person, by the forge's stable id and the current name. */
 export interface Person {
   readonly id: string;
   readonly login: string;
@@ -97,13 +97,13 @@ export interface Feedback {
    */
   readThread(address: RepositoryAddress, comment: AnsweringComment, signal: AbortSignal): Promise<readonly Earlier[]>;
   /**
-   * The parents of a commit; none if there is no such commit. Omitted: whatever this forge tells of checks names commits of branches, and
-   * none that it made of them.
+   * The parents of a commit; none if there is no such commit. Omitted: this forge's checks are of commits of branches,
+   * never of merges that it made.
    */
   parentsOf?(address: RepositoryAddress, sha: string, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * Whether a person may write to the repository now. False also for somebody else who has the name by now.
-   * @returns null if the forge does not tell this token
+   * Whether a person may write to the repository now. False also if another account has the name by now.
+   * @returns null if the forge does not show it to this token
    */
   mayWrite(address: RepositoryAddress, person: Person, signal: AbortSignal): Promise<boolean | null>;
 }
@@ -123,8 +123,8 @@ export interface ListedComment extends Omit<Earlier, "text"> {
 }
 
 /**
- * Most comments that are told of what was said before, and most characters of each; and most pages of 100, the newest first, in which they are
- * looked for.
+ * Most earlier comments that a prompt gets, and most characters of each; and most pages of 100, the newest first, in
+ * which they are searched for.
  */
 export const mostEarlier = { comments: 30, characters: 4_000, pages: 5 };
 

@@ -24,14 +24,14 @@ export type RepositoryCall = (
 export interface OpenedAccount {
   readonly kind: ForgeKind;
   readonly webUrl: string;
-  /** Where its credential was checked: it is sent nowhere else. */
+  /** The address at which its credential was checked: it is sent nowhere else. */
   readonly apiUrl: string;
   readonly token: string;
   /** As that of `ForgeSettings`, of the kinds that have one. */
   readonly username?: string | undefined;
 }
 
-/** Somebody in whose name a pull request is opened. */
+/** The person in whose name a pull request is opened. */
 export interface PullRequestOpener {
   /** Sends a request with their credential. */
   readonly call: RepositoryCall;
@@ -105,9 +105,12 @@ export interface PullRequestWork extends PullRequestMark {
   readonly beforeAsking: (opener: PullRequestOpener | null) => Promise<void>;
 }
 
-/** What a forge tells of the rights on a repository. Null: it does not say. */
+/** The rights on a repository, as the forge reports them. Null: it does not report them. */
 export interface RepositoryAccess {
-  /** Whether nobody can push: it is archived, disabled or a mirror of another. Its word for that, or null. */
+  /**
+   * The forge's word for why a repository is read-only (archived, disabled or a mirror of another), or null if it is
+   * not.
+   */
   readonly readOnly: string | null;
   /** Whether the token may push. */
   readonly mayPush: boolean | null;
@@ -189,7 +192,8 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * What the forge tells of the rights on a repository, with two requests, or four if its answer is about the user and not about the token.
+   * Reads the rights on a repository, with two requests, or four if its answer is about the user and not about the
+   * token.
    * @param branch the work branch
    * @param options.isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API
@@ -201,8 +205,9 @@ export interface Forge {
     options?: { readonly isNeeded?: boolean },
   ): Promise<RepositoryAccess | null>;
   /**
-   * What the forge tells of who may approve pull requests into a branch, with at most two requests, each asked once.
-   * @returns null if it does not say, or asks for no approval. Omitted: this forge tells nobody but its administrators, or nobody
+   * Reads who may approve pull requests into a branch, with at most two requests, each sent once.
+   * @returns null if it does not say, or asks for no approval. Omitted: this forge shows it only to its
+   *   administrators, or not at all
    */
   readApprovalRules?(address: RepositoryAddress, target: string, signal: AbortSignal): Promise<ApprovalRules | null>;
   /**

@@ -69,7 +69,7 @@ export function feedbackInGitHubForm(api: {
       readLog(address, `/actions/jobs/${encodeURIComponent(job)}/logs`, bytes, signal),
     async failedJobs(address, { kind, id, sha }, signal) {
       if (kind !== "workflow") return [];
-      // A run that Gitea told of by a job's status is known by its address, which has another number than the API.
+      // A run that Gitea delivered as a job's status is known by its address, which has another number than the API.
       const run = /^\d+$/u.test(id) ? id : ((await runAt?.(address, { path: id, sha }, signal)) ?? null);
       if (run === null) return [];
       const path = `/actions/runs/${encodeURIComponent(run)}/jobs?${pages}`;

@@ -71,7 +71,7 @@ interface Problem {
   readonly words: string;
   /** How long the forge asked to wait, in ms; null if it did not say. */
   readonly askedMs: number | null;
-  /** Told to the caller if the request is given up; null: any time. */
+  /** The wait reported to the caller if the request is given up; null: it may retry at any time. */
   readonly waitMs: number | null;
   /** Whether the forge may have carried the request out. */
   readonly isOpen: boolean;

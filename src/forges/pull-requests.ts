@@ -199,7 +199,7 @@ async function openOnce(
         continue;
       }
       if (asked.next === "ownName") {
-        // Nothing was opened, but it is looked again all the same: somebody else may have opened one meanwhile.
+        // Nothing was opened, but the list is read again: a pull request may have been opened meanwhile.
         opener = null;
         continue;
       }
@@ -269,7 +269,7 @@ export function hasNextPage({ headers }: ForgeAnswer, seen: number): boolean | n
   return total === null ? null : Number(total) > seen;
 }
 
-/** A request that did not tell of a pull request. */
+/** A request that returned no pull request. */
 interface NotOpened {
   readonly failure: SessionError;
   /**

@@ -101,9 +101,9 @@ export function wordsOf(body: unknown): string {
   const named: readonly unknown[] = Array.isArray(errors) ? errors : typeof errors === "string" ? [errors] : [];
   const entries = [...listed, ...named];
   const details = entries.map(wordsOfError).filter((words) => words !== "" && words !== message);
-  const told = details.slice(0, mostErrors);
-  if (details.length > told.length) told.push(`and ${details.length - told.length} more`);
-  const parts = [typeof message === "string" ? message : "", told.join("; ")].filter((part) => part !== "");
+  const shown = details.slice(0, mostErrors);
+  if (details.length > shown.length) shown.push(`and ${details.length - shown.length} more`);
+  const parts = [typeof message === "string" ? message : "", shown.join("; ")].filter((part) => part !== "");
   return parts.length === 0 ? "it gave no reason" : parts.join(": ").slice(0, longestWords).toWellFormed();
 }
 
@@ -117,26 +117,26 @@ function bitbucketError(body: unknown): { readonly message: string; readonly err
     Record<string, unknown>
   >;
   if (typeof message !== "string") return null;
-  const told = typeof fields === "object" ? fieldsOf(fields).filter((each) => typeof each === "string") : [];
-  const errors = [...(typeof detail === "string" ? [detail] : []), ...told];
+  const ofFields = typeof fields === "object" ? fieldsOf(fields).filter((each) => typeof each === "string") : [];
+  const errors = [...(typeof detail === "string" ? [detail] : []), ...ofFields];
   return { message, errors: errors.filter((each) => !message.includes(each)) };
 }
 
 /** The entries of a message that is no text: its texts, or `field: text` for each. */
 function fieldsOf(message: object | null): readonly unknown[] {
   if (message === null || Array.isArray(message)) return message ?? [];
-  return Object.entries(message).map(([field, words]) => {
-    const texts: readonly unknown[] = Array.isArray(words) ? words : [words];
-    const told = texts.filter((text) => typeof text === "string").join(", ");
-    return field === "base" ? told : `${field}: ${told}`;
+  return Object.entries(message).map(([field, value]) => {
+    const texts: readonly unknown[] = Array.isArray(value) ? value : [value];
+    const words = texts.filter((text) => typeof text === "string").join(", ");
+    return field === "base" ? words : `${field}: ${words}`;
   });
 }
 
 function wordsOfError(entry: unknown): string {
   if (typeof entry === "string") return entry.slice(0, longestError);
   const { field, code, message } = (entry ?? {}) as ErrorEntry;
-  const told = [field, typeof message === "string" && message !== "" ? message : code];
-  return told
+  const parts = [field, typeof message === "string" && message !== "" ? message : code];
+  return parts
     .filter((part) => typeof part === "string" && part !== "")
     .join(": ")
     .slice(0, longestError);

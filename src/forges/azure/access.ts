@@ -46,9 +46,9 @@ export function evaluationsFor(repository: Repository, branch: string): readonly
 }
 
 /**
- * What Azure DevOps tells of the rights on a repository. It has no switch for pull requests, and does not tell of branch policies
- * here.
- * @param values the answers to `evaluationsFor`; null: it does not tell them
+ * The rights on a repository that Azure DevOps reports. It has no switch for pull requests, and does not report branch
+ * policies here.
+ * @param values the answers to `evaluationsFor`; null: it does not report them
  */
 export function azureAccess(
   { isDisabled }: Repository,
@@ -60,7 +60,7 @@ export function azureAccess(
   );
   return {
     readOnly: isDisabled === true ? "disabled" : null,
-    // Whoever may not make branches may push to one that is there.
+    // An account that may not make branches may push to an existing one.
     mayPush: !hasToken ? false : mayContribute === true && mayCreateBranch !== true ? null : (mayContribute ?? null),
     hasPullRequests: null,
     mayChangeWorkflows: null,

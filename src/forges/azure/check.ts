@@ -46,7 +46,7 @@ const trials: readonly Trial[] = [
   },
   {
     missing: "Identity: Read",
-    why: "Whether somebody may write to a repository can't be asked without it.",
+    why: "Whether a person may write to a repository can't be asked without it.",
     essential: false,
     method: "GET",
     url: (_, settings, organization) => identitiesUrl(settings, organization, `identityIds=${nothing}`),

@@ -26,7 +26,7 @@ interface Comment {
   readonly content?: string;
   readonly isDeleted?: boolean;
   readonly author?: { readonly displayName?: string } | null;
-  /** `system`: Azure DevOps wrote it, of what somebody did. */
+  /** `system`: Azure DevOps wrote it, about an action. */
   readonly commentType?: string;
 }
 
@@ -120,7 +120,7 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
   };
 }
 
-/** A thread that somebody ended otherwise (`wontFix`, `byDesign`, `closed`) stays as it is. */
+/** A thread that was ended otherwise (`wontFix`, `byDesign`, `closed`) stays as it is. */
 async function resolve(
   host: string,
   call: RepositoryCall,

@@ -43,14 +43,14 @@ export async function mayWriteOnAzure(
   signal: AbortSignal,
 ): Promise<boolean | null> {
   const repository = await readRepository(api, address, signal);
-  // Nobody has such an id.
+  // No account has such an id.
   if (person.id !== "" && !uuid.test(person.id)) return false;
   const { collection } = api.repositoryOf(address);
   const by =
     person.id === ""
       ? `searchFilter=General&filterValue=${encodeURIComponent(person.login)}`
       : `identityIds=${encodeURIComponent(person.id)}`;
-  const found = await told(api, identitiesUrl(settings, collection, by), signal);
+  const found = await listOf(api, identitiesUrl(settings, collection, by), signal);
   if (found === null) return null;
   const identity = onlyOne(found as readonly (Identity | null)[], person);
   if (identity?.descriptor === undefined || identity.isActive === false) return false;
@@ -60,7 +60,7 @@ export async function mayWriteOnAzure(
     includeExtendedInfo: "true",
   });
   const path = `/_apis/accesscontrollists/${gitNamespace}?${query.toString()}`;
-  const lists = await told(api, api.urlOf(collection, path), signal);
+  const lists = await listOf(api, api.urlOf(collection, path), signal);
   const [list] = (lists ?? []) as readonly AccessControlList[];
   const { extendedInfo } = Object.values(list?.acesDictionary ?? {})[0] ?? {};
   if (extendedInfo === undefined) return null;
@@ -81,7 +81,7 @@ function onlyOne(found: readonly (Identity | null)[], { id, login }: Person): Id
 }
 
 /** The items of a list; null if the token may not ask for it. */
-async function told(api: AzureApi, url: string, signal: AbortSignal): Promise<readonly unknown[] | null> {
+async function listOf(api: AzureApi, url: string, signal: AbortSignal): Promise<readonly unknown[] | null> {
   const answer: ForgeAnswer = await api.call(url, "GET", signal);
   if (answer.status === 401 || answer.status === 403) return null;
   if (answer.status !== 200) throw refusedBy(api.host, answer, "question for a person's rights");

@@ -35,7 +35,7 @@ export async function addOnAzure(
   const read = await call(address, "GET", `/pullrequests/${number}`, signal);
   if (read.status !== 200) throw refusedBy(host, read, field);
   const { reviewers } = read.body as { readonly reviewers?: readonly { readonly id?: string }[] | null };
-  // Whoever is asked again loses the vote.
+  // A reviewer who is asked again loses the vote.
   const known = new Set((reviewers ?? []).map(({ id }) => id?.toLowerCase()));
   await addEach(host, addition, async (name) => {
     const id = guid.test(name) ? name : await idOf(api, settings, address, name, signal);

@@ -105,11 +105,11 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
       const answer = await call(address, "POST", `/commits/${encodeURIComponent(sha)}/builds`, signal, { body });
       expectStatus(host, answer, [204], "build status");
     },
-    async readPlace(address, { number, threadId, path: told, line: toldLine }, signal) {
+    async readPlace(address, { number, threadId, path: givenPath, line: givenLine }, signal) {
       // The delivery of an answer in a thread names the comment that it answers, and no lines.
-      const thread = told === null ? await threadOf(api, address, { number, threadId }, signal) : null;
+      const thread = givenPath === null ? await threadOf(api, address, { number, threadId }, signal) : null;
       const on = thread?.commentAnchor;
-      const [path, line] = on === undefined ? [told, toldLine] : [on.path ?? null, on.line ?? null];
+      const [path, line] = on === undefined ? [givenPath, givenLine] : [on.path ?? null, on.line ?? null];
       if (path === null) return null;
       const file = path.split("/").map(encodeURIComponent).join("/");
       const answer = await call(address, "GET", `/pull-requests/${number}/diff/${file}?withComments=false`, signal);
@@ -194,7 +194,7 @@ function post(
   return postOnce({ host, find, read, send }, comment, signal);
 }
 
-/** A task is resolved by its state, any other thread as a thread, which servers that can't do it don't tell of. */
+/** A task is resolved by its state, any other thread as a thread; servers that can't do that do not report threads. */
 async function resolve(
   { host, call }: DataCenter,
   address: RepositoryAddress,
@@ -213,7 +213,7 @@ async function resolve(
     const body = { version, ...(isTask ? { state: "RESOLVED" } : { threadResolved: true }) };
     const changed = await call(address, "PUT", path, signal, { body });
     if (changed.status === 200) return true;
-    // Somebody changed it since it was read.
+    // It was changed since it was read.
     if (changed.status !== 409 || attempt === resolveAttempts) throw refusedBy(host, changed, "resolution of a thread");
   }
 }

@@ -1,7 +1,7 @@
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { pathOn } from "../serves.ts";
 
-/** Where a repository is on a server: in a project, or in the project `~user` of a person. */
+/** The place of a repository on a server: in a project, or in the project `~user` of a person. */
 export interface RepositoryPlace {
   readonly project: string;
   readonly slug: string;

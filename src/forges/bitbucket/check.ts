@@ -53,7 +53,7 @@ const scopes: readonly Scope[] = [
     essential: false,
   },
 ];
-/** Bitbucket does not say whose an API token is without it. Access tokens belong to nobody, and have no forks. */
+/** Bitbucket does not name an API token's user without it. Access tokens have no user, and no forks. */
 const ownAccount: Scope = {
   name: "account",
   includedIn: ["account:write"],

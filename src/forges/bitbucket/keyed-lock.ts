@@ -4,7 +4,7 @@ export interface KeyedLock {
   run<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Makes one; it forgets a key once nobody waits for it. */
+/** Makes one; it drops a key once there is no waiter. */
 export function createKeyedLock(): KeyedLock {
   const last = new Map<string, Promise<void>>();
   return {

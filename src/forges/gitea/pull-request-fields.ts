@@ -42,7 +42,7 @@ export async function addOnGitea(
   }
   const read = await call(address, "GET", pull, signal);
   if (read.status !== 200) throw refusedBy(host, read, field);
-  // Whoever is not sent is not assigned any more.
+  // An assignee who is not sent is removed.
   const assigned = ((read.body as PullRequest).assignees ?? []).flatMap(({ login }) => login ?? []);
   await addEach(host, addition, async (name) => {
     if (assigned.some((login) => login.toLowerCase() === name.toLowerCase())) return null;

@@ -9,9 +9,9 @@ export interface AppToRegister {
   readonly name: string;
   /** Offstage's own address. */
   readonly publicUrl: string;
-  /** Where the App delivers its events. */
+  /** The address to which the App delivers its events. */
   readonly hookUrl: string;
-  /** Where GitHub sends the browser with the code, once the App is registered. */
+  /** The address to which GitHub redirects the browser with the code, once the App is registered. */
   readonly redirectUrl: string;
 }
 

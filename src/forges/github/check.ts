@@ -199,8 +199,8 @@ function classicProblems(header: string): ConnectionProblem[] {
 }
 
 /**
- * GitHub tells nobody what a fine-grained token may. So it is asked for what can't be done because the request lacks all of its
- * fields: 422 says that the token might have done it, 403 that it might not. Nothing is made.
+ * GitHub has no call for the rights of a fine-grained token. So the check sends requests without any of their fields,
+ * which can't succeed: 422 means that the token has the right, 403 that it lacks it. Nothing is made.
  */
 async function fineGrainedProblems(ask: Ask): Promise<ConnectionProblem[]> {
   const remedy = "Add the permission in GitHub's settings of the token.";
@@ -239,10 +239,10 @@ async function fineGrainedProblems(ask: Ask): Promise<ConnectionProblem[]> {
   return problems;
 }
 
-/** GitHub tells of a token that ends when it does. */
+/** GitHub reports the end of a token that expires. */
 function endsSoon(headers: Headers): ConnectionProblem[] {
-  const told = headers.get("github-authentication-token-expiration");
-  const at = told === null ? Number.NaN : Date.parse(told.replace(" UTC", "Z").replace(" ", "T"));
+  const expiration = headers.get("github-authentication-token-expiration");
+  const at = expiration === null ? Number.NaN : Date.parse(expiration.replace(" UTC", "Z").replace(" ", "T"));
   if (!(at - Date.now() < soonMs)) return [];
   const missing = `a token that lives longer than until ${new Date(at).toISOString().slice(0, 10)}`;
   const why = "From then on GitHub refuses it, and sessions fail.";

@@ -47,13 +47,13 @@ export async function addOnGitLab(
   const read = await call(address, "GET", path, signal);
   if (read.status !== 200) throw refusedBy(host, read, field);
   const before = idsIn(read.body, field);
-  // Whoever is not sent is taken off.
+  // An account that is not sent is removed.
   const ids = [...new Set([...before, ...wanted.values()])];
   if (ids.length > before.length) {
     const changed = await change({ [idFields[field]]: ids });
     expectStatus(host, changed, [200], field);
     const now = new Set(idsIn(changed.body, field));
-    // Without a paid plan there is one; whoever can't see the project is left out, too.
+    // Without a paid plan there is one; accounts that can't see the project are left out, too.
     for (const [name, id] of wanted) if (!now.has(id)) refused.push([name, "left out without a word"]);
   }
   requireTaken(host, field, refused);
