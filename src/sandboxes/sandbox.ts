@@ -66,7 +66,7 @@ export interface SandboxRequest {
 export interface LaterFolders {
   /** Each is visible at its place from then on. */
   readonly mounts: readonly { readonly folder: string; readonly place: string; readonly isReadOnly: boolean }[];
-  /** Where the sandbox's home is now, and the folder to which the disk limits apply. */
+  /** The current path of the sandbox's home, and the folder to which the disk limits apply. */
   readonly home: string;
   readonly disk: string;
 }

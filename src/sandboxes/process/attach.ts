@@ -42,10 +42,10 @@ export async function attachFolders(child: LimitedProcess, home: string, later: 
 }
 
 /**
- * Waits until a sandbox runs its command: bubblewrap tells of the first process before it has made the sandbox's folders, and that
- * process starts the command when they are made. Until then it may still see the machine's own.
+ * Waits until a sandbox runs its command: bubblewrap reports the first process before it has made the sandbox's
+ * folders, and that process starts the command when they are made. Until then it may still see the machine's own.
  * @returns its first process
- * @throws Error if it ends before, or does not come to it
+ * @throws Error if it ends before, or does not get that far
  */
 async function whenRunning(child: LimitedProcess): Promise<number> {
   let hasEnded = false;

@@ -42,7 +42,7 @@ export interface KnownProcess {
   readonly parent: number;
 }
 
-/** A process that runs; null if it has ended, even if nobody has read its exit code yet. */
+/** A process that runs; null if it has ended, even if its exit code was not read yet. */
 export function knownProcess(pid: number): KnownProcess | null {
   const fields = fieldsOf(pid);
   const [state, parent] = fields ?? [];
