@@ -11,13 +11,13 @@ export interface PushHere {
   readonly isSubscribed: boolean;
 }
 
-/** Thrown if somebody was asked whether notices may be shown, and did not allow it. */
+/** Thrown if the user did not allow notices. */
 export class NotAllowedError extends Error {}
 
 const worker = "/service-worker.js";
 /** The browser's own subscription does not say which of the API's it is. */
 const storedAs = "subscription";
-/** Where the service worker finds what it renews the subscription with: `service-worker/service-worker.ts`. */
+/** The cache entry with which the service worker renews the subscription: `service-worker/service-worker.ts`. */
 const [renewalCache, renewalPath] = ["push", "/subscription/renew"];
 
 /** Id of the subscription that was made in this browser; null: none was, or it is forgotten. */
@@ -90,8 +90,9 @@ export async function unsubscribeHere(): Promise<void> {
 const patienceMs = 3_000;
 
 /**
- * Ends what is pushed to this browser, before whoever is signed in leaves it: nothing of theirs is to show here afterwards. The server
- * forgets the subscription, and so does the browser; if one of them fails, the other is enough. Settles in seconds, whatever happens.
+ * Ends pushes to this browser before the user signs out, so that none of their notices are shown here afterwards. Both
+ * the server and the browser delete the subscription; if one fails, the other is enough. Settles in seconds in any
+ * case.
  */
 export async function leavePush(): Promise<void> {
   const id = subscriptionIdHere();

@@ -63,7 +63,7 @@ function Rendered({
   const texts = useAutomationTexts().preview;
   return (
     <>
-      {/* Said when nothing else is: somebody is writing. */}
+      {/* Announced only if there is no other announcement: the user is typing. */}
       <output className="block break-words text-bad first-letter:uppercase empty:hidden">{problem}</output>
       {problem !== null && onShowProblem !== null && (
         <button type="button" className="button" onClick={onShowProblem}>

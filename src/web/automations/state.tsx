@@ -20,7 +20,7 @@ export function State({ automationId }: { readonly automationId: string }) {
     mutationFn: (body: Parameters<typeof client.automation.updateState>[1]) =>
       client.automation.updateState(automationId, body),
     onSuccess: (changed) => queries.setQueryData(queryKey, changed),
-    // Somebody else may have changed it: show what there is now.
+    // Others may have changed it: show the current state.
     onError: () => queries.invalidateQueries({ queryKey }),
   });
   const may = useMay("write");

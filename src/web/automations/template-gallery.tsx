@@ -5,7 +5,7 @@ import { ErrorText, Loading } from "../elements/notice.tsx";
 import { useAutomationTexts } from "../texts/automations.ts";
 import { useTemplates } from "./use-chosen-event.ts";
 
-/** Where a new automation begins without a template, in the page's address. */
+/** The value in the page's address for a new automation without a template. */
 export const emptyTemplate = "none";
 
 /** What a new automation can start from: a card for each template, and one for none. */

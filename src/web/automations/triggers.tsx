@@ -30,7 +30,7 @@ export function Triggers({ automation, shownAs }: { readonly automation: Automat
   const queries = useQueryClient();
   const [made, setMade] = useState<readonly Trigger[]>([]);
   const show = (changed: Automation): void => {
-    // Each is shown until somebody has it: what is saved next takes none away of triggers that there are.
+    // Each is shown until the user has copied it: the next save removes none of existing triggers.
     setMade((shown) => [
       ...shown.filter(({ id: known }) =>
         changed.triggers.some((trigger) => trigger.id === known && !hasSecret(trigger)),

@@ -27,7 +27,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Where `announce` is heard and seen; the frame has one. */
+/** The element that shows and announces messages of `announce`; the frame has one. */
 export function Announcements() {
   const shown = useSyncExternalStore(subscribe, () => current);
   return (

@@ -5,7 +5,8 @@ import { Icon } from "./icon.tsx";
 
 /**
  * A button that opens a dialog.
- * @param children gets a function that closes the dialog, and may be told what then moves the focus; else it returns to the button
+ * @param children gets a function that closes the dialog, and takes a function that then moves the focus; else it
+ *   returns to the button
  */
 export function ButtonDialog({
   button,

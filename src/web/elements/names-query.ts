@@ -1,4 +1,4 @@
-/** Of a longer list nobody chooses without searching it. */
+/** A longer list is useless without a search. */
 const mostPages = 10;
 
 /** How long the names that something is narrowed by are taken for the present ones, in ms. */

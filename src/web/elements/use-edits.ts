@@ -4,7 +4,7 @@ import { useState } from "react";
 export interface Edits<Values> {
   /** Of each field what was written, or else what the server has now. */
   readonly values: Values;
-  /** Fields that have something else than the server: only they are to be sent, so that nobody else's change is taken back. */
+  /** Fields that differ from the server: only they are to be sent, so that no other person's change is reverted. */
   readonly changed: readonly (keyof Values & string)[];
   readonly edit: <Name extends keyof Values & string>(name: Name, value: Values[Name]) => void;
   /**
@@ -16,7 +16,7 @@ export interface Edits<Values> {
 }
 
 /**
- * What somebody writes into a form. A field that nobody has touched shows what the server has, also if that changes while the form is open.
+ * The edits in a form. An untouched field shows the server's value, also if that changes while the form is open.
  * @param known what the server has
  */
 export function useEdits<Values extends Readonly<Record<string, string>>>(known: Values): Edits<Values> {

@@ -52,7 +52,7 @@ interface ForgeStep {
 /**
  * Whether a forge is connected: one that shows a repository, or whose connection works.
  * @param offered undefined: not known yet
- * @param connections undefined: not known, or not to be seen by whoever is signed in
+ * @param connections undefined: not known, or not visible to the signed-in user
  */
 export function forgeStep(
   offered: OfferedRepositories | undefined,

@@ -3,7 +3,7 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 /** Sessions that were read so far, newest first. */
 export interface Read {
   readonly sessions: readonly SessionDetail[];
-  /** Where older ones go on; null: there are none. */
+  /** Cursor of the next older page; null: there is none. */
   readonly next: string | null;
 }
 

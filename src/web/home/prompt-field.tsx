@@ -18,7 +18,7 @@ interface Mention {
   readonly words: string;
 }
 
-/** Where somebody has begun to name a file: an @ at the beginning of a word, and the cursor behind it. */
+/** The file name that the user has begun: an @ at the beginning of a word, and the cursor behind it. */
 function mentionAt(text: string, cursor: number): Mention | null {
   const found = /(?:^|[\s(])@([^\s@]*)$/u.exec(text.slice(0, cursor));
   return found === null ? null : { from: cursor - (found[1]?.length ?? 0), words: found[1] ?? "" };
@@ -42,7 +42,7 @@ export function PromptField({
   const texts = useHomeTexts().composer;
   const id = useId();
   const [mention, setMention] = useState<Mention | null>(null);
-  /** Where the cursor is to stand, behind what was just inserted. */
+  /** The new position of the cursor, behind the inserted text. */
   const [inserted, setInserted] = useState<number | null>(null);
   const url = draft.repository?.url ?? null;
   const usual = useDefaultBranch(draft.repository, mention !== null);

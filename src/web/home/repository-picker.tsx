@@ -37,7 +37,7 @@ export function RepositoryPicker({
   const isOfWritten = asked === url && !found.isPlaceholderData;
   const offered = (url === "" ? [] : (found.data?.repositories ?? [])).filter(
     (one) =>
-      // The answer to other words has what nobody asks for now.
+      // The answer to an earlier search may have repositories that do not match now.
       (isOfWritten || hasWords(`${one.name} ${one.url}`, url)) &&
       !(known.data?.codeRepositories ?? []).some((other) => sameAddress(other.url, one.url)),
   );

@@ -17,7 +17,7 @@ export function useLiveSessions(): void {
     let ended = new AbortController();
     const begin = (): void => {
       ended.abort();
-      // A page that nobody sees takes none of the few connections that a browser has for a server.
+      // A hidden page takes none of the few connections that a browser has for a server.
       if (document.hidden) return;
       ended = new AbortController();
       void follow(queries, ended.signal);
@@ -44,14 +44,14 @@ async function follow(queries: QueryClient, signal: AbortSignal): Promise<void> 
       if (change.type !== "session" || !replace(queries, change.session)) readAgain();
     }
   } catch (error) {
-    // Whoever is not signed in any more learns it by the lists.
+    // If the user is signed out, the lists show it.
     if (!signal.aborted && error instanceof Error) readAgain();
   } finally {
     if (signal.aborted) clearTimeout(timer);
   }
 }
 
-/** Replaces a session wherever it is. @returns false if that does not do: it is in no list, or belongs into others now */
+/** Replaces a session in all lists. @returns false if that does not do: it is in no list, or belongs into others now */
 function replace(queries: QueryClient, session: SessionDetail): boolean {
   let isKnown = false;
   let isMoved = false;

@@ -21,7 +21,7 @@ export function useMovingFocus(ids: readonly string[]): MovingFocus {
       const id =
         target instanceof Element ? target.closest<HTMLElement>("[data-session]")?.dataset["session"] : undefined;
       if (id !== undefined) last.current = id;
-      // It has arrived, or somebody went elsewhere.
+      // It has arrived, or the user went elsewhere.
       setWanted(null);
     };
     document.addEventListener("focusin", onFocus);

@@ -79,7 +79,8 @@ function useGroup(filter: HomeFilter, name: string, query: SessionPageOf, enable
 }
 
 /**
- * A list that grows at both ends: the newest page is read again and again, and older pages once, when somebody comes to the end.
+ * A list that grows at both ends: the newest page is polled, and older pages are read once, when the user comes to the
+ * end.
  * @param flat whether all are in it, or only those that no group has
  */
 function useNewestFirst(filter: HomeFilter, flat: boolean) {
@@ -120,7 +121,7 @@ function useNewestFirst(filter: HomeFilter, flat: boolean) {
           known?.next === next ? { sessions: [...known.sessions, ...older.sessions], next: older.next } : known,
         ),
       )
-      // The next time that somebody comes to the end, it is tried again.
+      // It is tried again the next time that the user comes to the end.
       .catch(() => undefined)
       .finally(() => setLoadingMore(false));
   };

@@ -8,7 +8,7 @@ import { currentLanguage, onLanguage } from "../texts/language.ts";
 /** Values of one thing, one for each period. */
 export interface PlottedSeries {
   readonly colour: "accent" | "good" | "bad" | "warn" | "merged" | "edge";
-  /** Null: there is nothing to tell of this period. */
+  /** Null: there are no data for this period. */
   readonly values: readonly (number | null)[];
 }
 

@@ -117,7 +117,7 @@ function Found({ automation, shownAs }: { readonly automation: Automation; reado
           </Link>
         }
         save={async (_, changes) => {
-          // Only what was changed here: somebody else may have changed the rest meanwhile.
+          // Only what was changed here: others may have changed the rest meanwhile.
           queries.setQueryData(["automation", shownAs], await client.automation.update(automation.id, changes));
           void queries.invalidateQueries({ queryKey: ["automations"] });
           await navigate({ ...toPage, ignoreBlocker: true });

@@ -128,7 +128,7 @@ function Session({ session }: { session: SessionDetail }) {
   if (!isWide) {
     return (
       <Tabs.Root value={shown} onValueChange={show}>
-        {/* Whatever is scrolled to, it says which session this is: below the bar of phones, which whoever has a link does not have. */}
+        {/* Shows which session this is at any scroll position: below the bar of phones, which shared pages do not have. */}
         <div className={`sticky z-10 bg-ground md:top-0 ${isShared ? "top-0" : "top-12"}`}>
           {title}
           {tabs}

@@ -67,7 +67,7 @@ function EnvironmentForm({ id, environment }: { id: string; environment: Environ
   const [edits, setEdits] = useState({ last: 0, saved: 0 });
   const isChanged = edits.last !== edits.saved;
   const [shownOf, setShownOf] = useState(environment);
-  // Somebody else has set it meanwhile. What is written here stays until it is saved.
+  // Another person has set it meanwhile. The text written here stays until it is saved.
   if (shownOf !== environment && !isChanged) {
     setShownOf(environment);
     const shown = { setupScript: byScript ? script : null, sparse: linesOf(folders), variables: rows };

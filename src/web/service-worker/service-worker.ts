@@ -58,17 +58,20 @@ function pathOf(data: unknown): string {
   return typeof path === "string" ? path : "/";
 }
 
-/** Shows the window that has the page; another page is left as it is, with what somebody has written there. */
+/** Shows the window that has the page; other pages are left as they are, with unsaved texts. */
 async function open(path: string): Promise<void> {
   const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const found = windows.find(({ url }) => new URL(url).pathname === path);
   await (found === undefined ? self.clients.openWindow(path) : found.focus());
 }
 
-/** Where the page that subscribed left what this needs: `../push.ts`. */
+/** The cache entry in which the page that subscribed left what this needs: `../push.ts`. */
 const [renewalCache, renewalPath] = ["push", "/subscription/renew"];
 
-/** The browser's subscription was changed or has ended. Only what somebody subscribed here, and has not ended since, is carried over. */
+/**
+ * The browser's subscription was changed or has ended. Only a subscription that the user made here, and has not ended
+ * since, is carried over.
+ */
 async function renew(given: PushSubscription | null): Promise<void> {
   const kept = await caches.match(renewalPath, { cacheName: renewalCache });
   if (kept === undefined) return;

@@ -18,7 +18,10 @@ import { Transcript } from "./transcript/transcript.tsx";
 import { useTail } from "./transcript/use-tail.ts";
 import type { LiveSession } from "./view/use-session-view.ts";
 
-/** The conversation with the agent, and the field that goes on with it; its end stays in sight until somebody scrolls up. */
+/**
+ * The conversation with the agent, and the field that goes on with it; its end stays in sight until the user scrolls
+ * up.
+ */
 export function Conversation({
   session,
   live: { view, connected, error },

@@ -20,7 +20,7 @@ import {
 /** More than a person can have. */
 const limit = 50;
 
-/** The browsers that somebody's notices are pushed to: this one is added and taken away, each is removed. */
+/** The browsers to which the user's notices are pushed: adds and removes this one, removes any other. */
 export function NoticeBrowsers({ publicKey }: { publicKey: string }) {
   const texts = useNoticeTexts();
   const { tryAgain } = useElementTexts();
@@ -28,7 +28,7 @@ export function NoticeBrowsers({ publicKey }: { publicKey: string }) {
     queryKey: ["subscriptions"],
     queryFn: async () => (await client.notices.subscriptions({ limit })).subscriptions,
   });
-  // Read again whenever somebody comes back, from the browser's own settings too.
+  // Read again whenever the user comes back, from the browser's own settings too.
   const here = useQuery({ queryKey: ["push-here"], queryFn: readPushHere });
   const browsers = list.data;
   const ownId = here.data?.isSubscribed === true ? subscriptionIdHere() : null;

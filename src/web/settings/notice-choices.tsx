@@ -15,7 +15,7 @@ import { useNoticeTexts } from "../texts/notices.ts";
 /** In the order of their columns. */
 const channels = ["push", "email"] as const;
 
-/** Of what somebody is told, by which channel: a row for each kind. */
+/** The user's choices of notices and channels: a row for each kind. */
 export function NoticeChoices({ settings, email }: Pick<NoticeSettingsAnswer, "settings" | "email">) {
   const texts = useNoticeTexts();
   const queries = useQueryClient();

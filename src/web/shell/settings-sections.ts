@@ -21,7 +21,7 @@ const sections = [
 /** See `sections`. */
 export type SettingsSection = (typeof sections)[number]["id"];
 
-/** The sections that whoever is signed in may see, with their headings; none until that is known. */
+/** The sections that the signed-in user may see, with their headings; none until that is known. */
 export function useSettingsSections(): readonly { readonly id: SettingsSection; readonly title: string }[] {
   const texts = useSettingsTexts();
   const titles: Readonly<Record<SettingsSection, string>> = {

@@ -124,7 +124,7 @@ export function CodeField({
   );
 }
 
-/** Writes a text where the cursor is, or in the place of what is selected, as somebody types it: it can be undone. */
+/** Inserts a text at the cursor, or replaces the selection, as if typed: it can be undone. */
 function insert(text: string): void {
   // Nothing that is not deprecated is undone by the browser's own undo.
   // oxlint-disable-next-line typescript/no-deprecated
@@ -166,7 +166,7 @@ function Below({
   );
 }
 
-/** Where a character of the layer's text is drawn. */
+/** The rectangle in which a character of the layer's text is drawn. */
 function rectangleAt(layer: HTMLElement, at: number): DOMRect {
   const texts = document.createTreeWalker(layer, NodeFilter.SHOW_TEXT);
   let passed = 0;

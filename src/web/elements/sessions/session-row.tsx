@@ -122,7 +122,7 @@ export const SessionRow = memo(function SessionRow({
   );
 });
 
-/** What a session is about now, or why it needs somebody; nothing if it is just over. */
+/** What a session does now, or why it needs a person; nothing if it has just ended. */
 function Now({ session }: { session: SessionDetail }) {
   const { session: texts } = useElementTexts();
   const { status, failure, waiting, retry, activity, queuePosition, pullRequests } = session;
@@ -148,7 +148,7 @@ function Now({ session }: { session: SessionDetail }) {
   return why === undefined ? null : <Line tone="text-warn">{why}</Line>;
 }
 
-/** Why a pull request needs somebody; null: it does not. */
+/** Why a pull request needs a person; null: it does not. */
 function wantsOf(
   { state, number, mergeable, checks, review }: PullRequest,
   texts: ReturnType<typeof useElementTexts>["session"],

@@ -44,7 +44,7 @@ export interface LineNote {
 
 /**
  * The changed lines of one file, with comments below them.
- * @param onComment called for a line on which somebody wants to say something; null: nobody may
+ * @param onComment called for a line that the user wants to comment on; null: comments are not allowed
  */
 export function LinesOfFile({
   file,

@@ -235,7 +235,7 @@ function applyStatus(draft: Draft, event: Extract<SessionEvent, { type: "session
     reason: (to === "failed" ? failure?.reason : undefined) ?? reason ?? null,
     isRetried: retry !== undefined,
   };
-  // Asked for by somebody whose message says so.
+  // Requested by a person, whose message shows it.
   if (to !== "queued" || from === "running") note(draft, event, status);
   if (to !== "queued") return;
   // A new attempt begins: after a follow-up or a retry, or because this one was interrupted or failed.
