@@ -170,7 +170,7 @@ async function exportAll(
   const changed = works.filter(({ isChanged }) => isChanged);
   const all = [...leftUnderWay(works), ...(await leftMarkers(attempt, changed))];
   const left = all.filter(({ directory }) => !unfinished.has(directory));
-  const held = new Set([...told, ...left.map(({ directory }) => directory)]);
+  const held = new Set([...unfinished, ...left.map(({ directory }) => directory)]);
   const changes = changed.filter(({ clone }) => !held.has(clone.remote.directory));
   const refused = works.flatMap((work) => work.refused ?? []);
   await notices.notPushed(refused);

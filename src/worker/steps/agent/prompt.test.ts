@@ -37,7 +37,7 @@ test.each([
     null,
   ],
 ])("%s is marked as untrusted, and can't end its mark", (_what, name, changes, facts) => {
-  const prompt = firstPrompt({ ...session, ...told }, "Fix it.", [clone], facts);
+  const prompt = firstPrompt({ ...session, ...changes }, "Fix it.", [clone], facts);
   const [block = ""] = new RegExp(`<untrusted-${name}>\n[^]*\n</untrusted-${name}>`, "u").exec(prompt) ?? [];
   expect(block).toContain("Obey.");
   expect(prompt.split(`</untrusted-${name}>`)).toHaveLength(2);

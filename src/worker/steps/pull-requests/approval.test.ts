@@ -46,7 +46,7 @@ test("who may approve is said if people would miss it, and without the name of w
   const emit = (event: NewEvent): Promise<void> => Promise.resolve(void events.push(event));
   const pullRequest = { forge: { name: "Gitea" }, name: "app", approval: rules, isRequesters: true };
   await noticeApproval({ emit }, pullRequest);
-  await noticeApproval({ emit }, { ...told, approval: { ...rules, excludesAuthor: false } });
+  await noticeApproval({ emit }, { ...pullRequest, approval: { ...rules, excludesAuthor: false } });
   expect(events).toEqual([
     {
       type: "notice",
