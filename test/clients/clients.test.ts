@@ -20,7 +20,7 @@ const hasPython = python.status === 0;
 
 let api: TestApp;
 let server: string;
-/** A folder in which somebody uses the published package. */
+/** A folder of a program that uses the published package. */
 let folder: string;
 let operations: Operation[];
 
@@ -48,7 +48,7 @@ const environment = (url: string = server) => ({
   OFFSTAGE_API_KEY: api.adminKey,
 });
 
-/** Runs a program of somebody who uses the package. @returns what it prints, as JSON */
+/** Runs a program that uses the package. @returns what it prints, as JSON */
 async function used(program: string, url?: string): Promise<unknown> {
   const file = join(folder, "program.mjs");
   await writeFile(file, program);
@@ -375,7 +375,7 @@ describe("the examples of every operation", () => {
       expect([operation.id, operation.bodyExample]).toEqual([operation.id, expect.anything()]);
       const { path, body } = callExample(operation);
       const answer = await api.post(path, body);
-      // What an example names is not there; what is wrong with a body is told before that.
+      // What an example names is not there; what is wrong with a body is reported before that.
       if (answer.status === 400) refused.push(`${operation.id}: ${answer.body.error}`);
     }
     // Whose name it is, the description can't know.

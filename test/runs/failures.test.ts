@@ -35,7 +35,7 @@ async function toldOf(automationId: string): Promise<Record<string, unknown>[]> 
 }
 
 describe("runs that fail in a row", () => {
-  test("pause their automation, which the person who created it is told of by push, and nobody else unless they chose it", async () => {
+  test("pause their automation, of which its creator is notified by push, and others only if they chose it", async () => {
     const { database, organizationId } = api;
     const [ada, grace, boss] = [
       await addPerson(database, organizationId, { name: "Ada" }),
@@ -69,7 +69,7 @@ describe("runs that fail in a row", () => {
     expect(await told()).toEqual([ada.userId, boss.userId].toSorted());
   });
 
-  test("pause their automation at the third, which webhooks, the log and its page tell of once", async () => {
+  test("pause their automation at the third, which webhooks, the log and its page report once", async () => {
     const id = await runs.add();
     expect(await runs.get(id)).toMatchObject({ failuresBeforePause: 3, failedInARow: 0, pausedReason: null });
     await fail(id);
@@ -160,7 +160,7 @@ describe("runs that fail in a row", () => {
     await queueSession(api.database, api.organizationId, session.sessionId);
     await runs.end(await requireClaim(api.database), "completed");
     expect((await runs.get(id)).failedInARow).toBe(0);
-    // It was completed: what somebody asks of it afterwards is no run of the automation.
+    // It was completed: a later message to it is no run of the automation.
     await queueSession(api.database, api.organizationId, session.sessionId);
     await runs.end(await requireClaim(api.database), broken);
     expect((await runs.get(id)).failedInARow).toBe(0);
