@@ -19,7 +19,7 @@ export async function addOrganization(database: Database, maxRunning: number | n
   return id;
 }
 
-/** Somebody who signed in, with a key of their own. */
+/** A signed-in person, with their own key. */
 export async function addPerson(
   database: Database,
   organizationId: string,
@@ -40,7 +40,7 @@ export async function addPerson(
   return { userId: user.id, key };
 }
 
-/** What somebody let a program do. @returns its id */
+/** A person's grant for a program. @returns its id */
 export async function addGrant(database: Database, organizationId: string): Promise<string> {
   const id = crypto.randomUUID();
   await database.pool.query(

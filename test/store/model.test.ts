@@ -16,7 +16,7 @@ interface Expected {
   attempt: number;
   cancelRequested: boolean;
   expired: boolean;
-  /** Workers that died since somebody asked for work, a turn ended or a worker handed it back. */
+  /** Workers that died since work was requested, a turn ended or a worker handed it back. */
   lost: number;
   readonly messages: ("pending" | "running" | "done")[];
 }
