@@ -107,7 +107,7 @@ type Attempt =
       readonly before?: string;
       /** A file that not every machine has. */
       readonly needs?: string;
-      /** Whether somebody outside gets through to it. */
+      /** Whether it can be reached from outside. */
       readonly isThere?: boolean;
     };
 
@@ -296,7 +296,7 @@ describe("processes outside", () => {
       stopped.kill("SIGKILL");
     }
     if (!isRoot) return;
-    // All of a namespace of processes of its own: those of the machine that somebody has stopped stay so.
+    // All of a namespace of processes of its own: stopped ones of the machine stay so.
     const look = "awk '{ print $3 }' /proc/$other/stat";
     const among = `sleep 86400 & other=$!; kill -STOP $other; while [ "$(${look})" != T ]; do :; done; ${all}; while [ "$(${look})" = T ]; do :; done; ${look}`;
     const { stdout } = spawnSync("unshare", ["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", among], {
@@ -376,7 +376,8 @@ describe("the kernel", () => {
       "keys in it",
       () => "keyctl show 2> /dev/null && echo ESCAPED; perl -e 'print \"ESCAPED\" if syscall(250, 0, -3, 0) >= 0'",
     ],
-    // With a file that is not there, and with no time at all: who may do it is told that (EBADF), or nothing; nothing changes.
+    // With a file that is not there, and with no time at all: an allowed caller gets that error (EBADF), or none;
+    // nothing changes.
     [
       "modules",
       () => ({
@@ -481,7 +482,7 @@ describe("devices", () => {
   ] as readonly [string, () => Attempt][])("can't be had: %s", (_, command) => getsNothing(command()));
 });
 
-it("the terminal of whoever started the server is not the sandbox's", async () => {
+it("the terminal of the server is not the sandbox's", async () => {
   const write = "(echo x > /dev/tty) 2> /dev/null && echo ESCAPED; echo looked";
   const program = join(data, "in-terminal.mjs");
   await writeFile(
@@ -525,7 +526,7 @@ describe("files", () => {
     await rm(join("/tmp", name), { force: true });
   });
 
-  it("that it makes are nobody's who matters, whatever bits it sets", async () => {
+  it("that it makes belong to no user with rights, whatever bits it sets", async () => {
     await attempt("echo '#!/bin/sh' > planted; chmod 6777 planted");
     const { uid, mode } = lstatSync(join(workspace, "planted"));
     // Under root the agent is another user; else its program can do no more than it could.
@@ -540,7 +541,7 @@ describe("files", () => {
     await rm(trap);
   });
 
-  it("outside keep their content when it races links against whoever writes for it", async () => {
+  it("outside keep their content when it races links against programs that write for it", async () => {
     // A harness's settings are written inside, where the race can win nothing.
     const { writeHarnessFiles } = await import("../../src/worker/sandboxed/harness-files.ts");
     const racing = attempt(

@@ -170,7 +170,7 @@ describe("the network", () => {
     expect(output).toContain("ENETUNREACH");
   });
 
-  test("refuses a host that is not allowed, tells of it once, and lets it through once it is allowed for the repository", async () => {
+  test("refuses a host that is not allowed, reports it once, and lets it through once it is allowed for the repository", async () => {
     const { url } = await world.forge.createRepository("acme", "egress", { "a.txt": "a\n" });
     const { script: wrapped, read } = marked(
       `for i in 1 2 3; do curl -s --noproxy '' http://${hostAddress}/hello; done; curl -s -o /dev/null https://example.com; true`,
@@ -195,7 +195,7 @@ describe("the network", () => {
     visits.length = 0;
   });
 
-  test("refuses the gateway's models to whoever has no token of this session", async () => {
+  test("refuses the gateway's models without a token of this session", async () => {
     const tries = ["messages", "models", "organizations/api_keys"].map(
       (path) =>
         `curl -s -o /dev/null -w '%{http_code} ' -H 'x-api-key: forged' $HTTP_PROXY/model/compatible/v1/${path}`,
