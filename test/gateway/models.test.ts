@@ -286,7 +286,7 @@ describe("an answer that began well", () => {
     await begun;
     expect(await gateway.traffic()).toMatchObject({ unanswered: 1 });
     sent.destroy();
-    await waitFor(async () => (await gateway.traffic()).unanswered === 0, "nobody waits for the answer any more");
+    await waitFor(async () => (await gateway.traffic()).unanswered === 0, "no client waits for the answer any more");
     for (const response of unended) response.destroy();
     await gateway.close();
     expect(await gateway.traffic()).toMatchObject({ answered: 1, failed: 0, lastError: null });
@@ -343,7 +343,7 @@ describe("a model", () => {
     expect(await ask(gateway, large)).toMatchObject({ status: 200 });
   });
 
-  it("that is asked is told of with how it came out, each attempt once", async () => {
+  it("that is asked is reported with its outcome, each attempt once", async () => {
     const told: unknown[] = [];
     const gateway = await open({
       admit: (request) =>
@@ -388,7 +388,7 @@ describe("a model", () => {
     expect(priceOf(model, {})?.input).toBe(input);
   });
 
-  it("has the operator's price first, and none if nobody knows it", () => {
+  it("has the operator's price first, and none if it is unknown", () => {
     expect(priceOf("claude-sonnet-5-5", { "claude-*": { input: 9, output: 9 } })).toEqual({ input: 9, output: 9 });
     expect(priceOf("scripted", {})).toBeNull();
   });
@@ -441,7 +441,7 @@ describe("a recording", () => {
     ]);
   });
 
-  it("gives the same answers again, to the byte and each once, and asks nobody", async () => {
+  it("gives the same answers again, to the byte and each once, and contacts no provider", async () => {
     const file = join(directory, "again.jsonl");
     answers = [say(200, "first"), say(500, "worse", { "x-should-retry": "false" }), say(200, "third\n\n\u00e9")];
     const requests = [1, 2, 3].map((count) => ({

@@ -130,7 +130,7 @@ describe("a signing token of GitLab", () => {
     const sent = { headers: { "x-gitlab-token": signingToken }, body: Buffer.from("{}") };
     expect(verify(sent, [signingToken], signedAt)).toBe(false);
   });
-  test("is not made of a secret token that anybody could sign with", () => {
+  test("is not made of a guessable secret token", () => {
     // As base64 this is nothing, so the key would be empty.
     const words = "---";
     expect(verify(signed("gitlab", {}, Buffer.from("{}"), "whsec_"), [words], signedAt)).toBe(false);
@@ -168,7 +168,7 @@ test("Azure DevOps may send the secret in a header of its own", () => {
   expect(verify({ headers: { authorization: `Bearer ${secret}` }, body }, [secret], 0)).toBe(false);
 });
 
-test("a payload may come as a form, as GitHub and Gitea send it unless they are told otherwise", () => {
+test("a payload may come as a form, as GitHub and Gitea send it by default", () => {
   const push = examples.find(({ key, payload }) => key === "push" && String(payload["ref"]).startsWith("refs/heads/"));
   const body = Buffer.from(new URLSearchParams({ payload: JSON.stringify(push?.payload) }).toString());
   const headers = { "content-type": "application/x-www-form-urlencoded", "x-github-event": "push" };

@@ -29,7 +29,7 @@ const keyOf = (...given: Parameters<typeof tell>): string => {
   return event.contentKey;
 };
 
-test("an issue is told as it is", () => {
+test("an issue is delivered with its fields", () => {
   const [told] = tell("issues.labeled", { issue: { body: null } });
   expect(told).toMatchObject({
     name: "issue.labeled",
@@ -86,7 +86,7 @@ test("the end of a long hunk is kept, and long texts are cut between characters"
 });
 
 describe("a review", () => {
-  test("that only holds comments on lines is not told: these are", () => {
+  test("that only holds comments on lines is no event: these are", () => {
     expect(tell("pull_request_review.submitted", { review: { state: "commented", body: null } })).toEqual([]);
   });
   test.each([
@@ -94,7 +94,7 @@ describe("a review", () => {
     ["changes_requested", null, "changesRequested"],
     ["APPROVED", "fine", "approved"],
     ["commented", "What of null?", "commented"],
-  ])("%s with %j is told", (state, body, told) => {
+  ])("%s with %j is an event", (state, body, told) => {
     const [event] = tell("pull_request_review.submitted", { review: { state, body } });
     expect(event).toMatchObject({
       name: "pullRequest.reviewSubmitted",
@@ -136,7 +136,7 @@ test.each([
   expect(tell(key)[0]?.event.transition).toBe(transition);
 });
 
-test("apps and bots are known as such, and a deleted user is nobody", () => {
+test("apps and bots are known as such, and a deleted user is no one", () => {
   const bot = { id: 49_699_333, login: "dependabot[bot]", type: "Bot" };
   expect(tell("issues.opened", { sender: bot })[0]?.event.actor).toEqual({
     id: "49699333",
@@ -172,7 +172,7 @@ describe("a push", () => {
   });
 });
 
-describe("one failing run is told once", () => {
+describe("one failing run is one event", () => {
   const failed = { conclusion: "failure", run_attempt: 1, name: "CI" };
   test("a run of GitHub Actions by its workflow, not by its check suite", () => {
     const [told, ...more] = tell("workflow_run.completed", { workflow_run: failed });

@@ -77,7 +77,7 @@ describe("GitLab", () => {
     });
     expect(tell("merge request: new commits")[0]?.subject).toBe(url);
   });
-  test("an approval that is the last one asked for is told once, although GitLab tells it twice", () => {
+  test("an approval that is the last one asked for is one event, although GitLab delivers it twice", () => {
     expect(keys(tell("merge request: approved by all"))).toEqual(keys(tell("merge request: approved by one")));
     expect(keys(tell("merge request: approved by one", { user: { id: 5 } }))).not.toEqual(
       keys(tell("merge request: approved by one")),
@@ -87,7 +87,7 @@ describe("GitLab", () => {
     const [told] = tell("merge request: changes asked for");
     expect(told?.event.review).toMatchObject({ state: "changesRequested", author: { login: "rita" } });
   });
-  test("what not everybody may read is told as confidential: an issue, a comment on one, an internal comment", () => {
+  test("texts that only some readers may see are confidential: an issue, a comment on one, an internal comment", () => {
     const onIssue = "note: on an issue, before 16.11";
     const isConfidential = (title: string, changes: Json = {}) => tell(title, changes)[0]?.event.confidential;
     expect(isConfidential("issue: labelled")).toBe(false);
@@ -161,7 +161,7 @@ describe("Gitea and Forgejo", () => {
     expect(said[0]?.event.label).toBe("agent");
     expect(keys(tell("issue: labelled, and said which", later))).not.toEqual(keys(said));
   });
-  test("a run that failed is told once, by its jobs' statuses and by itself", () => {
+  test("a run that failed is one event, by its jobs' statuses and by itself", () => {
     const [run] = tell("a run failed");
     expect(run?.event.checks).toMatchObject({ name: "CI", branch: "fix-login" });
     expect(keys(tell("a job of a run failed"))).toEqual([run?.contentKey]);
@@ -186,7 +186,7 @@ describe("Gitea and Forgejo", () => {
       event: { actor: { login: "gituser" }, checks: { name: "ci.yaml", branch: null, pullRequests: [4] } },
     });
   });
-  test("the first success after a failure, which comes as a recovery too, is told once", () => {
+  test("the first success after a failure, which comes as a recovery too, is one event", () => {
     const [success] = keys(tell("a run of Forgejo on a pull request"));
     expect(keys(tell("a run of Forgejo on a pull request", { action: "recover" }))).toEqual([success]);
   });
@@ -207,7 +207,7 @@ describe("Gitea and Forgejo", () => {
 describe("Bitbucket Cloud", () => {
   const tell = tellerOf(bitbucketSamples);
 
-  test("a change of the text repeats what the opening or the last push told", () => {
+  test("a change of the text repeats the event of the opening or the last push", () => {
     const [opened] = keys(tell("pullrequest:created"));
     expect(keys(tell("pullrequest:updated", { pullrequest: { title: "Other" } }))[0]).toBe(opened);
     const pushed = { pullrequest: { source: { commit: { hash: "aaaaaaaaaaaa" } } } };
@@ -349,7 +349,7 @@ describe("Azure DevOps", () => {
       event: { checks: { branch: null, pullRequests: [7] } },
     });
   });
-  test("what changed in a work item is told, each once", () => {
+  test("each change of a work item is one event", () => {
     const told = tell("a work item reopened, tagged and assigned at once");
     expect(told[1]?.event.label).toBe("agent");
     expect(told[2]?.event.assignee).toMatchObject({ login: "fabrikamfiber4@hotmail.com" });
