@@ -296,7 +296,7 @@ test("a thread is resolved once its reply is there, and stays open if that was r
   expect(await read(good.resolution)).toMatchObject({ external_id: null, url: null });
 });
 
-test("a pull request gets its labels and reviewers, and who is unknown is told in the forge's words", async () => {
+test("a pull request gets its labels and reviewers, and unknown ones are reported in the forge's words", async () => {
   await openPullRequest();
   forge.describe("acme", name, { people: { ada: "write" } });
   await start();
@@ -324,7 +324,7 @@ test("a reaction goes out before what was queued in the minute before it, and af
   expect(kinds[0]).toContain("7");
 });
 
-test("a forge that can't resolve threads leaves them open, which is told", async () => {
+test("a forge that can't resolve threads leaves them open, which is reported", async () => {
   await openPullRequest();
   forge.describe("acme", name, { threads: ["77"], resolvesNothing: true });
   await start({

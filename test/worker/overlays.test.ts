@@ -225,7 +225,7 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
   test.each([
     ["while it is unmounted", 0],
     ["while it is mounted", 1],
-  ])("whose checkout somebody removed %s gets an equal one", async (_, mounts) => {
+  ])("whose checkout was removed %s gets an equal one", async (_, mounts) => {
     const session = await world.session(source);
     await session.run("echo more >> run.sh; mv folder0 moved; rm -r folder1; chmod +x folder2/sub/file2.txt");
     const look =
@@ -297,7 +297,7 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
     expect(await (await world.open(first))?.run("git status -s; cat run.sh")).toContain("echo ran");
   });
 
-  test("of another commit makes the checkouts that nobody uses go, if all are more than they may be", async () => {
+  test("of another commit removes unused checkouts, if all are more than they may be", async () => {
     const bounded = await createOverlayWorld("overlay", { checkoutsBytes: 1_000_000 });
     try {
       const names = (): Promise<string[]> => readdir(join(bounded.data, "checkouts"));
