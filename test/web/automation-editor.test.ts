@@ -239,7 +239,7 @@ test("a condition is tried on what came to its trigger, and saved", async () => 
   ]);
 });
 
-test("what a forge told is tried, and a trigger of a forge says what to set up there", async () => {
+test("a forge's delivery is tried, and a trigger of a forge says what to set up there", async () => {
   const connection = await site.call("/connection/create", {
     kind: "github",
     name: "Our GitHub",
