@@ -29,7 +29,10 @@ export function headShaOf(state: ForgeState, place: Place, { head, headOwner, en
   return endedSha ?? state.refs.shaOf(bareOf(state, from), head) ?? "";
 }
 
-/** Brings the refs of a repository's pull requests up to date, as each forge calls them: whoever clones finds their heads there. */
+/**
+ * Brings the refs of a repository's pull requests up to date, as each forge calls them: a clone finds their heads
+ * there.
+ */
 export function showPullRequests(state: ForgeState, place: Pick<Place, "owner" | "name">): void {
   const bare = bareOf(state, place);
   for (const { number, head, headOwner, endedSha } of state.pulls.get(`${place.owner}/${place.name}`) ?? []) {
@@ -167,7 +170,7 @@ export function patchPullRequest(
   return changed;
 }
 
-/** One page of a list, and the headers that tell of the others. */
+/** One page of a list, and the headers for the others. */
 export function pageOf<Item>(
   { query, path, place }: ApiRequest,
   items: readonly Item[],

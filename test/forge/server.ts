@@ -103,7 +103,7 @@ export interface TestForge {
   runCi(owner: string, name: string, script: string): readonly CheckRun[];
   /** From here on what happens is delivered there. @returns what else may happen, as people and CI make it */
   deliverTo(hooks: readonly Hook[]): ReturnType<typeof deliveriesOf>;
-  /** What people and CI make happen, for whoever delivers it by himself. */
+  /** Actions of people and CI, for tests that deliver them themselves. */
   happenings(kind: Hook["kind"]): ReturnType<typeof happeningsOn>;
   /** A repository as deliveries name it. */
   place(owner: string, name: string): Place;
@@ -379,7 +379,7 @@ async function handle(
   if (pathname.endsWith("/settings/apps/new")) return registerFromManifest(state, request, searchParams, response);
   const [, owner = "", name = "", job] = /^\/logs\/(.+)\/([^/]+)\/(\d+)$/u.exec(pathname) ?? [];
   if (job !== undefined) {
-    // As a store of files does with a token of somebody else's.
+    // As a store of files does with another service's token.
     const isStray = request.headers.authorization !== undefined;
     response.writeHead(isStray ? 400 : 200).end(logOf(state, { owner, name }, job));
     return;
