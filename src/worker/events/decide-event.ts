@@ -94,9 +94,9 @@ async function decideHeld(options: EventDecisions, event: ClaimedEvent): Promise
     await decideEvent(database, event, decided, steered);
     return;
   }
-  const told = steered?.outcome === "fired" || decided === ownWords ? steered : null;
+  const outcome = steered?.outcome === "fired" || decided === ownWords ? steered : null;
   const nothing = { outcome: "filtered", reason: decided, sessionId: null, calledId: null } as const;
-  await decideEvent(database, event, [], told ?? nothing);
+  await decideEvent(database, event, [], outcome ?? nothing);
 }
 
 /**

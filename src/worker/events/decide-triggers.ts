@@ -165,8 +165,8 @@ async function decideOne(
 }
 
 /**
- * The event's repository. One that is not connected is connected only for a trigger that lists it: else whoever may deliver an event
- * could choose what sessions work on.
+ * The event's repository. One that is not connected is connected only for a trigger that lists it: else a sender of
+ * events could choose what sessions work on.
  * @returns a reason if there is none to work on
  */
 async function repositoryOf(

@@ -9,9 +9,9 @@ import { usualLeaseMs } from "./decide-triggers.ts";
 const pollMs = 2_000;
 
 /**
- * Events that a worker decides at once, and of them those of one organization: whose forge is slow holds up nobody else. Most of the time
- * they wait for a forge's answer. With a forge that takes 300 ms, the last of fifty comments had its reaction after 11 s with two of an
- * organization, 2.9 s with eight, and 2.2 s with sixteen.
+ * Events that a worker decides at once, and of them those of one organization: a slow forge delays no other
+ * organization. Most of the time they wait for a forge's answer. With a forge that takes 300 ms, the last of fifty
+ * comments had its reaction after 11 s with two of an organization, 2.9 s with eight, and 2.2 s with sixteen.
  */
 const atOnce = { all: 32, ofOrganization: 16 };
 

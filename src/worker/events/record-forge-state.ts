@@ -18,7 +18,7 @@ const reportedSchema = z.object({
 /** Names of events of what a review says. */
 const aboutReviews: ReadonlySet<string> = new Set(["pullRequest.reviewSubmitted", "pullRequest.reviewDismissed"]);
 
-/** Keeps what a forge tells of checks and reviews of a session's pull request, for its page, and which commit it was merged as. */
+/** Stores delivered checks and reviews of a session's pull request, for its page, and which commit it was merged as. */
 export async function recordForgeState(
   database: Database,
   event: ClaimedEvent,
@@ -43,8 +43,9 @@ export async function recordForgeState(
 }
 
 /**
- * What tells a check from others of its commit, each time that it ends: its name. Only GitLab calls a pipeline by the jobs that failed, and
- * Gitea tells of a run by the status of one of its jobs first: the one is known by its number, the other by its address.
+ * The identity of a check among those of its commit, each time that it ends: its name. Only GitLab calls a pipeline by
+ * the jobs that failed, and Gitea delivers a run by the status of one of its jobs first: the one is known by its
+ * number, the other by its address.
  */
 function keyOf(
   { kind, id, name, url }: NonNullable<z.infer<typeof reportedSchema>["checks"]>,
