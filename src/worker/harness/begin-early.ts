@@ -14,8 +14,8 @@ export interface EarlyStart {
   /** Makes the harness's folders the session's; in the place of `folders.begin`. */
   begin(): Promise<SessionPaths>;
   /**
-   * The harness, if it was started as the turn wants it; to be called once. Whoever gets it takes the turn with it, or says that it
-   * failed.
+   * The harness, if it was started as the turn wants it; to be called once. The caller takes the turn with it, or
+   * reports that it failed.
    * @returns null if it was not, or has ended: it is gone then
    */
   use(launch: Launch): Promise<EarlyHarness | null>;

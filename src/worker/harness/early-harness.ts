@@ -24,7 +24,7 @@ export type EarlyServices = LaunchServices &
     | "sandboxAuthorities"
   >;
 
-/** A harness that runs in a sandbox of its own before its turn is known. It sees nothing of any session. */
+/** A harness that runs in its own sandbox before its turn is known. It sees nothing of any session. */
 export interface EarlyHarness {
   readonly id: string;
   /** Digest of its launch. */

@@ -14,7 +14,7 @@ import { launchKey, type Launch } from "./launch.ts";
 const roundMs = 2_000;
 /** How many sessions in a row, for each place of the pool, have to ask for others before a launch makes way for theirs. */
 const asksForAPlace = 3;
-/** A launch that nobody has asked for since is not kept ready. */
+/** How long a launch is kept ready without a request for it. */
 const keptForMs = 60 * 60_000;
 /** An older one is replaced: its certificates and what its harness has read from the disk may have changed. */
 const renewedAfterMs = 30 * 60_000;
@@ -48,7 +48,7 @@ export interface WarmPool extends Service {
   pause(): () => void;
   /**
    * Takes one that was started in just this way, for the session of a claim and for no other, ever.
-   * @returns null if none is ready, or the claim was lost. Whoever gets one stops it
+   * @returns null if none is ready, or the claim was lost. The caller stops it
    */
   take(claim: Claim, launch: Launch): Promise<EarlyHarness | null>;
 }
@@ -99,7 +99,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
     await removeWarmSandbox(database, warm.early.id);
   }
 
-  /** Which of those that are ready are to go: nobody takes them any more meanwhile. */
+  /** Which of the ready ones are to be removed: they can't be taken any more meanwhile. */
   function useless({ early, readyAt }: Warm, now: number): boolean {
     const asked = wanted.get(early.key)?.askedAt ?? Number.NEGATIVE_INFINITY;
     return early.hasEnded() || now - readyAt > renewedAfterMs || now - asked > keptForMs || makesWay(early.key, now);
@@ -218,7 +218,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
       const key = launchKey(launch, services);
       for (const warm of ready) {
         if (warm.early.key !== key || warm.early.hasEnded()) continue;
-        // Nobody else of this worker takes it meanwhile; the row is for all that an attempt may outlive.
+        // No other session of this worker takes it meanwhile; the row is for anything that an attempt may outlive.
         ready.delete(warm);
         if (await takeWarmSandbox(database, claim, { id: warm.early.id, worker: workerId, key })) return warm.early;
         await discard(warm);
