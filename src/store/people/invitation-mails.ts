@@ -39,8 +39,8 @@ export interface ClaimedInvitationMail extends Sealed {
 }
 
 /**
- * Claims due mails for `leaseMs` milliseconds, after which they are due again for any worker. A link that was used, or is nobody's any
- * more who may sign in, is mailed to nobody.
+ * Claims due mails for `leaseMs` milliseconds, after which they are due again for any worker. A link that was used, or
+ * whose person may not sign in any more, is not mailed.
  */
 export async function claimInvitationMails(
   database: Database,

@@ -21,7 +21,7 @@ export interface Invitation {
 /**
  * Adds a person to an organization before they sign in, with a link that does, and mails it to their address if there is one.
  * @param mailing null: nothing is mailed
- * @throws ConflictError if somebody of the organization has the address
+ * @throws ConflictError if a person of the organization has the address
  */
 export async function inviteUser(
   database: Database,
@@ -76,15 +76,15 @@ export function inviteAgain(
   });
 }
 
-/** Ends the links of a person that nobody has used. */
+/** Ends the unused links of a person. */
 export async function endInvitations(transaction: Queryable, userId: string): Promise<void> {
   await transaction.query("delete from login_link where user_id = $1", [userId]);
 }
 
 /**
- * Makes whoever signs in by a provider for the first time the person who was invited with their address, which the provider has verified.
- * From then on they are known by the provider's own id, and no link signs them in.
- * @returns the role of a person who was invited, then or before; null: they were not
+ * Recognizes a person who signs in by a provider for the first time as the one who was invited with their address,
+ * which the provider has verified. From then on they are known by the provider's own id, and no link signs them in.
+ * @returns the role of a person who was invited, then or before; null if they were not
  */
 export function joinInvited(
   database: Database,

@@ -37,8 +37,8 @@ export async function createLoginLink(
 }
 
 /**
- * Exchanges a link's token for a browser session; null if the token is unknown, used or expired, or of somebody who is disabled. The link
- * of an invitation signs in the person who was invited.
+ * Exchanges a link's token for a browser session; null if the token is unknown, used or expired, or of a disabled
+ * person. The link of an invitation signs in the person who was invited.
  * @returns the value of the session's cookie
  */
 export function redeemLoginLink(database: Database, token: string, browser: Browser): Promise<string | null> {
