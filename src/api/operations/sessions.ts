@@ -70,7 +70,7 @@ const sessionQuerySchema = pageQuerySchema.extend({
 });
 const sessionPageSchema = pageSchema("sessions", sessionDetailSchema);
 
-/** The filter of a list, with `me` resolved: who signed in by a link of the server's is nobody by name, and asked for nothing. */
+/** The filter of a list, with `me` resolved: a sign-in by a link of the server's has no person, and so no sessions. */
 async function filterOf(
   database: Database,
   principal: Principal,
@@ -96,7 +96,7 @@ export function toSession(options: ApiOptions, record: SessionRecord, unread = f
   return { ...record, htmlUrl: htmlUrl(options, record.id), unread };
 }
 
-/** Sessions as the API shows them to somebody. */
+/** Sessions as the API shows them to a caller. */
 async function toSessions(
   options: ApiOptions,
   principal: Principal,
