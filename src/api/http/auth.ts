@@ -149,7 +149,7 @@ export async function requirePerson(
   const userId = await personOf(database, principal);
   if (userId !== null) return { organizationId: principal.organizationId, userId };
   throw new ForbiddenError(
-    `${what} belongs to a person, and nobody is known by this key or sign-in: sign in with your identity provider, or use a key that you made while signed in`,
+    `${what} belongs to a person, and this key or sign-in has no person: sign in with your identity provider, or use a key that you made while signed in`,
   );
 }
 

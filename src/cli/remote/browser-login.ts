@@ -150,7 +150,7 @@ async function listen(): Promise<{
     answer(signal) {
       const late = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
       late.addEventListener("abort", () =>
-        arrived.reject(new LoginError("nobody allowed it in the browser in time: run `offstage login` again")),
+        arrived.reject(new LoginError("it was not allowed in the browser in time: run `offstage login` again")),
       );
       return arrived.promise;
     },

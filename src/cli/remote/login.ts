@@ -92,7 +92,7 @@ async function logout(named: string | undefined, terminal: Terminal): Promise<vo
   const next = current === server ? (Object.keys(kept)[0] ?? null) : current;
   await writeCredentials(terminal, { current: next, servers: kept });
   if ("key" in credential) {
-    terminal.write(`the key for ${server} is forgotten here; revoke it in the web app if nobody is to use it again\n`);
+    terminal.write(`the key for ${server} is forgotten here; revoke it in the web app if it is not to be used again\n`);
     return;
   }
   await reaching(server, () => giveBack(server, credential));

@@ -185,7 +185,7 @@ function answeringProblem(
     };
   const branchless = trigger.pushTo === "pullRequest" ? isElsewhere(isAboutPullRequest) : undefined;
   if (branchless === undefined) return null;
-  const problem = `can't be pullRequest: ${branchless} is about no pull request that a forge tells of; give that event a trigger of its own`;
+  const problem = `can't be pullRequest: ${branchless} is about no pull request of a forge; give that event a trigger of its own`;
   return { field: "pushTo", problem };
 }
 

@@ -39,7 +39,7 @@ export function said(
   if (facts.isTaken) return left(conversation, "it was taken up before");
   if (facts.isOwn) return left(conversation, "Offstage posted it itself");
   if (saying.isMarked) return left(conversation, "an Offstage posted it");
-  if (by === null) return left(conversation, "nobody knows who said it");
+  if (by === null) return left(conversation, "its author is unknown");
   if (by.isBot && !isAllowedBot(by, limits))
     return left(conversation, `${by.login} is a bot that is not allowed to steer`);
   if (facts.isDismissed && mention === null) return left(conversation, "the review was dismissed since");

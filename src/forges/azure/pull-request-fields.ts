@@ -39,7 +39,7 @@ export async function addOnAzure(
   const known = new Set((reviewers ?? []).map(({ id }) => id?.toLowerCase()));
   await addEach(host, addition, async (name) => {
     const id = guid.test(name) ? name : await idOf(api, settings, address, name, signal);
-    if (id === null) return "there is nobody, or more than one, with this name: give the e-mail address or the id";
+    if (id === null) return "there is no account, or more than one, with this name: give the e-mail address or the id";
     if (known.has(id.toLowerCase())) return null;
     const path = `${pull}/reviewers/${encodeURIComponent(id)}`;
     return wordsIfRefused(host, await call(address, "PUT", path, signal, { body: { id, vote: 0 } }), [200, 201], field);

@@ -31,7 +31,7 @@ export async function addOnBitbucket(
   await addEach(host, addition, async (name) => {
     const isUuid = /^\{[0-9a-f-]{36}\}$/iu.test(name);
     if (!isUuid && !/^(?:[0-9a-f]{24}|\d+:[\w-]+)$/iu.test(name))
-      return "Bitbucket finds nobody by name: give the account's UUID in braces, or its account id";
+      return "Bitbucket finds no account by name: give the account's UUID in braces, or its account id";
     const account = isUuid ? { uuid: name } : { account_id: name };
     if (reviewers.some((each) => each.uuid === name || each.account_id === name)) return null;
     // A reviewer who is not sent is removed, and a title is required.

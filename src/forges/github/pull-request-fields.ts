@@ -30,7 +30,7 @@ export async function addOnGitHub(
     requireTaken(
       host,
       field,
-      left.map((name) => [name, "left out without a word: nobody who can be assigned"]),
+      left.map((name) => [name, "left out without a word: it can't be assigned"]),
     );
     return;
   }

@@ -68,7 +68,7 @@ export type ScalarRule =
 export const why = {
   tool: "is run by the model's provider, outside of the sandbox and its list of hosts",
   fetched: "would be fetched by the model's provider, outside of the sandbox and its list of hosts",
-  kept: "is stored at the model's provider, where nobody can inspect it",
+  kept: "is stored at the model's provider, where it can't be inspected",
   unknown: "is not known to this gateway: it may let the model's provider do more than answer",
   price: "has a price that budgets could not count",
 } as const;

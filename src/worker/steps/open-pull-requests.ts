@@ -239,7 +239,7 @@ async function addTurnToText(
     // The next attempt finds the pull request, and whether its text has this turn.
     if (!(error instanceof SessionError) || error.passing) throw error;
     // The work is there, and the pull request is open: that its text is older is no reason to fail.
-    const text = `The text of the pull request of ${repository.name} does not tell of this turn: ${error.message}`;
+    const text = `The text of the pull request of ${repository.name} lacks this turn: ${error.message}`;
     await emit({ type: "notice", data: { level: "warning", text: mask.text(text) } });
   } finally {
     await endEditing(database, editing);

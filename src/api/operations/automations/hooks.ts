@@ -208,8 +208,8 @@ async function receiveForConnection(
   const traceParent = request.span?.traceParent ?? null;
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
   const nothing = { name: null, contentKey: null, sharesKey: false, state: undefined, subject: null };
-  const told = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
-  const received = told.map(({ name, contentKey, sharesKey = false, state, subject, event }, index) => {
+  const listed = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
+  const received = listed.map(({ name, contentKey, sharesKey = false, state, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
     const content = {
@@ -230,8 +230,8 @@ async function receiveForConnection(
 }
 
 /** An event of Azure DevOps with what the connection knows: which repository it is about, and whose account is the connection's own. */
-function asConnected(told: InboundEvent, { workItemRepositories, own }: DeliveringConnection): InboundEvent {
-  return withNameOf(inRepositoryOf(told, workItemRepositories), own);
+function asConnected(delivered: InboundEvent, { workItemRepositories, own }: DeliveringConnection): InboundEvent {
+  return withNameOf(inRepositoryOf(delivered, workItemRepositories), own);
 }
 
 /** Has automations of files looked at if the delivery is about a push, also about one that was delivered before: looking twice does no harm. */

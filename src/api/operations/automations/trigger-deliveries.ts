@@ -82,8 +82,7 @@ async function deliverToSource(
   const listed = events.filter(({ name }) => trigger.events.length === 0 || trigger.events.includes(name));
   if (listed.length === 0) {
     const names = events.map(({ name }) => name).join(", ");
-    const refusal =
-      names === "" ? "it tells of nothing that triggers can listen to" : `the trigger does not list ${names}`;
+    const refusal = names === "" ? "no trigger can listen to it" : `the trigger does not list ${names}`;
     const payload = events[0]?.event ?? readWebhook(delivery);
     return foremost(await fireFresh(services, received, [{ payload, deliveryId, keys: [], refusal }]));
   }

@@ -60,7 +60,7 @@ export async function bringIn(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof SessionError) throw error;
-    logger.warn({ err: error }, "could not bring what others committed into a session's clone");
+    logger.warn({ err: error }, "could not bring others' commits into a session's clone");
     await noticeLeftOut(attempt, clone, join.theirs);
     return false;
   }

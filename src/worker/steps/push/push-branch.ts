@@ -152,6 +152,6 @@ function keepsMoving({ url }: Mirror, branch: string): SessionError {
     code: "branch_diverged",
     reason: `The branch ${branch} of ${url} moved ${mostTries} times while this session pushed to it; nothing was overwritten.`,
     retryable: true,
-    remedy: "Retry when nobody else pushes to the branch.",
+    remedy: "Retry when no others push to the branch.",
   });
 }

@@ -149,7 +149,7 @@ export async function requirePushAccess(
   );
   for (const { repository, mirror, refusal } of asked.flat()) {
     if (/^https?:/u.test(mirror.url) && (await mirror.credentials()) === null) {
-      const text = `There is no credential for ${repository.name}, and its server lets nobody push without one: what the agent changes stays in the session's diff.`;
+      const text = `There is no credential for ${repository.name}, and its server takes no push without one: what the agent changes stays in the session's diff.`;
       await emit({ type: "notice", data: { level: "warning", text } });
       continue;
     }
@@ -166,7 +166,7 @@ function refusalOf({ name }: SessionRepository, forge: Forge, access: Repository
   if (access.readOnly !== null) {
     return new SessionError({
       code: "repository_access_denied",
-      reason: `${name} is ${access.readOnly} on ${forge.name}: nobody can push to it.`,
+      reason: `${name} is ${access.readOnly} on ${forge.name}: it takes no pushes.`,
       retryable: false,
       remedy: "Make it writable on the forge, or start a session with another repository.",
     });
