@@ -136,9 +136,9 @@ describe("refuses", () => {
       /^token: missing a valid token: .* Make a new/u,
     ],
     ["a name beside a token of GitHub", () => ({ username: "ada" }), /^username: is for Bitbucket only/u],
-  ])("%s, naming the field", async (_, over, told) => {
+  ])("%s, naming the field", async (_, over, problem) => {
     const { status, body: answer } = await app.post("/account/create", body(over()), await addSomeone());
-    expect([status, answer.error]).toEqual([400, expect.stringMatching(told)]);
+    expect([status, answer.error]).toEqual([400, expect.stringMatching(problem)]);
   });
 
   it("a token without the scope to open pull requests, naming it with its reason, and saves nothing", async () => {

@@ -184,16 +184,16 @@ describe("the TypeScript client as it is published", () => {
     for (const queueRightAway of [true, false])
       await api.post("/session/create", { prompt: "asked for", queueRightAway });
     const page = await pageServer();
-    const { statuses, strange: told } = (await used(`
+    const { statuses, strange: reported } = (await used(`
       import { createOffstage } from "@offstage/client";
       const { sessions } = await createOffstage().session.list({ status: ["queued", "draft"], limit: 2 });
       const elsewhere = createOffstage({ server: "${page.url}" });
-      const told = (error) => [error.status, error.message];
-      const strange = [await elsewhere.me.get().catch(told), await elsewhere.events("x").next().catch(told)];
+      const shown = (error) => [error.status, error.message];
+      const strange = [await elsewhere.me.get().catch(shown), await elsewhere.events("x").next().catch(shown)];
       console.log(JSON.stringify({ statuses: sessions.map(({ status }) => status), strange }));
     `)) as Asking;
     page.close();
-    expect([statuses, told]).toEqual([["draft", "queued"], strange]);
+    expect([statuses, reported]).toEqual([["draft", "queued"], strange]);
   });
 
   test("tells a delivery that the server signed from another", async () => {
@@ -310,7 +310,7 @@ print(json.dumps({"session": session, "seen": seen, "refused": refused, "mine": 
     for (const queueRightAway of [true, false])
       await api.post("/session/create", { prompt: "asked for", queueRightAway });
     const page = await pageServer();
-    const { statuses, strange: told } = (await usedByPython(`
+    const { statuses, strange: reported } = (await usedByPython(`
 import json
 from offstage import Offstage, OffstageError
 sessions = Offstage().session.list(status=["queued", "draft"], limit=2)["sessions"]
@@ -324,7 +324,7 @@ for ask in (elsewhere.me.get, lambda: next(elsewhere.events("x"))):
 print(json.dumps({"statuses": [each["status"] for each in sessions], "strange": strange}))
 `)) as Asking;
     page.close();
-    expect([statuses, told]).toEqual([["draft", "queued"], strange]);
+    expect([statuses, reported]).toEqual([["draft", "queued"], strange]);
   });
 
   test("tells a delivery that the server signed from another", async () => {

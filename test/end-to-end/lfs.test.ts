@@ -221,9 +221,9 @@ test("without git-lfs a notice and the prompt say so, and neither pointers nor c
   const path = process.env["PATH"];
   process.env["PATH"] = `${bin}:${path}`;
   try {
-    const told = await run(url, "shell head -1 old.bin > seen.txt");
-    expect(told.session).toMatchObject({ status: "completed", failure: null });
-    expect(told.notices[0]).toContain("git-lfs is not installed on the worker");
+    const attempt = await run(url, "shell head -1 old.bin > seen.txt");
+    expect(attempt.session).toMatchObject({ status: "completed", failure: null });
+    expect(attempt.notices[0]).toContain("git-lfs is not installed on the worker");
     expect(prompts.at(-1)).toContain("Files in LFS could not be fetched");
     const { session } = await run(url, "shell head -c 2000000 /dev/zero > new.bin");
     expect(session).toMatchObject({ status: "failed", failure: { retryable: true } });

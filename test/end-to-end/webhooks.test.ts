@@ -169,7 +169,7 @@ test("a delivery to an address that fails is repeated under the same id, and the
     [302, "it answered 302"],
     [200, null],
   ]);
-  expect(new Set(receiver.deliveries.map(({ id: delivery, body }) => delivery + body)).size).toBe(1);
+  expect(new Set(receiver.deliveries.map(({ id: webhookId, body }) => webhookId + body)).size).toBe(1);
 });
 
 test("a delivery that was tried for a day is dead, and sent again on request", async () => {
@@ -266,7 +266,7 @@ test("a delivery of a relay that died is sent by another", async () => {
     expect(taken?.id).toBe(delivery);
   });
   await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "delivered", "it is delivered");
-  expect(receiver.deliveries.map(({ id: delivery }) => delivery)).toEqual([delivery]);
+  expect(receiver.deliveries.map(({ id: webhookId }) => webhookId)).toEqual([delivery]);
 });
 
 test("a private address that the operator did not name is not asked", async () => {

@@ -231,7 +231,7 @@ describe("odd answers of Azure DevOps", () => {
     const id = "d6245f20-2af8-44f4-9451-8107cb2767db";
     const repository = { id: "r", name: "shop", project: { id: "p", name: "shop" } };
     const identity = { id, descriptor: "x;y", isActive: true };
-    const told = (identities: unknown, lists: unknown, status = 200) => {
+    const mayWriteBy = (identities: unknown, lists: unknown, status = 200) => {
       answer = ({ url: path = "" }) => {
         if (path.includes("/identities")) return { status, body: identities };
         return { status: 200, body: path.includes("accesscontrol") ? lists : repository };
@@ -241,15 +241,15 @@ describe("odd answers of Azure DevOps", () => {
     const list = (value: readonly unknown[]) => ({ count: value.length, value });
     const rights = (effectiveAllow: number, effectiveDeny = 0) =>
       list([{ acesDictionary: { "x;y": { extendedInfo: { effectiveAllow, effectiveDeny } } } }]);
-    expect(await told(list([identity]), rights(4))).toBe(true);
-    expect(await told(list([identity]), rights(4, 4))).toBe(false);
-    expect(await told(list([identity]), rights(2))).toBe(false);
-    expect(await told(list([{ ...identity, isActive: false }]), rights(4))).toBe(false);
-    expect(await told(list([null]), rights(4))).toBe(false);
+    expect(await mayWriteBy(list([identity]), rights(4))).toBe(true);
+    expect(await mayWriteBy(list([identity]), rights(4, 4))).toBe(false);
+    expect(await mayWriteBy(list([identity]), rights(2))).toBe(false);
+    expect(await mayWriteBy(list([{ ...identity, isActive: false }]), rights(4))).toBe(false);
+    expect(await mayWriteBy(list([null]), rights(4))).toBe(false);
     // The answer has no groups, so nothing is known.
-    expect(await told(list([identity]), list([{ acesDictionary: { "x;y": { allow: 0, deny: 0 } } }]))).toBeNull();
-    expect(await told(list([identity]), list([]))).toBeNull();
-    expect(await told({ message: "no scope" }, rights(4), 401)).toBeNull();
+    expect(await mayWriteBy(list([identity]), list([{ acesDictionary: { "x;y": { allow: 0, deny: 0 } } }]))).toBeNull();
+    expect(await mayWriteBy(list([identity]), list([]))).toBeNull();
+    expect(await mayWriteBy({ message: "no scope" }, rights(4), 401)).toBeNull();
     expect(await azure().feedback?.mayWrite(address(), { id: "7", login: "ada" }, signal())).toBe(false);
   });
 

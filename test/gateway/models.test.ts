@@ -226,11 +226,11 @@ describe("an answer that began well", () => {
     ],
   ])("and ends with an error is a failure: %s", async (_, body, lastError, lastErrorPasses) => {
     answers = [say(200, body)];
-    const told: unknown[] = [];
-    const gateway = await open({ onRequest: (...request) => told.push(request[2]) });
+    const reported: unknown[] = [];
+    const gateway = await open({ onRequest: (...request) => reported.push(request[2]) });
     expect(await ask(gateway, { model: "m" })).toMatchObject({ status: 200, body });
     expect(await gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastError, lastErrorPasses });
-    expect(told).toEqual(["failed"]);
+    expect(reported).toEqual(["failed"]);
   });
 
   it("and only speaks of errors is none", async () => {
@@ -344,11 +344,11 @@ describe("a model", () => {
   });
 
   it("that is asked is reported with its outcome, each attempt once", async () => {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const gateway = await open({
       admit: (request) =>
         request.model === "evil" ? Promise.resolve({ status: 403, message: "no" }) : admitAll(request),
-      onRequest: (...request) => told.push(request),
+      onRequest: (...request) => reported.push(request),
     });
     answers = [say(529, "overloaded"), say(200, "{}")];
     await ask(gateway, { model: "good" });
@@ -356,7 +356,7 @@ describe("a model", () => {
     await ask(gateway, { model: "good", plugins: [] });
     answers = [say(400, "bad")];
     await ask(gateway, { model: "good" });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["compatible", "good", "retried"],
       ["compatible", "good", "answered"],
       ["compatible", "evil", "refused"],

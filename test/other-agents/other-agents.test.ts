@@ -239,9 +239,9 @@ describe("an editor", () => {
         content: { text: "shell sleep 600" },
       });
       // By the server's own, without its history.
-      const told = heard.updates.length;
+      const before = heard.updates.length;
       await ask(session.resume, { sessionId: id, cwd: person.clone });
-      expect(heard.updates).toHaveLength(told);
+      expect(heard.updates).toHaveLength(before);
       const prompt = textPrompt("write resumed.txt: yes");
       expect(await ask(session.prompt, { sessionId: id, prompt })).toMatchObject({ stopReason: "end_turn" });
       await expect(

@@ -110,9 +110,9 @@ it("lets an agent out through the gateway and the proxy, and trusts the authorit
     const { id } = await run(client, look);
     return (await client.session.diff(id)).repositories[0]?.patch ?? "";
   };
-  const untold = await patchOf(await start(proxied()));
-  expect(untold).toContain("+git version");
-  expect(untold).toMatch(/certificate/u);
+  const untrusting = await patchOf(await start(proxied()));
+  expect(untrusting).toContain("+git version");
+  expect(untrusting).toMatch(/certificate/u);
   const before = company.asked.filter((entry) => entry === "CONNECT git.company.test:443").length;
   const patch = await patchOf(await start({ ...proxied(), OFFSTAGE_CA_IN_SANDBOX: "true" }));
   expect(company.asked.filter((entry) => entry === "CONNECT git.company.test:443").length).toBeGreaterThan(before);

@@ -449,11 +449,11 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
       try {
         const [laid, whole] = [await world.session(source), await plain.session(source)];
         const more = { ...identity, GIT_AUTHOR_DATE: "@1700000000 +0000", GIT_COMMITTER_DATE: "@1700000000 +0000" };
-        const told = (session: SandboxedSession): Promise<string> => session.run(program, more);
-        const said = await told(laid);
+        const run = (session: SandboxedSession): Promise<string> => session.run(program, more);
+        const said = await run(laid);
         const comparable = (text: string, data: string): string =>
           text.replaceAll(data, "").replaceAll(/ in \d+m?s$/gmu, "");
-        expect(comparable(said, world.data)).toBe(comparable(await told(whole), plain.data));
+        expect(comparable(said, world.data)).toBe(comparable(await run(whole), plain.data));
         expect(said).not.toBe("");
       } finally {
         await plain.close();

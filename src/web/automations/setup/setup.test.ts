@@ -22,13 +22,13 @@ it("has what docs/forges.md says is to be chosen at each forge", async () => {
         .slice(1, -1)
         .map((cell) => cell.trim()),
     );
-  const choices = rows.flatMap(([names = "", ...cells]) =>
+  const listed = rows.flatMap(([names = "", ...cells]) =>
     [...names.matchAll(/`([^`]+)`/gu)].map(([, name = ""]) => {
       const choices = columns.flatMap((kind, index) => (cells[index] === "–" ? [] : [[kind, cells[index]] as const]));
       return [name, Object.fromEntries(choices)] as const;
     }),
   );
-  expect(Object.fromEntries(choices)).toEqual(forgeChoices);
+  expect(Object.fromEntries(listed)).toEqual(forgeChoices);
 });
 
 it("lists each choice once, and the events that a forge does not deliver", () => {
