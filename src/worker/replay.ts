@@ -30,9 +30,9 @@ export interface ReplayResult {
 }
 
 /**
- * Repeats a recorded session: the same commits, the same agent, and the recorded answers of the models. It stores and pushes
- * nothing and calls no model or forge. It works in folders of its own, which the agent sees at the paths of the session's
- * folders.
+ * Repeats a recorded session: the same commits, the same agent, and the recorded answers of the models. It stores and
+ * pushes nothing and calls no model or forge. It works in separate folders, which the agent sees at the paths of the
+ * session's folders.
  * @param shared with the directory of the recordings
  * @param options.onEvent receives each event, masked, instead of the database
  * @throws NotFoundError if the session was not recorded, or the commits that it started from are gone

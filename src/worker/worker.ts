@@ -14,7 +14,9 @@ import { attemptLogger } from "./attempt/attempt.ts";
 import { ClaimLost, SessionCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
 import { createContact } from "./contact.ts";
 
-/** What a worker and an attempt tell each other: the two ways in which the worker ends it, and that its agent is at work. */
+/**
+ * The signals between a worker and an attempt: the two ways in which the worker ends it, and that its agent is at work.
+ */
 export interface AttemptSignals {
   /** Ends the attempt at once; the reason, a class of `stop-reasons.ts`, decides what is recorded afterwards. */
   readonly signal: AbortSignal;

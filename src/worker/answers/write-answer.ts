@@ -85,7 +85,7 @@ async function reply(
   }
 }
 
-/** Who waits for a sign that they were heard gets it as words if the forge has no reaction. */
+/** If the forge has no reaction, the acknowledgement is a comment. */
 const seenInWords = "Seen.";
 
 /** Reacts. If the forge has no such reaction, a short comment says the same of 👀, in the thread if there is one; of several only one does. */

@@ -33,7 +33,7 @@ import type { Signer } from "../git/signer.ts";
  * step's parameter picks what the step uses.
  */
 export interface AttemptServices {
-  /** Id of this worker, the same over restarts; it tells on which worker's disk a session's folders are. */
+  /** Id of this worker, the same over restarts; it says on which worker's disk a session's folders are. */
   readonly workerId: string;
   readonly database: Database;
   readonly vault: Vault;

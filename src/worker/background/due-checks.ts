@@ -12,7 +12,7 @@ export interface DueChecks<Due> {
   check(due: Due, stopping: AbortSignal): Promise<void>;
   /** Reports a check that failed unexpectedly; the others go on. */
   checkFailed(error: unknown, due: Due): void;
-  /** Tells that what is due could not be taken. */
+  /** Reports that due checks could not be claimed. */
   claimFailed(error: unknown): void;
 }
 

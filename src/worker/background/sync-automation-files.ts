@@ -166,7 +166,7 @@ interface Head {
   readonly commit: string;
 }
 
-/** @throws SessionError repository_*; InvalidInputError if the branch is not there */
+/** @throws SessionError repository_*; InvalidInputError if the branch does not exist */
 async function headOf(mirror: Mirror, configured: string | null, signal: AbortSignal): Promise<Head> {
   const ref = configured === null ? "HEAD" : `refs/heads/${configured}`;
   const { defaultBranch, shaOf } = await askRemote(mirror, [ref], await remoteOptions(mirror, signal));
@@ -263,7 +263,10 @@ function pageOf({ filePages }: Forge, { cloneUrl }: RepositoryAddress, commit: s
   return `${cloneUrl.replace(/\.git$/u, "")}/${filePages}/${commit}/${encoded}`;
 }
 
-/** Says at the commit what became of the files, if there are any or were. The same once, however often it is looked at. */
+/**
+ * Reports the outcome of the files at the commit, if there are or were any. The same outcome once, however often they
+ * are read.
+ */
 async function queueCommitStatus(
   transaction: Queryable,
   { publicUrl }: FileSyncs,

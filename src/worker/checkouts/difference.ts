@@ -9,7 +9,7 @@ import { settleFiles } from "./settle-index.ts";
 interface DifferentFile {
   /** Its bytes as Latin-1, since names need be no UTF-8. */
   readonly path: string;
-  /** Mode in the second commit; `000000` if it is not there. */
+  /** Mode in the second commit; `000000` if it has no such file. */
   readonly mode: string;
   /** Name of its object there. */
   readonly object: string;

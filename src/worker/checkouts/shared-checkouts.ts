@@ -91,7 +91,7 @@ export function createSharedCheckouts(options: {
 export const recordFile = "checkout.json";
 /** File that is there once the checkout is on the disk. */
 const durableMark = "durable";
-/** File whose modification time tells when a checkout was last used. */
+/** File whose modification time is that of a checkout's last use. */
 export const checkoutUsedMark = "used";
 /** Raised if what is made differs from what earlier versions made of the same. */
 const form = 1;

@@ -134,7 +134,7 @@ export async function unpackArchive(
   await runCommand(run, folders, { command: "tar", arguments: parameters }, async (child) => {
     child.stdout.resume();
     await pipeline(content, createGunzip(), child.stdin).catch((error: NodeJS.ErrnoException) => {
-      // tar may end before it has read the padding; its exit code tells whether it failed.
+      // tar may end before it has read the padding; its exit code says whether it failed.
       if (error.code !== "EPIPE" && error.code !== "ECONNRESET" && error.code !== "ERR_STREAM_PREMATURE_CLOSE")
         throw error;
     });

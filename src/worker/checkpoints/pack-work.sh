@@ -77,7 +77,7 @@ else
 fi
 export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_CHECKPOINTS:$OFFSTAGE_MIRROR"
-# Dates of its own would make another commit of the same state each time.
+# Current dates would make another commit of the same state each time.
 state=none
 if [ -n "$going" ]; then
   state="$(GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000' merge_state "$going")" || state=none

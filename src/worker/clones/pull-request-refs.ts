@@ -47,7 +47,7 @@ export async function addPullRequest(
   }
 }
 
-/** The pull request as it was put into a session's clone; null: it is not there. */
+/** The pull request as it was put into a session's clone; null: it could not be fetched. */
 export async function pullRequestIn(
   { mirror, remote: { directory, pullRequest }, targetBranch }: Clone,
   sessionId: string,

@@ -48,7 +48,7 @@ interface Superproject {
 export async function addSubmodules(request: SubmoduleRequest): Promise<Submodule[]> {
   const { folder, headSha, remote, signal } = request;
   const found: Submodule[] = [];
-  /** Of those beyond the bound, which stand in no record: how many, and one of them. */
+  /** Of those beyond the bound, which are in no record: how many, and one of them. */
   let leftOut = 0;
   let first: Pick<Submodule, "path" | "sha"> | null = null;
   const left: Superproject[] = [{ path: "", url: remote.url, sha: headSha, depth: 1 }];

@@ -38,10 +38,10 @@ import { askFirst, commitUrlOf } from "./ask-first.ts";
 import { carryOut } from "./carry-out.ts";
 
 /**
- * Decides what comes of an event in the conversation that it belongs to.
+ * Decides the effects of an event in its conversation.
  * @param repository the event's, which is connected
- * @param calling who calls Offstage by what, as the event's connection says
- * @returns null if it belongs to none
+ * @param calling the event's connection's mention and trusted bots
+ * @returns null if it has no conversation
  * @throws UnavailableError if the forge does not answer who may write: the event is to be decided again
  */
 export async function decideInConversation(
@@ -161,7 +161,7 @@ function macroIn(happening: Happening, { mention }: Pick<ConversationLimits, "me
 
 /**
  * The automation that an event calls by its macro, whether or not it may; null: it calls none.
- * @param calling who calls Offstage by what, as the event's connection says
+ * @param calling the event's connection's mention and trusted bots
  */
 export async function calledAutomation(
   { database, limits }: Pick<ConversationServices, "database" | "limits">,
@@ -234,7 +234,7 @@ async function lockWaitingRuns(
   return lockWaitingMessages(transaction, organizationId, sessionId, ids);
 }
 
-/** Read while the conversation is locked: what the forge tells from here on is decided after this. */
+/** Read while the conversation is locked: later deliveries are decided after this. */
 function endedSince(transaction: Queryable, event: ClaimedEvent): Promise<FailedCheck[]> {
   // The commit of the delivery: that of the happening may be another one, of which it is a merge.
   const { checks } = event.payload as unknown as ForgeEvent;

@@ -49,7 +49,7 @@ export async function findMacro(
 
 /**
  * Starts an automation that was called by its macro.
- * @returns why it starts nothing; null: it does. Its job tells the thread by itself, as of every run that ends.
+ * @returns why it starts nothing; null: it does. Its job reports to the thread, as every run that ends.
  */
 export async function startMacro(
   transaction: Queryable,

@@ -21,7 +21,7 @@ const blockBytes = 4_096;
 const indexEntryBytes = 72;
 
 /**
- * Adds what a checkout of a commit would write, before anything is written: a few hundred bytes of git objects can stand for
+ * Adds what a checkout of a commit would write, before anything is written: a few hundred bytes of git objects can mean
  * any number of files. The listing stops at the bound, since it may be endless.
  * @param written what the session's other repositories write; this commit's sizes are added to it
  * @param mirror path of a repository that has the commit

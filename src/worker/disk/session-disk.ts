@@ -21,7 +21,10 @@ export interface SessionDisks {
   openWorkspace(sessionId: string, folder: string): Promise<boolean>;
   /** Unmounts all of it until it is opened again. */
   close(sessionId: string, folder: string): Promise<void>;
-  /** Whether the disk that is mounted at the folder has no room for bytes or files; false if the session has none of its own. */
+  /**
+   * Whether the disk that is mounted at the folder has no room for bytes or files; false if the session has no separate
+   * disk.
+   */
   isFull(folder: string): Promise<boolean>;
   /** Unmounts and deletes it. @throws SessionError sandbox_unavailable if its image can't be deleted */
   remove(sessionId: string, folder: string): Promise<void>;
@@ -29,7 +32,7 @@ export interface SessionDisks {
 
 const nothing = (): Promise<void> => Promise.resolve();
 
-/** No disks of their own: the sizes of the folders are watched instead. */
+/** No separate disks: the sizes of the folders are watched instead. */
 export const watchedDisks: SessionDisks = {
   make: nothing,
   open: nothing,

@@ -32,8 +32,8 @@ export interface EventDecisions extends TriggerDecisions, PlaceServices {
 }
 
 /**
- * Decides what comes of an event: in the conversation that it belongs to, and by the triggers that listen to it. If that can't be known
- * for a reason that passes, the event is put off.
+ * Decides the effects of an event: in its conversation, and by the triggers that listen to it. If that fails for a
+ * passing reason, the event is put off.
  */
 export async function decideClaimed(options: EventDecisions, event: ClaimedEvent): Promise<void> {
   const { database, logger } = options;
@@ -127,7 +127,7 @@ function calledIn(
   return calledAutomation(conversations, event, place.calling);
 }
 
-/** What comes of an event in the conversation that it belongs to; null: it belongs to none. */
+/** The outcome of an event in its conversation; null: it has none. */
 async function steer(
   { conversations }: EventDecisions,
   event: ClaimedEvent,

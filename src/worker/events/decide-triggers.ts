@@ -69,7 +69,7 @@ export async function decideAll(
   return decisions;
 }
 
-/** Whether an event of this place is any business of a trigger. One of a file hears of the file's own repository alone. */
+/** Whether a trigger listens to an event of this place. One of a file listens only to the file's own repository. */
 function concerns({ trigger, fileRepositoryId = null }: FireableTrigger, place: EventPlace | null): boolean {
   if (fileRepositoryId !== null && place?.known?.id !== fileRepositoryId) return false;
   return listsRepository(trigger, place?.address ?? null) !== false;
@@ -152,7 +152,7 @@ async function decideOne(
     name: event.name,
     subject: event.subject,
     eventId: event.id,
-    // In what came of one first event each trigger fires once, and of what several connections tell.
+    // Among the consequences of one first event each trigger fires once, and once for an event of several connections.
     keys: [`root:${event.rootId ?? event.id}`, ...contentKeysOf(event)],
     automationKeys: automationKeysOf(event),
     connectionId: event.connectionId,

@@ -15,7 +15,7 @@ import type { EventPlace } from "./event-place.ts";
 /** Runs of which each started the next by an event of Offstage, or by a forge's event about its work. */
 export const longestChain = 5;
 
-/** Reason in the ledger why nothing hears of an event. */
+/** Reason in the ledger why no trigger gets an event. */
 export const ownWords = "an Offstage wrote it";
 
 /**

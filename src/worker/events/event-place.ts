@@ -8,7 +8,7 @@ import { allowedRepositories } from "../../store/people/organizations.ts";
 import { findRepositoryByKey, type RepositoryRecord } from "../../store/repositories/repositories.ts";
 import { readConnectionOfEvent } from "../../store/secrets/forge-connections.ts";
 
-/** The repository that an event is about, as it was when the event was taken up. */
+/** The repository that an event is about, as it was when the event was claimed. */
 export interface EventPlace {
   readonly address: RepositoryAddress;
   readonly key: string;
@@ -44,8 +44,8 @@ export async function eventPlaceOf(
 export const asTheServer: Calling = { mention: null, allowedBots: null };
 
 /**
- * The address of the repository that an event is about, and who calls Offstage there by what; null if it is about none, or about one that
- * is not of the connection's forge, of which it can tell nothing.
+ * The address of the repository that an event is about, with the mention and trusted bots there; null if it is about
+ * none, or about one that is not of the connection's forge.
  */
 async function addressOf(
   database: Database,

@@ -32,7 +32,7 @@ export async function recordForgeState(
     const outcome = name === "checks.failed" ? "failed" : "passed";
     const check = keyOf(checks, forge);
     const since = await checksToldSince(database.pool, event, checks.sha);
-    // One that was put off says no more how it stands if the check has ended again.
+    // The state in an event that was put off is outdated if the check has ended again.
     if (!since.some((each) => keyOf(each, forge) === check))
       await noteCheck(database, at, { sha: checks.sha, check, outcome });
   }

@@ -1,4 +1,5 @@
-# Says what became of a join that an agent was to do by hand; needs merge-state.sh. It runs inside the sandbox, and changes nothing.
+# Reports the state of a join that an agent was to do by hand; needs merge-state.sh. It runs inside the sandbox, and
+# changes nothing.
 #
 # Environment: HOME, and
 #   OFFSTAGE_THEIRS  the commit of others that is joined with the work

@@ -18,7 +18,7 @@ export function unresolvedIn(printed: string): string[] {
 }
 
 /**
- * What became of a join by hand:
+ * The state of a join by hand:
  * - `underWay`: the clone is in the middle of it; `paths` are unresolved files, perhaps none
  * - `done`: theirs is in the clone's history, with the work
  * - `undone`: neither: it was thrown away, or had not begun. `isEmptied`: the clone is at their commit, and has nothing of the
@@ -30,9 +30,9 @@ export type JoinState =
   | { readonly kind: "undone"; readonly isEmptied: boolean };
 
 /**
- * Looks in a clone, and changes nothing.
+ * Reads it in a clone, and changes nothing.
  * @param mirror path of the clone's mirror
- * @throws SessionError resources_exhausted; Error if the agent left the clone in a state in which git can't tell
+ * @throws SessionError resources_exhausted; Error if the agent left the clone in a state that git can't read
  */
 export async function readJoinState(
   run: SandboxedRun,

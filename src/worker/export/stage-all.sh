@@ -9,8 +9,9 @@ inner_worktrees() {
   git worktree list --porcelain | sed -n "s|^worktree $PWD/||p"
 }
 
-# A function for programs that take the files of a broken repository with one of their own: sets the filter for files in LFS, with
-# new contents where `take-contents.cjs` looks for them: in the repository that the agent has there, or in `.git` if it has none.
+# A function for programs that take the files of a broken repository with a separate one: sets the filter for files in
+# LFS, with new contents where `take-contents.cjs` looks for them: in the repository that the agent has there, or in
+# `.git` if it has none.
 set_lfs_filter() {
   git config filter.lfs.process "$OFFSTAGE_LFS_FILTER"
   git config filter.lfs.required true

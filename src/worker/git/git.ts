@@ -84,7 +84,7 @@ const alwaysOff = {
  */
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
   const child = startGit(parameters, options);
-  // If git stops reading early, its exit code and stderr tell why.
+  // If git stops reading early, its exit code and stderr say why.
   if (options.input === undefined) child.stdin.end();
   else pipeline(options.input, child.stdin).catch(() => undefined);
   let stderr = "";
@@ -162,9 +162,9 @@ export function startGit(
 }
 
 /**
- * Address space of one git process, in bytes (4 GiB). Strangers made the objects that it reads: a few bytes can stand for
- * endless folders, or for a file larger than the machine's memory. Enough for real repositories: trees of a million files, and
- * patches of hundreds of megabytes.
+ * Address space of one git process, in bytes (4 GiB). The objects that it reads are untrusted: a few bytes can mean
+ * endless folders, or for a file larger than the machine's memory. Enough for real repositories: trees of a million
+ * files, and patches of hundreds of megabytes.
  */
 export const looksWithBytes = 4 * 1024 ** 3;
 
@@ -259,7 +259,7 @@ function tooMuchMemory(command: string, { memoryBytes = looksWithBytes }: GitOpt
   });
 }
 
-/** Passes on one byte more than the limit, so that the caller can tell that output was cut off; drains the rest. */
+/** Passes on one byte more than the limit, so that the caller can detect that output was cut off; drains the rest. */
 async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Buffer> {
   let passed = 0;
   for await (const chunk of source) {

@@ -16,8 +16,8 @@ const otherFormat =
   /^fatal: (?:mismatched algorithms: client \w+; server \w+|.{0,40}does not support this repository's (?:object format|hash algorithm))/mu;
 
 /**
- * A remote that was made anew with another object format (git-init(1), `--object-format`): what this worker has of it are objects
- * that it can neither get nor give any more.
+ * A remote that was recreated with another object format (git-init(1), `--object-format`): the objects that this worker
+ * has of it can be neither fetched nor pushed any more.
  */
 export class OtherFormatError extends SessionError {
   constructor(url: string) {
@@ -33,7 +33,7 @@ export class OtherFormatError extends SessionError {
 }
 
 /**
- * Turns git's error about a remote into a failure that tells the user what to do.
+ * Turns git's error about a remote into a failure that says what to do.
  * @param stderr of git
  */
 export function remoteError(url: string, stderr: string): SessionError {
@@ -107,7 +107,7 @@ function refusedByWords(stderr: string): boolean {
   return lines.some((line) => refusal.test(line));
 }
 
-/** What the server says for people, in lines of its own; empty if it says nothing. */
+/** The server's message for people, in separate lines; empty if there is none. */
 function serversWords(stderr: string): string {
   const lines = stderr.split("\n").filter((line) => /^(?:remote:|ERROR:|FATAL:)/u.test(line));
   return lines

@@ -12,7 +12,7 @@ export interface SshSettings {
   readonly agent: string | null;
 }
 
-/** Without keys of its own: those of the user that runs the server. */
+/** Without configured keys: those of the user that runs the server. */
 export const usersSsh: SshSettings = { keys: {}, knownHosts: null, agent: null };
 
 /**

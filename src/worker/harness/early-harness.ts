@@ -33,7 +33,7 @@ export interface EarlyHarness {
   readonly folders: EarlyFolders;
   readonly gateway: Pick<WarmGateway, "adopt">;
   readonly harness: RunningHarness;
-  /** What its sandbox uses now; null if it does not run, or nothing tells. */
+  /** What its sandbox uses now; null if it does not run, or that is unknown. */
   readonly usage: SandboxedProcess["usage"];
   /** Settles when every process in its sandbox has ended. */
   readonly exited: Promise<unknown>;
@@ -173,7 +173,7 @@ async function warmUp({ harness, folders }: EarlyHarness): Promise<void> {
 }
 
 /**
- * Starts a harness in folders of its own, and has it do what it does in a session, so that its code is compiled.
+ * Starts a harness in separate folders, and has it do what it does in a session, so that its code is compiled.
  * @throws Error if that fails; nothing is left then
  */
 export async function startWarm(services: EarlyServices, launch: Launch, signal: AbortSignal): Promise<EarlyHarness> {

@@ -9,7 +9,7 @@ import { authorVariables } from "../git/git.ts";
 import type { HomeFiles } from "../sandboxed/harness-files.ts";
 import { registrySettings } from "../setup/registry-settings.ts";
 
-/** All that decides how a harness is started, but for the sandbox's own folders and its gateway. */
+/** All that decides how a harness is started, except the sandbox's own folders and its gateway. */
 export interface Launch {
   readonly provider: Provider;
   /** Null: the harness chooses. */

@@ -28,7 +28,7 @@ export interface AppliedSetup extends Archives {
   readonly leftOut: readonly string[];
 }
 
-/** A setup to run in folders of its own. */
+/** A setup to run in separate folders. */
 export interface SetupApart extends Preparation {
   readonly clone: Clone;
   /** The commit to check out, and the name of its branch. */

@@ -62,7 +62,7 @@ function settingsOf(
   const bare = url.replace(/\/$/u, "");
   switch (kind) {
     case "npm":
-      // All of them together are in files of their own: see `npmSettings` and `yarnSettings`.
+      // The settings for all of them are in separate files: see `npmSettings` and `yarnSettings`.
       return { environment: {}, files: {} };
     case "pypi":
       return { environment: {}, files: pythonSettings(url) };

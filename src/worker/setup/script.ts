@@ -187,7 +187,7 @@ async function runOnResult(
     return await runCommand(run, folders, command, use);
   } catch (cause) {
     run.signal.throwIfAborted();
-    // It has a reason of its own, such as a limit or the sandbox's end.
+    // It has another reason, such as a limit or the sandbox's end.
     if (cause instanceof SessionError) throw cause;
     const reason = messageOf(cause);
     throw new Error(`the result of a setup could not be stored: ${reason}`, { cause });

@@ -197,7 +197,7 @@ function createReader(mask: Mask) {
   };
 }
 
-/** What became of a gate whose processes have ended. */
+/** The outcome of a gate whose processes have ended. */
 function readEnd(end: SandboxedEnd, output: string, mark: string, limitMs: number): GateEnd {
   const ownEnd = new RegExp(String.raw`(?:^|\n)${mark} (\d+)\s*$`, "u").exec(end.printed);
   const log = ownEnd === null ? end.printed : end.printed.slice(0, ownEnd.index);

@@ -212,7 +212,7 @@ export async function resolveTurn(
  * Takes a checkpoint after a turn. If the database can't be reached, the attempt goes on without it: if it ended here,
  * the turn, which is paid, would be repeated.
  * @returns how much is stored; `away`: nothing, because the database could not be reached
- * @throws as `take`, but for a connection error
+ * @throws as `take`, except a connection error
  */
 async function takeAfterTurn(
   { logger }: Pick<Attempt, "logger">,

@@ -113,7 +113,7 @@ export function filterCommand(mirror: string): string {
   return `${node} -e ${shellQuote(program)} -- ${shellQuote(lfsStore(mirror))}`;
 }
 
-/** The names of all contents that a commit's files have in LFS; null if git-lfs can't tell. @param repository its path */
+/** The names of all contents that a commit's files have in LFS; null if git-lfs fails. @param repository its path */
 export async function namesInLfs(repository: string, sha: string, signal: AbortSignal): Promise<string[] | null> {
   const { code, stdout } = await git(["lfs", "ls-files", "--long", sha], { cwd: repository, signal });
   return code === 0 ? [...stdout.matchAll(/^[0-9a-f]{64}(?= [*-] )/gmu)].map(([oid]) => oid) : null;

@@ -60,7 +60,7 @@ export async function pruneContents(store: string, days: number, signal: AbortSi
   return removed;
 }
 
-/** The files below a folder; none if it is not there. */
+/** The files below a folder; none if it does not exist. */
 async function filesBelow(folder: string): Promise<Dirent[]> {
   if (!existsSync(folder)) return [];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });

@@ -60,7 +60,7 @@ export async function fetchContents(
 /** Most characters of git-lfs's words that are kept. */
 const keptWords = 20_000;
 
-/** Tells the progress in git-lfs's stdout from its words, of which the end is kept. */
+/** Separates the progress in git-lfs's stdout from its messages, whose end is kept. */
 function readOutput(onProgress: OnProgress = () => undefined) {
   let words = "";
   let rest = "";

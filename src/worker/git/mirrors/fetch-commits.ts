@@ -20,7 +20,7 @@ export async function fetchBranch(
 ): Promise<void> {
   const { branch, sha, into } = fetched;
   const options = { cwd: mirror.path, signal };
-  // It refuses what is not there.
+  // It refuses missing objects.
   if ((await git(["update-ref", into, `${sha}^{commit}`], options)).code === 0) return;
   // The branch may have moved since it was looked up: the commit found then counts.
   const remote = { ...(await remoteOptions(mirror, signal)), onProgress };

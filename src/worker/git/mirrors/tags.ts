@@ -22,7 +22,10 @@ export interface RemoteTag {
   readonly peeled: string | null;
 }
 
-/** A name that a file of refs may hold (git-check-ref-format(1)), and that was read as it is: U+FFFD stands for what is no UTF-8. */
+/**
+ * A name that a file of refs may hold (git-check-ref-format(1)), and that was read as it is: U+FFFD replaces bytes that
+ * are no UTF-8.
+ */
 const plainName = /^refs\/tags\/[^\s~^:?*[\\\p{Cc}\uFFFD]+$/u;
 
 /** The tags in the output of ls-remote, which may be cut off. */
@@ -41,12 +44,12 @@ export function tagsIn(said: string): RemoteTag[] {
 
 /** Name of a file in each mirror with the tags of what it has, in the form of packed refs (git-pack-refs(1)). */
 const tagsFile = "offstage-tags";
-/** Most tags that are fetched at once: each is an object of its own. */
+/** Most tags that are fetched at once: each is a separate object. */
 const mostFetched = 2_000;
 
 /**
- * Keeps in a mirror which tags the remote has of its commits, and fetches those that are objects of their own. Commits that only a tag
- * has are not fetched. Without the tags a session does its work all the same: a refusal is left aside.
+ * Keeps in a mirror which tags the remote has of its commits, and fetches those that are separate objects. Commits that
+ * only a tag has are not fetched. A session works without the tags, too: a refusal is ignored.
  * @param tags all of the remote
  */
 export async function keepTags(mirror: Mirror, tags: readonly RemoteTag[], signal: AbortSignal): Promise<void> {

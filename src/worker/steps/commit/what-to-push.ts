@@ -4,7 +4,10 @@ export interface WorkState {
   readonly headSha: string;
   /** Where this attempt's clone started. */
   readonly startSha: string;
-  /** The commit of the work branch on the remote, if this attempt looked; null if it did not, or the branch is not there. */
+  /**
+   * The commit of the work branch on the remote, if this attempt looked; null if it did not, or the branch does not
+   * exist.
+   */
   readonly remoteSha: string | null;
   /** The exported commit of the last attempt; null if there was none. */
   readonly recordedSha: string | null;

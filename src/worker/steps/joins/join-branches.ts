@@ -36,7 +36,7 @@ interface JoinOptions {
 interface BranchTips {
   /** With the remote that has the work branch: the repository, or a fork. */
   readonly mirror: Mirror;
-  /** Null: it is not there, or has only what was merged. */
+  /** Null: it does not exist, or has only what was merged. */
   readonly branch: string | null;
   readonly target: string | null;
   /** The commit of the last push, if the target has all of that by a merged pull request: the work then begins at the target. */

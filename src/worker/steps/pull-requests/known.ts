@@ -30,7 +30,7 @@ export async function knownPullRequest(
     if (read.state === "open" && read.target !== recorded.target) await moveToTarget(database, recorded, read.target);
     return read;
   } catch (error) {
-    // The forge does not know the number, as of a repository that was made anew.
+    // The forge does not know the number, for example after the repository was recreated.
     if (error instanceof SessionError && !error.passing) return null;
     throw error;
   }

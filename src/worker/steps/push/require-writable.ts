@@ -218,7 +218,8 @@ export async function warnOfWorkflows(
 }
 
 /**
- * Checks work that is about to be pushed: a change of workflows needs a token that may do so, if the forge tells.
+ * Checks work that is about to be pushed: a change of workflows needs a token that may do so, if the forge reports
+ * that.
  * @throws SessionError repository_access_denied
  */
 export async function requireWorkflowRight(
