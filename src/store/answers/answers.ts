@@ -127,7 +127,10 @@ export interface SeenComment {
   readonly repositoryId: string;
   readonly commentId: string;
   readonly body: string;
-  /** See `idScopesOf`. Omitted: whichever is counted in the repository, which tells too many of GitHub's own, and none of Azure DevOps's. */
+  /**
+   * See `idScopesOf`. Omitted: any in the repository, which matches too many comments on GitHub, and none on Azure
+   * DevOps.
+   */
   readonly idScopes?: readonly IdScope[];
 }
 

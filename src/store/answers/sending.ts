@@ -17,7 +17,7 @@ export interface ClaimedAnswer {
   readonly attempts: number;
   /** Null for a service, or if the repository is no longer connected. */
   readonly repositoryUrl: string | null;
-  /** Of a resolution: what became of the thread's reply; null: there is none, or it is something else. */
+  /** Of a resolution: the status of the thread's reply; null: there is none, or it is something else. */
   readonly replyStatus: "pending" | "sent" | "refused" | "dead" | null;
 }
 

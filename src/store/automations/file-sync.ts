@@ -202,7 +202,7 @@ export async function lockAutomations(transaction: Queryable, repositoryId: stri
   );
 }
 
-/** Deletes the automations of a repository's files, but for some, and forgets the files. */
+/** Deletes the automations of a repository's files, except some, and the records of the files. */
 export async function deleteFiles(
   transaction: Queryable,
   { organizationId, repositoryId }: Pick<ClaimedSync, "organizationId" | "repositoryId">,

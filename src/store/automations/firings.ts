@@ -11,9 +11,11 @@ export interface Arrival {
   /** Id of the ledger's entry, and of the job if it starts one: the same arrival has the same id, however often it is written. */
   readonly id: string;
   readonly payload: EventContext;
-  /** What tells a second delivery of the same to the trigger. */
+  /** By what a second delivery of the same to the trigger is recognized. */
   readonly keys?: readonly string[];
-  /** What tells the same happening to all triggers of the automation, of which one answers it; omitted: each may. */
+  /**
+   * By what all triggers of the automation recognize the same happening, of which one answers it; omitted: each may.
+   */
   readonly automationKeys?: readonly string[];
   readonly name?: string | null;
   readonly deliveryId?: string | null;
@@ -29,7 +31,7 @@ export interface Arrival {
   readonly refusal?: string;
 }
 
-/** What came of it, and why if no run did. */
+/** Its outcome, and the reason if there is no run. */
 export interface Fired extends Received {
   readonly reason: string | null;
 }
@@ -122,7 +124,7 @@ export function prepareFiring(
 /**
  * Fires triggers in one statement and commit, in the order of the list.
  * @param firings more than one only if all are plain
- * @returns for each what came of it; null: its trigger is another by now, and nothing of it was written
+ * @returns the outcome of each; null: its trigger has changed, and nothing was written
  */
 export async function fireTriggers(database: Database, firings: readonly Firing[]): Promise<(Fired | null)[]> {
   const { rows } = await database.pool.query<{

@@ -19,7 +19,7 @@ export interface ReceivedEvent {
   readonly organizationId: string;
   /** The connection that delivered it; null: Offstage itself. */
   readonly connectionId: string | null;
-  /** Within this, `keys` tell a second delivery of the same. */
+  /** The scope within which `keys` identify a second delivery of the same. */
   readonly scope: string;
   readonly keys: readonly string[];
   /** Null: no trigger can listen to it. */
@@ -43,7 +43,7 @@ export interface ReceivedEvent {
   readonly traceParent: string | null;
   /** The entry that it repeats. */
   readonly originalId?: string;
-  /** What tells that it may steer a session; null or omitted: it does not. */
+  /** The hint that it may steer a session; null or omitted: it does not. */
   readonly steering?: SteeringHint | null;
   /** False: another entry of the same delivery keeps it, if nothing listens to this one. Default: true. */
   readonly keepsPayload?: boolean;
@@ -58,7 +58,7 @@ export async function receiveEvent(database: Database, received: ReceivedEvent):
 
 /** An event that is to be taken in together with others. */
 export interface Receiving {
-  /** What `receive_event` takes, as JSON, but for its `order`. */
+  /** What `receive_event` takes, as JSON, except its `order`. */
   readonly json: string;
   /** The first of what is noted of it, with the scope. */
   readonly turn: string;
@@ -77,7 +77,7 @@ export function prepareReceived(received: ReceivedEvent): Receiving {
 
 /**
  * Takes in events in one statement and commit.
- * @returns for each what came of it
+ * @returns the outcome of each
  */
 export async function receiveEvents(database: Database, all: readonly Receiving[]): Promise<Received[]> {
   // In the order of their keys, so that two batches at once that have some in common do not wait for each other; of equal ones the first
@@ -123,7 +123,7 @@ export interface ClaimedEvent {
   readonly depth: number;
 }
 
-/** Keys of what an event tells, whichever connection tells it. */
+/** Keys of an event's happening, independent of the connection. */
 export function contentKeysOf({ contentKey }: Pick<ClaimedEvent, "contentKey">): string[] {
   return contentKey === null ? [] : [`content:${contentKey}`];
 }
@@ -395,7 +395,7 @@ export async function findOwnWork(
   }));
 }
 
-/** Records what a delivery of a forge follows from, so that what comes of it in turn is counted. */
+/** Records the origin of a forge's delivery, so that its own consequences are counted. */
 export async function noteOrigin(
   database: Database,
   { id, attempt }: ClaimedEvent,
@@ -449,7 +449,7 @@ export async function listeningTriggers(
   return rows;
 }
 
-/** What came of an event in its conversation. */
+/** The outcome of an event in its conversation. */
 export interface Steered {
   readonly outcome: "fired" | "filtered";
   readonly reason: string | null;

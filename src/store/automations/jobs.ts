@@ -111,7 +111,7 @@ export interface ClaimedJob {
     readonly name: string;
     readonly instructions: string;
     readonly agent: string | null;
-    /** Whether each repository gets a session of its own. */
+    /** Whether each repository gets its own session. */
     readonly fanOut: boolean;
     readonly targetBranch: string | null;
     readonly priority: number;
@@ -242,7 +242,7 @@ export async function recoverJobs(database: Database, options: { readonly worker
     values,
   );
   let failed = 0;
-  // Each in a transaction of its own: it locks its automation.
+  // Each in its own transaction: it locks its automation.
   for (const lost of rows) {
     const reason = `its worker broke off ${lost.attempt} times: see the server's log`;
     if (await fail(database, lost, reason, { isDead: true })) failed += 1;

@@ -17,7 +17,7 @@ export interface RunSettings {
   readonly pullRequestsTogether?: boolean | undefined;
 }
 
-/** SQL for what the API shows of them, and of what came of the runs, of the table `automation`. */
+/** SQL for the API's fields of them, and of the runs' outcomes, from the table `automation`. */
 export const runSettingsColumns = `
   automation.failures_before_pause as "failuresBeforePause", automation.failed_in_a_row as "failedInARow",
   automation.fan_out as "fanOut", automation.pull_request as "pullRequest",

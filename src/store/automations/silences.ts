@@ -97,8 +97,8 @@ async function reviewOne(
 }
 
 /**
- * Records that an automation is silent, and tells its organization's webhooks, unless that was done before. The caller has locked the
- * automation.
+ * Records that an automation is silent, and announces it to its organization's webhooks, unless that was done before.
+ * The caller has locked the automation.
  * @returns false if it was
  */
 export async function announceSilence(
@@ -131,8 +131,8 @@ async function announceRecovery(transaction: Queryable, id: string): Promise<boo
 }
 
 /**
- * Begins anew what is expected of an automation that a person resumes: what did not happen meanwhile is not overdue. A silence that was
- * announced stays until it fires.
+ * Restarts the expectations of an automation that a person resumes: runs that were missing meanwhile are not overdue. A
+ * silence that was announced stays until it fires.
  */
 export async function resumeExpectations(transaction: Queryable, id: string): Promise<void> {
   await transaction.query(

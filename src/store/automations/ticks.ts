@@ -12,7 +12,7 @@ import { fireTriggerIn } from "./firings.ts";
 import { announceSilence } from "./silences.ts";
 import { fireableColumns, type FireableTrigger, type TriggerRecord } from "./triggers.ts";
 
-/** Ticks of one schedule that have entries of their own in the ledger, the newest: those before them share one. */
+/** Most ticks of one schedule with separate entries in the ledger, the newest: those before them share one. */
 const mostTicks = 1_000;
 /** Ticks of one schedule that are counted: each takes 0.2 ms of processor time, and after an outage all schedules have some. */
 const mostCounted = 3_000;
@@ -44,7 +44,7 @@ export interface DueQuery {
   readonly limit: number;
   /** Schedules that are left out, by id. */
   readonly except: readonly string[];
-  /** Puts schedules of the same minute into an order of its own, so that several workers seldom look at the same ones. */
+  /** Gives each worker another order of schedules of the same minute, so that workers seldom take the same ones. */
   readonly worker: string;
   /** Instead of the database's clock. */
   readonly now?: Date | undefined;
@@ -214,8 +214,8 @@ async function noteMissed(
 }
 
 /**
- * Records since when ticks of the schedule have not fired, which the watch of silences reads; and tells at once of those that were so
- * late that it would find nothing overdue any more.
+ * Records since when ticks of the schedule have not fired, which the watch of silences reads; and announces at once
+ * those that were so late that the watch would find nothing overdue any more.
  */
 async function noteUnfired(
   transaction: Queryable,

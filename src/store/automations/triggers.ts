@@ -209,9 +209,12 @@ export interface FireableTrigger {
   readonly priority: number;
   readonly paused: boolean;
   readonly trigger: TriggerRecord;
-  /** Whether the automation names repositories of its own. */
+  /** Whether the automation names repositories. */
   readonly hasRepositories: boolean;
-  /** The repository whose file the automation is kept in: it hears of that one alone. Null or omitted: it is kept in none. */
+  /**
+   * The repository whose file the automation is kept in: it gets events of that one only. Null or omitted: it is kept
+   * in none.
+   */
   readonly fileRepositoryId?: string | null;
 }
 

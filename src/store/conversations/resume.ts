@@ -26,7 +26,7 @@ export async function resumeConversations(
   await speak();
   for (const { id, state } of heard) {
     const next = resumed(state);
-    // Without a row nothing was heard of it.
+    // Without a row there was no event of it.
     if (id !== null && next !== state) await saveConversation(transaction, id, next, { startedSession: null });
   }
 }

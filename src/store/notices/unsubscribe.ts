@@ -25,6 +25,6 @@ export async function readUnsubscribeToken(vault: Vault, token: string): Promise
   const known = noticeKinds.find((each) => each === kind);
   if (!isUuid(userId) || known === undefined) return null;
   const own = await vault.hash(contentOf(userId, kind));
-  // As text: several texts stand for the same bytes.
+  // As text: several texts decode to the same bytes.
   return timingSafeEqual(Buffer.from(own.toString("base64url")), Buffer.from(hash)) ? { userId, kind: known } : null;
 }

@@ -7,7 +7,9 @@ import { scopesOf, scopesOfKey, type Role } from "../../domain/people/user.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "../people/tokens.ts";
 
-/** What access tokens begin with: by this the API tells them from keys, and a secret scanner from other texts. */
+/**
+ * What access tokens begin with: by this the API distinguishes them from keys, and a secret scanner from other texts.
+ */
 export const accessPrefix = "ofa_";
 const refreshPrefix = "ofr_";
 /** Seconds for which an access token is good. */

@@ -40,8 +40,8 @@ interface Written {
  * All data of one organization as a tar archive, part by part: `manifest.json`, rows as JSON Lines in `<table>/<number>.jsonl`,
  * `diffs/`, `recordings/`, and `end.json`, without which the archive is incomplete. docs/operating.md describes it.
  *
- * Each page of rows is a statement of its own, so no snapshot is held for as long as a client reads. Nothing that was created after
- * the export began is in it, so that rows refer to rows that are there, unless those were deleted meanwhile.
+ * Each page of rows is a separate statement, so no snapshot is held for as long as a client reads. Nothing that was
+ * created after the export began is in it, so that rows refer to exported rows, unless those were deleted meanwhile.
  * @throws NotFoundError if there is no such organization
  */
 export async function* exportOrganization(source: ExportSource): AsyncGenerator<Buffer, void, void> {

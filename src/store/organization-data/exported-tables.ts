@@ -1,4 +1,4 @@
-/** How one table stands in an export. */
+/** How one table is exported. */
 export interface ExportedTable {
   readonly table: string;
   /** Columns as they are, each named in camel case. */

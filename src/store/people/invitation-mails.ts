@@ -66,7 +66,10 @@ export async function claimInvitationMails(
   return rows;
 }
 
-/** Records what came of an attempt, and forgets the link unless it is tried again. Another worker that has claimed it since is not disturbed. */
+/**
+ * Records the outcome of an attempt, and deletes the link unless it is tried again. A later claim by another worker is
+ * not changed.
+ */
 export async function finishInvitationMail(
   database: Database,
   { id, attempts }: Pick<ClaimedInvitationMail, "id" | "attempts">,

@@ -18,8 +18,8 @@ const columns = `id, name, prefix, scopes, automation_ids as "automationIds", ${
   (select jsonb_build_object('id', owner.id, 'name', owner.name) from user_account owner where owner.id = api_key.user_id) as owner`;
 
 /**
- * Generates an API key: `ofs_`, 256 random bits, and a checksum of six characters, by which a secret scanner can tell
- * a real key from a look-alike.
+ * Generates an API key: `ofs_`, 256 random bits, and a checksum of six characters, by which a secret scanner can
+ * distinguish a real key from a look-alike.
  */
 export function newKey(): string {
   const body = randomToken();

@@ -12,7 +12,7 @@ export const sharePrefix = "ofsh_";
 /** Days after which a link that shows nothing any more is forgotten. */
 const forgottenDays = 30;
 
-/** SQL for the user who made a link, signed in or by a key of their own. */
+/** SQL for the user who made a link, signed in or by their own key. */
 const maker = "coalesce(share_link.user_id, (select user_id from api_key where api_key.id = share_link.key_id))";
 
 const columns = `id, session_id as "sessionId", ${isoTime("created_at")} as "createdAt", ${isoTime("expires_at")} as "expiresAt",
@@ -112,7 +112,7 @@ export async function revokeSharesOfKey(transaction: Queryable, keyId: string): 
   await transaction.query("update share_link set revoked_at = now() where key_id = $1 and revoked_at is null", [keyId]);
 }
 
-/** Ends the links that a user made, signed in or by keys of their own, for the transaction that signs them out. */
+/** Ends the links that a user made, signed in or by their own keys, for the transaction that signs them out. */
 export async function revokeSharesOfUser(transaction: Queryable, userId: string): Promise<void> {
   await transaction.query(
     `update share_link set revoked_at = now() where revoked_at is null

@@ -76,9 +76,9 @@ export interface ClaimOptions {
   readonly worker: string;
   /** Milliseconds until the lease expires if it is not renewed. */
   readonly leaseMs: number;
-  /** Limit of running sessions for organizations that have none of their own. */
+  /** Default limit of running sessions of an organization. */
   readonly maxRunningPerOrganization: number;
-  /** Limit for repositories that have none of their own; null: no limit. */
+  /** Default limit of a repository; null: no limit. */
   readonly maxRunningPerRepository?: number | null;
 }
 

@@ -53,7 +53,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
        and (lease_until < now() or worker = $1)`,
     [options.worker ?? null],
   );
-  // Whatever it was doing: it tells sessions of other workers that these die for reasons of their own.
+  // Whatever it was doing: it shows that workers die for reasons that are not their sessions'.
   if (options.worker !== undefined) await recordDeath(database.pool, options.worker);
   let recovered = 0;
   for (const { id, organization_id } of rows) {
@@ -76,7 +76,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
   return recovered;
 }
 
-/** What decides what becomes of a session whose worker died. */
+/** What decides the next state of a session whose worker died. */
 interface Lost {
   readonly lost: boolean;
   readonly retry: RetryRecord | null;

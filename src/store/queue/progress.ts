@@ -72,8 +72,8 @@ export function nextMessage(database: Database, claim: Claim): Promise<ClaimedMe
 }
 
 /**
- * Ends a turn. The agent's `answer` becomes the session's summary, and is kept with the message: who asked in a thread of a forge gets
- * that of their own turn.
+ * Ends a turn. The agent's `answer` becomes the session's summary, and is stored with the message: each thread of a
+ * forge gets the answer of its own turn.
  * @param isKept whether a checkpoint has all changes of the turn
  * @param isRepeated whether the message had been answered before, and the work was lost: then failures are still counted from
  *   before, or a session could repeat its turn for ever; false if omitted

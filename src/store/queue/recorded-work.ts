@@ -81,7 +81,7 @@ async function updateRepository(
   { baseSha, headSha, pushedSha, patch, patchTruncated }: RepositoryProgress,
 ): Promise<void> {
   if (pushedSha !== undefined) {
-    // Of turns that were not delivered yet this is what came of them. What is pushed again brings nothing of theirs.
+    // For turns that were not delivered yet, this is their delivery. A repeated push has nothing of theirs.
     await transaction.query(
       `update message set pushed = jsonb_build_object($2::text, $3::text) || coalesce(pushed, '{}')
        from session where session.id = $1 and message.session_id = $1 and message.status = 'done' and message.answer is not null

@@ -15,8 +15,9 @@ const pushingSha = `(select pushing_sha from session_repository part join sessio
     and session.status in ('queued', 'running', 'waiting') limit 1)`;
 
 /**
- * Records that a check of a commit ended, for the open pull requests whose newest commit it is, or is soon since their sessions are pushing
- * it, and tells their sessions' pages. A check that ends again counts by its last end; those of an earlier commit count no more.
+ * Records that a check of a commit ended, for the open pull requests whose newest commit it is, or is soon since their
+ * sessions are pushing it, and notifies their sessions' pages. A check that ends again counts by its last end; those of
+ * an earlier commit count no more.
  * @param check its key: the same each time that it ends
  */
 export async function noteCheck(

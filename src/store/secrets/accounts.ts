@@ -163,7 +163,7 @@ export interface HolderOfAccount {
   readonly webUrl: string;
 }
 
-/** The people of an organization who connected the account that the forge knows by this id, but for those who are disabled. */
+/** The people of an organization who connected the account that the forge knows by this id, except disabled ones. */
 export async function holdersOfAccount(
   database: Queryable,
   organizationId: string,
