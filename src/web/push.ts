@@ -30,7 +30,7 @@ export function rememberSubscription(id: string | null): void {
   writeStored(storedAs, id);
 }
 
-/** How push stands in this browser. */
+/** The state of push in this browser. */
 export async function readPushHere(): Promise<PushHere> {
   const unable = whyUnable();
   // A browser that was refused afterwards keeps nothing of what it had subscribed.

@@ -4,7 +4,7 @@ import type { SessionDetail } from "../domain/sessions/session.ts";
 import { client, useMe } from "./query.ts";
 
 let opened: BroadcastChannel | null = null;
-/** Tells the other tabs of this browser what was marked as read: a session's id, or null for all. */
+/** Notifies the other tabs of this browser of what was marked as read: a session's id, or null for all. */
 const tabs = (): BroadcastChannel => (opened ??= new BroadcastChannel("offstage-read-marks"));
 
 /** What the signed-in user has not looked at. */

@@ -25,6 +25,6 @@ export function writeStored(name: string, text: string | null): void {
   } catch {
     if (text !== null) kept.set(name, text);
   }
-  // As the browser tells other tabs of it.
+  // As the browser notifies other tabs of it.
   dispatchEvent(new Event("storage"));
 }

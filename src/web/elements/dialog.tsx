@@ -23,7 +23,7 @@ export function ButtonDialog({
   readonly className?: string;
   readonly disabled?: boolean;
   readonly title: string;
-  /** Whether lines of code stand in it. */
+  /** Whether it contains lines of code. */
   readonly isWide?: boolean;
   readonly children: (close: (moveFocus?: () => void) => void) => ReactNode;
 }) {

@@ -33,7 +33,7 @@ export function agentSteps(agents: readonly Agent[] | undefined): AgentSteps {
   }
   const chosen = agents.find(({ isDefault }) => isDefault) ?? able[0];
   return {
-    // An own agent may bring a key of its own: then no other needs one.
+    // A custom agent may bring its own key: then no other needs one.
     key: { state: "done", model: basic?.available === true ? basic.defaultModel : null, problem: null },
     agent: {
       state: chosen?.available === true ? "done" : "open",

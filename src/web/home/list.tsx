@@ -48,7 +48,7 @@ export function LongList({
     overscan: 10,
     scrollMargin,
   });
-  // What stands above the list changes its height.
+  // The content above the list changes its height.
   useLayoutEffect(() => {
     const top = (): void => setScrollMargin(list.current?.offsetTop ?? 0);
     top();

@@ -9,7 +9,7 @@ import type { Draft } from "./draft.ts";
 import { useDefaultBranch } from "./offered.ts";
 
 const staleTime = 60_000;
-/** Key of what stands for none, or for the default. */
+/** Key of the choice for none, or for the default. */
 const none = "";
 
 /** Chooses the branch that the pull request is to go to, among those that the forge has now. */

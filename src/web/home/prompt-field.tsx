@@ -12,7 +12,7 @@ import { useDefaultBranch } from "./offered.ts";
 /** Most files that are offered at once. */
 const mostShown = 12;
 
-/** A file that is being named: what was written of it, and where in the text it stands. */
+/** A file that is being named: the written part, and its position in the text. */
 interface Mention {
   readonly from: number;
   readonly words: string;
@@ -56,7 +56,7 @@ export function PromptField({
     retry: false,
   });
   const paths = mention === null || url === null ? [] : (files.data?.paths ?? []);
-  // The answer to fewer letters is still shown, but for what has not got those of now: Enter takes the first.
+  // The answer to fewer letters is still shown, except names without the current ones: Enter takes the first.
   const found = (files.isPlaceholderData ? paths.filter((path) => hasWords(path, mention?.words ?? "")) : paths).slice(
     0,
     mostShown,

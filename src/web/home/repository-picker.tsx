@@ -9,7 +9,7 @@ import type { Draft } from "./draft.ts";
 import { offeredQuery, sameAddress } from "./offered.ts";
 
 const staleTime = 60_000;
-/** Key of what stands for none. */
+/** Key of the choice for none. */
 const none = "";
 
 /** Chooses one of the organization's repositories, another one that its forges show, or any by its URL. */

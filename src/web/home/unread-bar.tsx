@@ -7,7 +7,7 @@ import { formatNumber } from "../texts/formats.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import { useSessionFilter } from "./filter.ts";
 
-/** How many are unread, as it stands in the list's head and in the page's title. */
+/** How many are unread, as shown in the list's head and in the page's title. */
 export function formatUnread({ count, more }: Unread): string {
   return `${formatNumber(count)}${more ? "+" : ""}`;
 }

@@ -4,7 +4,7 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { client } from "../query.ts";
 import type { Read } from "./newest-first.ts";
 
-/** Shortest time between two times that the lists are read anew, in ms: many sessions may change at once. */
+/** Shortest time between two reads of the lists, in ms: many sessions may change at once. */
 const readAgainMs = 1_000;
 
 /**
@@ -71,7 +71,7 @@ function placeOf({ status, attention, archivedAt, labels, finishedAt }: SessionD
   return JSON.stringify([status, attention, archivedAt, labels, finishedAt]);
 }
 
-/** A stream tells everybody the same: neither how long the queue is, nor what one has looked at. */
+/** A stream is the same for all users: it has neither the queue's length, nor a user's read marks. */
 function asSeenBefore(before: SessionDetail, session: SessionDetail): SessionDetail {
   return session.status === "queued"
     ? { ...session, queuePosition: session.queuePosition ?? before.queuePosition }

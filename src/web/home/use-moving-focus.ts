@@ -12,7 +12,7 @@ export interface MovingFocus {
   readonly to: (id: string) => void;
 }
 
-/** @param ids of all rows, in the order in which they stand */
+/** @param ids of all rows, in their order */
 export function useMovingFocus(ids: readonly string[]): MovingFocus {
   const [wanted, setWanted] = useState<string | null>(null);
   const last = useRef<string | null>(null);

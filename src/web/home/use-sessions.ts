@@ -37,7 +37,7 @@ export function useSessions(filter: HomeFilter): Sessions {
   useLiveSessions();
   const queries = useQueryClient();
   const groups = flat ? [rest.query] : [person, work, review, rest.query];
-  // Each stands where it is most urgent.
+  // Each is in its most urgent group.
   const seen = new Set<string>();
   const once = (sessions: readonly SessionDetail[] = []): readonly SessionDetail[] =>
     sessions.filter(({ id }) => !seen.has(id) && seen.add(id));
@@ -117,7 +117,7 @@ function useNewestFirst(filter: HomeFilter, flat: boolean) {
     read(next)
       .then((older) =>
         queries.setQueryData<Read>(queryKey, (known) =>
-          // If the list was begun anew meanwhile, they do not follow what is known.
+          // If the list was restarted meanwhile, they do not follow its known pages.
           known?.next === next ? { sessions: [...known.sessions, ...older.sessions], next: older.next } : known,
         ),
       )

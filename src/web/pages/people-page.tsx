@@ -49,7 +49,7 @@ export function PeoplePage() {
       <PagedList
         label={texts.title}
         queryKey={["users", "pages"]}
-        // While a link is being mailed, the list says what comes of it.
+        // While a link is being mailed, the list shows the progress.
         {...(invitation?.mailedTo != null && { refreshMs })}
         readPage={(cursor) => client.user.list({ limit: 50, cursor })}
         // Of those who were removed nothing is left to see.

@@ -3,7 +3,7 @@ import { ErrorText, Loading } from "../elements/notice.tsx";
 import { useElementTexts } from "../texts/elements.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 
-/** A part of a repository's page: what it is for, and its content. @param action stands beside the heading */
+/** A part of a repository's page: what it is for, and its content. @param action shown beside the heading */
 export function Section({
   title,
   about,

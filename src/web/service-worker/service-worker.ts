@@ -1,7 +1,7 @@
 /**
- * What a browser runs while no page of the app is open: it shows the notices that are pushed to it, opens what they are about, and tells
- * the server if its address for them changes. It answers no requests and keeps no pages, so it can never show an old one. The build makes
- * it `/service-worker.js`.
+ * What a browser runs while no page of the app is open: it shows the notices that are pushed to it, opens what they are
+ * about, and notifies the server if its address for them changes. It answers no requests and keeps no pages, so it can
+ * never show an old one. The build makes it `/service-worker.js`.
  */
 declare const self: ServiceWorkerGlobalScope;
 
@@ -32,7 +32,7 @@ async function show(data: PushMessageData | null): Promise<void> {
     tag,
     data: { id, path: pathIn(url) },
     icon: "/icon-192.png",
-    // A newer notice about the same thing is heard again; the same one that was sent twice is not.
+    // A newer notice about the same thing alerts again; the same one that was sent twice does not.
     renotify: !shown.some((notification) => (notification.data as { id?: unknown } | null)?.id === id),
   };
   await self.registration.showNotification(title, options);

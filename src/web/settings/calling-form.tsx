@@ -6,7 +6,7 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 
-/** What stands in the field for bots if none may steer, whatever the server says. */
+/** The field for bots' value if none may steer, whatever the server says. */
 const noBot = "none";
 
 /** Who calls Offstage in the comments of a connection, and by which word. What is empty is as the server is set. */

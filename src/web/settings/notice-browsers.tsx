@@ -57,7 +57,7 @@ export function NoticeBrowsers({ publicKey }: { publicKey: string }) {
   );
 }
 
-/** @returns a function that reads again which browsers there are, and how this one stands */
+/** @returns a function that reads the browsers again, and this one's state */
 function useReload(): () => Promise<unknown> {
   const queries = useQueryClient();
   return () =>

@@ -4,7 +4,9 @@ import { useNoticeTexts } from "../texts/notices.ts";
 import { useRegistryTexts } from "../texts/registries.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 
-/** The sections of the settings in their order, as they stand behind the # of an address, with the scope that each needs. */
+/**
+ * The sections of the settings in their order, as they are behind the # of an address, with the scope that each needs.
+ */
 const sections = [
   { id: "sessions", scope: "admin" },
   { id: "accounts", scope: "read" },

@@ -33,7 +33,7 @@ export function useShortcuts(title: string, shortcuts: readonly Shortcut[]): voi
   useEffect(() => {
     latest.current = shortcuts;
   });
-  // Only what stands in the help sheet changes the list: a new function for the same keys is looked up when it is needed.
+  // Only what the help sheet shows changes the list: a new function for the same keys is looked up when it is needed.
   const described = JSON.stringify(shortcuts.map(({ keys, does, isCommand }) => ({ keys, does, isCommand })));
   useEffect(() => {
     const id = Symbol(title);

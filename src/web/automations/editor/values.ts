@@ -19,9 +19,9 @@ export interface BegunName {
 
 /** A language whose texts name values. */
 export interface Naming {
-  /** Names that stand behind a point; others stand in brackets. */
+  /** Names that are written behind a point; others are in brackets. */
   readonly plain: RegExp;
-  /** The name that the cursor stands behind; null: none has been begun. */
+  /** The name before the cursor; null: none has been begun. */
   begunAt(text: string, cursor: number): BegunName | null;
 }
 
@@ -76,7 +76,7 @@ export function valuesOf(roots: Readonly<Record<string, unknown>>, { plain }: Na
 }
 
 function innerOf(path: string, value: unknown, plain: RegExp): (readonly [path: string, value: unknown])[] {
-  // One of a list stands for all.
+  // One item of a list represents all.
   if (Array.isArray(value)) return value.length === 0 ? [] : [[`${path}[0]`, value[0]]];
   if (typeof value !== "object" || value === null) return [];
   // Neither language has a way to write every name.

@@ -20,7 +20,7 @@ export function SetUp({
   readonly trigger: Trigger;
   /** The address to which its senders post; null: it has none. */
   readonly address: string | null;
-  /** What stands in the examples. */
+  /** The contents of the examples. */
   readonly event: EventContext;
 }) {
   const texts = useAutomationTexts().setUp;

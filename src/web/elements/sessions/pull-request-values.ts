@@ -4,7 +4,7 @@ import { linesOf } from "../lines.ts";
 /** What a pull request gets by name. */
 export const namedFields = ["labels", "reviewers", "assignees"] as const satisfies readonly PullRequestField[];
 
-/** What a form says of how pull requests are opened; names stand one on each line, as some have commas. */
+/** What a form says of how pull requests are opened; names are one on each line, since some have commas. */
 export type PullRequestValues = Readonly<Record<PullRequestField, string>> & { readonly draft: boolean };
 
 /** What a form says at first: pull requests as usual. */

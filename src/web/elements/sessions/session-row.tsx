@@ -13,7 +13,7 @@ import { formatDollars } from "../../texts/formats.ts";
 /** Labels of a session that its row shows. */
 const shownLabels = 2;
 
-/** A session in a list: what it is, what it is about now, and what came of it. */
+/** A session in a list: what it is, what it does now, and its outcome. */
 export const SessionRow = memo(function SessionRow({
   session,
   isWanted = false,

@@ -40,7 +40,7 @@ function LongOutput({ label, chunks }: { label: string; chunks: readonly OutputC
     getScrollElement: () => frame.current,
     estimateSize: (index) => (chunks[index]?.lines ?? 0) * lineHeight,
     overscan: 1,
-    // What went wrong stands at the end.
+    // Errors are at the end.
     initialOffset: chunks.reduce((sum, chunk) => sum + chunk.lines, 0) * lineHeight,
   });
   return (

@@ -87,7 +87,7 @@ export function Transcript({
   );
 }
 
-/** Tool calls and notes stand close together; what is said stands apart. */
+/** Tool calls and notes are close together; messages are apart. */
 function gapAbove(before: Row | undefined, row: Row): string {
   if (before === undefined) return "";
   const isSaid = ({ kind, ...rest }: Row): boolean =>
