@@ -606,7 +606,7 @@ function actsOfSchema(schema: z.ZodType): Act {
 
 const isClass = (value: object): boolean => /^class\b/u.test(Function.prototype.toString.call(value));
 
-/** @returns how each export of the folder is given a text, and what stands in no list */
+/** @returns how each export of the folder is given a text, and exports that are in no list */
 async function readExports(): Promise<{ acts: [name: string, act: Act][]; unknown: string[] }> {
   const acts: [string, Act][] = [];
   const unknown: string[] = [];

@@ -28,7 +28,7 @@ export type Reaction = "eyes" | "+1" | "-1" | "rocket" | "confused";
 /** What is shown at a commit. */
 export interface CommitStatus {
   readonly state: "pending" | "success" | "failure";
-  /** Tells it from others at the same commit: a later one with the same name replaces it. */
+  /** Its identity among others at the same commit: a later one with the same name replaces it. */
   readonly name: string;
   readonly description: string;
   readonly url: string;

@@ -5,7 +5,7 @@ import { fileTriggerSchema, mostTriggers } from "./trigger.ts";
 
 /** Folder of a repository that has its automations. */
 export const automationFolder = ".offstage/automations";
-/** The commit status by which Offstage says what became of the files. */
+/** The commit status by which Offstage reports the outcome of the files. */
 export const automationStatusName = "offstage/automations";
 /** A repository has at most so many automation files. */
 export const mostAutomationFiles = 50;

@@ -17,7 +17,7 @@ export interface ConditionVariables {
   readonly repository: { readonly name: string; readonly url: string } | null;
 }
 
-/** What came of evaluating one `Expression`. */
+/** The outcome of evaluating one `Expression`. */
 export type Verdict =
   /** The key is null if the condition does not hold, or there is none. */
   | { readonly passes: boolean; readonly key: string | null }

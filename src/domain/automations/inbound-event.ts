@@ -18,8 +18,8 @@ export interface InboundEvent {
    */
   readonly sharesKey?: boolean;
   /**
-   * How something stands since when, if deliveries say that, and not what changed. The same `contentKey` is another happening if it stood
-   * otherwise in between. Omitted: the key alone tells.
+   * The state of a thing and its beginning, if deliveries have that and not what changed. The same `contentKey` is
+   * another happening if the state was another in between. Omitted: the key alone counts.
    */
   readonly state?: { readonly about: string; readonly value: string; readonly at: string } | undefined;
   /** What it is about, for as long as that exists, such as an issue's address; null if there is no such thing. */

@@ -106,7 +106,7 @@ const cloudEvent = z.object({
 export const sourceEventSchema = z.object({
   name: text,
   source: z.enum(sourceNames),
-  /** Who did it; null if the source doesn't tell. */
+  /** The actor; null if the source does not name one. */
   actor: account.nullable(),
   issue: issue.optional(),
   /** What an update changed, named as the source names it. Values are its texts or ids; null: none. */

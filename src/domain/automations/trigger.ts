@@ -120,7 +120,7 @@ const pushTo = z.enum(["newBranch", "pullRequest"]).meta({
 });
 const answering = { reply: reply.default("none"), pushTo: pushTo.default("newBranch") };
 
-/** What tells a second delivery to a webhook. */
+/** By what a second delivery to a webhook is recognized. */
 const deduplicateBy = z.enum(["idAndContent", "id"]).meta({
   description:
     "idAndContent: the sender's id of the delivery, and the same body within a minute. id: the id alone, for senders that repeat bodies on purpose. Default idAndContent.",

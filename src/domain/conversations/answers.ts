@@ -46,8 +46,9 @@ export function isWorthAnswering({ kind, pushedSha: before }: Run, end: RunEnd):
 }
 
 /**
- * Whether a run pushed a commit to the pull request itself, so that the threads of the review that asked for it can be marked as
- * resolved. False of a run of an automation, which pushes to a branch of its own, and of one whose work is not delivered.
+ * Whether a run pushed a commit to the pull request itself, so that the threads of the review that asked for it can be
+ * marked as resolved. False of a run of an automation, which pushes to its own branch, and of one whose work is not
+ * delivered.
  */
 export function isDoneByCommit({ kind, pushedSha: before }: Run, { status, pushedSha }: RunEnd): boolean {
   return kind === "followUp" && status === "completed" && pushedSha !== null && pushedSha !== before;

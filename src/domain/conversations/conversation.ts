@@ -104,14 +104,14 @@ export const conversationSchema = z.object({
   conflict: z.object({ sha: z.string(), dueAt: z.number() }).nullable(),
   notes: z.array(noteSchema),
   asked: z.array(askedSchema),
-  /** Reviews that were taken up: what comes late of them is taken up by itself. */
+  /** Reviews that were taken up: their late comments are taken up on their own. */
   reviewed: z.array(z.string()),
   runs: z.array(runSchema),
 });
 /** See `conversationSchema`. */
 export type Conversation = z.infer<typeof conversationSchema>;
 
-/** A conversation of which nothing was heard yet. */
+/** A conversation before its first event. */
 export const newConversation: Conversation = {
   turns: 0,
   botTurns: 0,

@@ -27,7 +27,7 @@ export interface ConversationFacts {
   readonly isTaken: boolean;
   /** Of a saying: whether this Offstage posted it, under whichever name. */
   readonly isOwn: boolean;
-  /** Of a saying: whether who said it may write to the repository; null: the forge does not tell. */
+  /** Of a saying: whether its author may write to the repository; null: the forge does not say. */
   readonly mayWrite: boolean | null;
   /** Of a push: whether the session made the commit. */
   readonly isOwnCommit: boolean;
@@ -85,7 +85,7 @@ export type Effect =
       readonly commentId: string | null;
       readonly isOnLines: boolean;
       readonly reviewId: string | null;
-      /** Whether there are others for the same saying, so that one can stand for all. */
+      /** Whether there are others for the same saying, so that one is enough. */
       readonly isMinor: boolean;
     }
   | ({ readonly type: "answer"; readonly key: string; readonly text: string } & AnsweredThread)
@@ -97,7 +97,7 @@ export type Effect =
   | { readonly type: "session"; readonly runId: string; readonly title: string; readonly text: string }
   | { readonly type: "macro"; readonly runId: string; readonly macro: string };
 
-/** What came of a happening. */
+/** The outcome of a happening. */
 export interface Decided {
   readonly conversation: Conversation;
   readonly effects: readonly Effect[];

@@ -157,8 +157,9 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
 }
 
 /**
- * What src/store/sql/triggers/steers.sql looks up when an event arrives, to tell at little cost whether it may give a session more work: whether it
- * calls Offstage by name, and the pull requests, the branch and the commit that it is about.
+ * What src/store/sql/triggers/steers.sql looks up when an event arrives, to decide at little cost whether it may give a
+ * session more work: whether it calls Offstage by name, and the pull requests, the branch and the commit that it is
+ * about.
  */
 export interface SteeringHint {
   readonly isCalled: boolean;

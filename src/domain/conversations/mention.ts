@@ -13,7 +13,7 @@ export interface Mention {
  */
 export function findMention(markdown: string, name: string): Mention | null {
   const word = name.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`);
-  // Most texts don't have the word, and need not be taken apart. A comment may stand within it.
+  // Most texts don't have the word, and need not be parsed. An HTML comment may be within it.
   // eslint-disable-next-line security/detect-non-literal-regexp -- The name is escaped.
   if (!markdown.includes("<!--") && !new RegExp(`[@/]${word}`, "iu").test(markdown)) return null;
   const said = ownWords(markdown);

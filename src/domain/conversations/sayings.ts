@@ -9,8 +9,8 @@ import { gatherReview, keepNote } from "./reviews.ts";
 import { seen } from "./seen.ts";
 
 /**
- * Whether the forge has to be asked if the author of a comment may write to the repository, before it can be decided what comes of it. It is
- * not asked about comments that start nothing anyway, so that a stranger's comments cost no request.
+ * Whether the forge has to be asked if the author of a comment may write to the repository, before its effects can be
+ * decided. It is not asked about comments that start nothing anyway, so that a stranger's comments cost no request.
  */
 export function needsRights(
   saying: Said,

@@ -33,7 +33,7 @@ export interface LoopFacts {
   readonly isAsked: boolean;
   /** The session's last commit in this repository. */
   readonly pushedSha: string | null;
-  /** Null: nothing was heard of the pull request that counts. */
+  /** Null: there was no event of the pull request that counts. */
   readonly conversation: Conversation | null;
   readonly limits: Pick<ConversationLimits, "checkRounds" | "conflictRounds">;
 }

@@ -81,7 +81,7 @@ function secretParts(secret: string): string[] {
 }
 
 function shows(text: string, parts: readonly string[]): boolean {
-  // Without what stands between: the pieces that a line break, a sign or a number separates are no better hidden.
+  // Without separators: pieces that a line break, a sign or a number separates are no better hidden.
   return parts.some((part) => text.includes(part));
 }
 

@@ -81,7 +81,7 @@ test("cut anywhere, an escaped character of two halves is not shown in part", ()
     const shown = odd.text(first.slice(0, first.length - held.length)) + odd.text(held + whole.slice(at));
     expect(shown, `cut at ${at}`).toBe('{"a":"[secret]"} and after');
   }
-  // A half without its other half is a character of its own, and holds nothing back.
+  // A half without its other half is a character, and holds nothing back.
   expect(odd.unfinished(String.raw`\ud83d and after`)).toBeLessThan(6);
 });
 

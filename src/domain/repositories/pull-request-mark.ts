@@ -10,7 +10,9 @@ export function withMark(body: string, { sessionId, sha }: PullRequestMark): str
   return `${body}\n<!-- offstage session=${sessionId} commit=${sha} -->`;
 }
 
-/** The mark as it was written, or, as Bitbucket has it and delivers it, as a link's definition, which has a line of its own. */
+/**
+ * The mark as it was written, or, as Bitbucket has it and delivers it, as a link's definition, which has its own line.
+ */
 const writtenMark =
   /(?:<!-- |^\[\/\/\]: # \()offstage session=([0-9a-f-]{36}) commit=([0-9a-f]{40,64})(?: -->|\)[ \t\r]*$)/gmu;
 

@@ -2,7 +2,7 @@
 const beginMark = "<!-- offstage section -->";
 const endMark = "<!-- /offstage section -->";
 
-/** A section as it stands in a pull request's text. */
+/** A section as it is in a pull request's text. */
 export function markedSection(section: string): string {
   return `${beginMark}\n${section}\n${endMark}`;
 }

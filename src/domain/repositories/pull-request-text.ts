@@ -28,7 +28,7 @@ const descriptionHeading = /^#{1,6}\s.*\b(?:description|summary|what|changes?)\b
  * Ends Offstage's part of a body; further turns go before it. If a person removes it, Offstage edits the body no more.
  */
 const endMark = "<!-- /offstage -->";
-/** Says up to which commit a body tells. */
+/** Marks the last commit that a body describes. */
 const commitMark = (sha: string): string => `<!-- offstage ${sha} -->`;
 
 /**

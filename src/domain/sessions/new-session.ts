@@ -28,7 +28,7 @@ export interface NewSession {
   readonly gate: string | null;
   /** How its pull requests are opened; null: as usual. */
   readonly pullRequest: PullRequestSettings | null;
-  /** Limit in US dollars of its own; null: its automation's or organization's. */
+  /** Its own limit in US dollars; null: its automation's or organization's. */
   readonly budgetUsd: number | null;
   /** Id of the key that created it. */
   readonly createdBy: string | null;

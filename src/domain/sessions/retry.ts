@@ -9,8 +9,8 @@ export interface RetryRecord {
   /** How many attempts failed for the last reason, the last one among them. */
   readonly attempt: number;
   /**
-   * The same of every reason: two that alternate are not counted anew each time. A worker that died and was not dead after all
-   * counts for a part.
+   * The same of every reason: two that alternate do not restart the count each time. A worker that died and was not
+   * dead after all counts for a part.
    */
   readonly counts: Readonly<Partial<Record<FailureCode, number>>>;
   /** Time of the first failure, in ms since 1970. */
@@ -43,9 +43,10 @@ interface OwnDoing {
 }
 
 /**
- * Failures that may be the session's own doing, such as a prompt that makes its harness use too much memory. Each attempt costs
- * money, so these are resumed a few times without progress between, and not for hours. A worker mostly dies for reasons of its own, and its sessions
- * should not wait; the longer the pauses, the fewer workers does a session harm that kills each.
+ * Failures that may be the session's own doing, such as a prompt that makes its harness use too much memory. Each
+ * attempt costs money, so these are resumed a few times without progress between, and not for hours. A worker mostly
+ * dies for other reasons, and its sessions should not wait; the longer the pauses, the fewer workers does a session
+ * harm that kills each.
  */
 const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
   agent_crashed: { retries: 3, atOnce: 0 },

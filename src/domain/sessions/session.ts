@@ -77,7 +77,7 @@ export const sessionSchema = z.object({
 /** See `sessionSchema`. */
 export type Session = z.infer<typeof sessionSchema>;
 
-/** Who asked for a session: a user, signed in or by a key of their own, or a key that is no user's. */
+/** Who asked for a session: a user, signed in or by their own key, or a key without an owner. */
 const requesterSchema = z.object({ type: z.enum(["user", "key"]), id: z.uuid(), name: z.string() });
 
 /**
