@@ -99,7 +99,7 @@ export interface PullRequestWork extends PullRequestMark {
   /** Time since an earlier attempt asked for it and did not learn the answer, in ms; null if none did. */
   readonly askedMsAgo: number | null;
   /**
-   * Called before each request to open it: what it records tells the next attempt that one may have been opened.
+   * Called before each request to open it: its record shows the next attempt that one may have been opened.
    * @param opener in whose name; null: in the forge's own
    */
   readonly beforeAsking: (opener: PullRequestOpener | null) => Promise<void>;
@@ -115,7 +115,7 @@ export interface RepositoryAccess {
   /** Whether the token may push. */
   readonly mayPush: boolean | null;
   readonly hasPullRequests: boolean | null;
-  /** Whether the token may open pull requests, if the forge tells that apart from pushing; omitted: it does not. */
+  /** Whether the token may open pull requests, if the forge distinguishes that from pushing; omitted: it does not. */
   readonly mayOpenPullRequests?: boolean;
   /** Whether the token may change files in `.github/workflows`. */
   readonly mayChangeWorkflows: boolean | null;
@@ -127,8 +127,8 @@ export interface RepositoryAccess {
 
 /**
  * A server of repositories. Adapters throw `SessionError` with the codes `repository_not_found`,
- * `repository_access_denied`, `forge_unavailable`, `pull_request_refused`. Every call takes a signal and has a time
- * limit of its own.
+ * `repository_access_denied`, `forge_unavailable`, `pull_request_refused`. Every call takes a signal and has its own
+ * time limit.
  */
 export interface Forge {
   readonly kind: ForgeKind;

@@ -55,7 +55,7 @@ export function isAboutPermission({ status, body }: Refusal): boolean {
 
 /**
  * What is wrong with a connection whose forge does not say whose the token is: the token, or the address.
- * @param api.name of the forge's API as it stands in a sentence
+ * @param api.name of the forge's API as part of a sentence
  * @param api.address of the API, as people write it
  */
 export function notIdentified(
@@ -83,9 +83,9 @@ interface ErrorEntry {
 }
 
 /**
- * The words of a refusal: its message, then each of its errors, which may be texts, have a message, or only name a field and what
- * is wrong with it (`head: invalid`). GitLab's message may be a list of texts, or texts by field, or stand in `error`
- * (https://docs.gitlab.com/api/rest/troubleshooting/). At most 10 errors and 1,000 characters.
+ * The words of a refusal: its message, then each of its errors, which may be texts, have a message, or only name a
+ * field and what is wrong with it (`head: invalid`). GitLab's message may be a list of texts, or texts by field, or be
+ * in `error` (https://docs.gitlab.com/api/rest/troubleshooting/). At most 10 errors and 1,000 characters.
  */
 export function wordsOf(body: unknown): string {
   const inner = bitbucketError(body);

@@ -16,7 +16,10 @@ export interface Evaluation {
   readonly permissions: number;
 }
 
-/** The names of what has permissions of its own; a branch inherits those of its repository, and that those of its project. */
+/**
+ * The names of objects with their own permissions; a branch inherits those of its repository, and that those of its
+ * project.
+ */
 export function projectToken({ project }: Pick<Repository, "project">): string {
   return `repoV2/${project.id}`;
 }

@@ -90,7 +90,7 @@ export function createAzureApi({ webUrl, apiUrl, token }: AzureSettings): AzureA
   };
 }
 
-/** The address of the identities' service, which Services have at a host of its own. */
+/** The address of the identities' service, which Services have at a separate host. */
 export function identitiesUrl({ apiUrl }: Pick<AzureSettings, "apiUrl">, collection: string, query: string): string {
   const server = apiUrl === "https://dev.azure.com" ? "https://vssps.dev.azure.com" : apiUrl;
   return `${server}/${encodeURIComponent(collection)}/_apis/identities?${query}&api-version=${apiVersion}`;

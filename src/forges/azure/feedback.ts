@@ -140,7 +140,7 @@ async function resolve(
   return true;
 }
 
-/** @param of.thread null: a thread of its own */
+/** @param of.thread null: a new thread */
 function postOnPullRequest(
   api: AzureApi,
   call: RepositoryCall,
@@ -155,7 +155,8 @@ function postOnPullRequest(
   const { host } = api;
   const threads = `/pullRequests/${number}/threads`;
   const page = `${api.pageOf(api.repositoryOf(address))}/pullrequest/${number}`;
-  // A comment's number tells it only together with its thread's, and so deliveries name it: no other one has this id, so no `idScope`.
+  // A comment's number identifies it only together with its thread's, and so deliveries name it: no other one has this
+  // id, so no `idScope`.
   const named = (threadId: number | string, id: number): ForgeComment => ({
     id: `${threadId}.${id}`,
     url: `${page}?discussionId=${threadId}`,

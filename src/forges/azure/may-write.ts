@@ -32,7 +32,8 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
 /**
  * Whether a person may contribute to a repository, by the permissions that Azure DevOps computes of all groups for it.
  * @param person by the id that deliveries and comments have, or by the unique name alone, as deliveries of work items name people
- * @returns null if it does not tell the token: that takes the scope Identity (Read), and the right to see permissions
+ * @returns null if it does not show it to the token: that takes the scope Identity (Read), and the right to see
+ *   permissions
  * @throws SessionError if the token may not see the repository
  */
 export async function mayWriteOnAzure(

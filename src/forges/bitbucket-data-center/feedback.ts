@@ -126,7 +126,7 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
       const listed = all.map(({ id, author, text }) => ({ id: String(id), author: author?.name ?? null, text }));
       return earlierIn(listed, commentId);
     },
-    // It has no CI of its own.
+    // It has no CI.
     readLogEnd: () => Promise.resolve(null),
     async mayWrite(address, { id, login }, signal) {
       const { project, slug } = repositoryPlaceOf(webUrl, address);
@@ -219,8 +219,8 @@ async function resolve(
 }
 
 /**
- * The thread of a comment, with what it is on. A comment by itself does not tell: it has no anchor, and its parent is missing in answers
- * (https://jira.atlassian.com/browse/BSERV-20114). The activity that begins with it is that of its thread.
+ * The thread of a comment, with what it is on. A comment does not say it: it has no anchor, and its parent is missing
+ * in answers (https://jira.atlassian.com/browse/BSERV-20114). The activity that begins with it is that of its thread.
  */
 async function threadOf(
   { host, call }: DataCenter,

@@ -193,8 +193,8 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
   }
 
   /**
-   * Whether an open pull request goes together with its target. Bitbucket answers with the address of the list of conflicts, which it
-   * tells to access tokens and to OAuth's, and not to API tokens.
+   * Whether an open pull request can be merged into its target. Bitbucket answers with the address of the list of
+   * conflicts, which it shows to access tokens and OAuth tokens, and not to API tokens.
    */
   async function readMergeable(
     address: RepositoryAddress,

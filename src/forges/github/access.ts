@@ -19,7 +19,7 @@ interface Rule {
   readonly parameters?: { readonly operator?: string; readonly pattern?: string };
 }
 
-/** Rules that may refuse a push to a branch of its own; the others are about its deletion, history and merge. */
+/** Rules that may refuse a push to a session's branch; the others are about its deletion, history and merge. */
 const rulesOfPushes: ReadonlySet<string> = new Set([
   "creation",
   "update",

@@ -59,8 +59,8 @@ export function createGitHub(settings: GitHubSettings): Forge {
   }
 
   /**
-   * Sends a request with a token. GitHub does not know an App's new one everywhere at once: its 401 is waited out for a few seconds.
-   * One that it has forgotten is made anew once.
+   * Sends a request with a token. GitHub does not know an App's new one everywhere at once: its 401 is waited out for a
+   * few seconds. One that it has forgotten is replaced once.
    */
   async function send(
     address: RepositoryAddress,
