@@ -21,7 +21,7 @@ import type { ModelTraffic } from "./traffic.ts";
 export interface Gateway {
   /** Path of the unix socket that is mounted into the session's sandbox: a client that can connect is that session. */
   readonly socket: string;
-  /** The session's token, which stands in place of every key, and is good at this gateway alone. */
+  /** The session's token, which is used for every key, and is valid only at this gateway. */
   readonly token: string;
   /** Model providers as the sandbox sees them: the gateway's address, and the session's token in place of every key. */
   modelsAt(origin: string): ModelProviders;
@@ -79,7 +79,7 @@ interface Reach {
 
 /**
  * Opens the only way out of a session's sandbox: models by the session's token, other hosts by the list. It reads what
- * the sandbox sends on this process's event loop; `process/process.ts` gives each gateway a process of its own.
+ * the sandbox sends on this process's event loop; `process/process.ts` gives each gateway its own process.
  * @param options.directory folder of its socket; created if missing
  * @throws InvalidInputError if the socket's path is too long
  */

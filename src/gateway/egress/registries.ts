@@ -38,7 +38,7 @@ export interface RegistryReach {
   allowedTarget(host: string, port: number): Promise<Target | null>;
 }
 
-/** Headers of the sandbox that would stand in for the credential, and of the answer that would carry one. */
+/** Headers of the sandbox that would replace the credential, and of the answer that would carry one. */
 const ownCredentials = ["authorization", "cookie"];
 const givenCredentials = ["set-cookie", "set-cookie2"];
 /** What npm asks by POST, and changes nothing (https://docs.npmjs.com/cli/commands/npm-audit). */

@@ -35,7 +35,7 @@ function placeAt(route: RegistryRoute, address: string): RegistryPlace {
   return { route, url, path: url.pathname, isNoted: false };
 }
 
-/** What a URL's path has below a place; null if it is not there. */
+/** The part of a URL's path below a place; null if it is not below. */
 export function below({ path }: RegistryPlace, { pathname }: URL): string | null {
   const [wanted, parts] = [path.slice(0, -1).split("/"), pathname.split("/")];
   const fits =
@@ -51,7 +51,7 @@ const mostFiles = 100;
 
 /**
  * The addresses at which an index says that files are, without invalid ones.
- * - Cargo: the part of `dl` that is before what stands for a crate, to its last `/`
+ * - Cargo: the part of `dl` before the placeholder for a crate, to its last `/`
  *   (https://doc.rust-lang.org/cargo/reference/registry-index.html#index-configuration)
  * - NuGet: the address of each resource (https://learn.microsoft.com/nuget/api/service-index)
  */

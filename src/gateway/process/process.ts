@@ -44,7 +44,7 @@ export class GatewayLostError extends Error {
   override readonly name = "GatewayLostError";
 }
 
-/** Opens gateways, each in a process of its own. */
+/** Opens gateways, each in its own process. */
 export interface GatewayProcesses {
   /** Starts the process of the next gateway ahead of time, unless it is started already. */
   prepare(): void;
@@ -76,7 +76,7 @@ export interface WarmGateway extends Gateway {
   adopt(task: GatewayTask, services: GatewayServices): Promise<Gateway>;
 }
 
-/** Limit of JavaScript's heap in MiB; request bodies and answers are outside of it, with limits of their own. */
+/** Limit of JavaScript's heap in MiB; request bodies and answers are outside of it, with other limits. */
 const heapMib = 128;
 const youngMib = 8;
 
@@ -149,7 +149,7 @@ export function createGatewayProcesses(changes: Partial<Patience & Pick<Opening,
   };
 }
 
-/** Of a gateway without a session nothing is heard. */
+/** A gateway without a session reports nothing. */
 const unheard: Omit<GatewayServices, "onLost"> = {
   admit: () => Promise.resolve({ status: 403, message: "there is no session yet" }),
   onRequests: () => undefined,

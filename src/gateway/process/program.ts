@@ -115,7 +115,7 @@ function createRefusals() {
   };
 }
 
-/** What a gateway serves before there is a session: answers of its own, and no other host. */
+/** What a gateway serves before there is a session: its own answers, and no other host. */
 const closed: Pick<Served, "egress" | "onRefused" | "answers"> = {
   egress: { open: false, rules: [] },
   onRefused: () => undefined,
