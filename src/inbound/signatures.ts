@@ -12,7 +12,7 @@ const toleranceMs = 5 * 60_000;
  * Whether a header holds the HMAC (RFC 2104) of a body by one of the secrets. Each secret is tried, and each comparison takes the
  * same time whatever the bytes.
  * @param given the header's value; undefined: there is none
- * @param options.prefix what stands before the signature, such as `sha256=`
+ * @param options.prefix the text before the signature, such as `sha256=`
  */
 export function hasHmac(
   given: string | undefined,

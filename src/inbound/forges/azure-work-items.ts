@@ -147,7 +147,7 @@ function issue(given: WorkItem, all: Fields): NonNullable<ForgeEvent["issue"]> {
   };
 }
 
-/** The revision tells one change from another; ids of work items are unique in an organization, which the container names. */
+/** The revision distinguishes changes; ids of work items are unique in an organization, which the container names. */
 function baseOf(given: WorkItem, about: NonNullable<ForgeEvent["issue"]>, envelope: object) {
   const all: Fields = given.revision?.fields ?? given.fields;
   const actor = person(all?.["System.ChangedBy"]) ?? about.author;

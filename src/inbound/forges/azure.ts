@@ -154,8 +154,8 @@ function pullRequestCreated(resource: Resource): ForgeHappening[] {
 }
 
 /**
- * A change of a pull request. Only the message says in words what changed; its end may hold the title, so only what stands before
- * the words "pull request" counts.
+ * A change of a pull request. Only the message says in words what changed; its end may hold the title, so only the part
+ * before the words "pull request" counts.
  */
 function pullRequestUpdated(resource: Resource, envelope: Envelope): ForgeHappening[] {
   const about = pullRequest(resource);

@@ -136,7 +136,7 @@ function issueCreated({ issue: given }: Payload): ForgeHappening[] {
   return [{ ...base, name: "issue.opened", fields: { issue: about, transition: "opened" } }, ...assigned];
 }
 
-/** A change of an issue, which comes with a comment that stands for it. */
+/** A change of an issue, which comes with a comment about it. */
 function issueUpdated({ issue: given, comment, changes }: Payload): ForgeHappening[] {
   const about = issue(given);
   const change = identifier(comment?.id) ?? text(given?.updated_on, longest.name);

@@ -23,15 +23,15 @@ export const most = { labels: 100, accounts: 50, commits: 100, pullRequests: 50,
 export interface ForgeHappening {
   readonly name: ForgeEventName;
   /**
-   * What tells this happening from all others of its name in the repository: ids, commits, times of changes. Times of the
-   * delivery and its id are no part of it. A null among them: the payload does not identify it.
+   * What distinguishes this happening from all others of its name in the repository: ids, commits, times of changes.
+   * Times of the delivery and its id are no part of it. A null among them: the payload does not identify it.
    */
   readonly key: readonly (string | number | null)[];
   /** The name under which the key counts, if happenings of several names are the same one; its own if omitted. */
   readonly keyName?: ForgeEventName;
   /**
-   * How what it is about stands since when (RFC 3339), if it may come to stand so several times: the same key counts again once it stood
-   * otherwise. Omitted: the key alone tells.
+   * The state of its subject and the time of its beginning (RFC 3339), if that state may recur: the same key counts
+   * again after another state. Omitted: the key alone counts.
    */
   readonly state?: { readonly about: string; readonly value: string; readonly at: string | null };
   /** What it is about: a web address, of a pull request if there is one. */
@@ -175,8 +175,8 @@ export function pushedCommit(
 
 /**
  * A check that ended.
- * @param run what tells this run of the check from all others
- * @param pullRequestPath what stands between the repository's address and a pull request's number
+ * @param run what distinguishes this run of the check from all others
+ * @param pullRequestPath the part between the repository's address and a pull request's number
  */
 export function checksOf(
   repositoryUrl: string | null,

@@ -82,7 +82,10 @@ interface Label {
 }
 interface Changes {
   title?: { from: unknown };
-  /** In newer versions of Gitea. In others, and in Forgejo, all labels stand in the issue and nothing says which one is new. */
+  /**
+   * In newer versions of Gitea. In others, and in Forgejo, all labels are in the issue and nothing says which one is
+   * new.
+   */
   added_labels?: Label[];
 }
 type IssuePayload = NonNullable<Untrusted<{ action: unknown; changes?: Changes }>> & {
@@ -232,7 +235,7 @@ function pullRequests(payload: object): ForgeHappening[] {
   }
 }
 
-/** A review. One without words counts too: comments on lines come in no delivery of their own. */
+/** A review. One without words counts too: comments on lines have no separate delivery. */
 function review(payload: object, state: "approved" | "changesRequested" | "commented"): ForgeHappening[] {
   const { pull_request: given, review: said, sender } = payload as PullRequestPayload;
   const about = pullRequest(given, isBot);

@@ -1,6 +1,6 @@
 import { Parser } from "htmlparser2";
 
-/** Elements that begin on a line of their own. */
+/** Elements that begin on a new line. */
 const blocks: ReadonlySet<string> = new Set(
   "address article aside blockquote dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tr ul".split(
     " ",

@@ -64,7 +64,7 @@ it("reads Data Center: people without accounts, and a Jira below a path", () => 
 
 it("has no event for removals and for other fields", () => {
   expect(namesOf(withItems({ field: "assignee", from: "a", fromString: "A", to: null, toString: null }))).toEqual([]);
-  // Without a name of its own, a change has the one that every object inherits.
+  // Without its own name, a change has the one that every object inherits.
   expect(namesOf(withItems({ field: "assignee", from: "a", fromString: "A", to: null }))).toEqual([]);
   expect(namesOf(withItems({ field: "labels", fromString: "a b", toString: "a" }))).toEqual([]);
   expect(namesOf(withItems({ field: "labels", fromString: "a", toString: "a b" }))).toEqual(["issue.labeled"]);
