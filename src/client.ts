@@ -146,7 +146,7 @@ export function createClient({
   }
 
   return {
-    /** An operation that has no word of its own below, by the name of its answer's form. */
+    /** An operation that has no method below, by the name of its answer's form. */
     call,
     session: {
       create: (body: z.input<typeof createSessionSchema>, options?: CreateOptions) =>
@@ -277,7 +277,7 @@ export function createClient({
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>
         call("auditPage", `/audit/list${query({ ...page })}`),
     },
-    /** What came of the organization's sessions. */
+    /** Figures of the organization's sessions. */
     insight: {
       figures: (asked: z.input<typeof insightQuerySchema> = {}) =>
         call("insightSchema", `/insight/figures${query({ ...asked })}`),
@@ -410,7 +410,10 @@ async function* streamEvents(
   }
 }
 
-/** Something that happened to the list of sessions; `reset`: it is to be read anew, as what happened before is not known. */
+/**
+ * Something that happened to the list of sessions; `reset`: the list must be read again, since earlier changes are not
+ * known.
+ */
 export type SessionChange =
   | { readonly type: "reset" }
   | { readonly type: "session"; readonly session: SessionDetail }

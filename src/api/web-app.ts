@@ -4,7 +4,7 @@ import fastifyStatic from "@fastify/static";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "./http/context.ts";
 
-/** The pages of the web app's own router. All are served as the same document; the API's reference is one of its own. */
+/** The pages of the web app's own router. All are served as the same document; the API's reference is another. */
 const pages = [
   "/",
   "/sessions/:id",

@@ -12,9 +12,10 @@ export interface DataFolder {
 const folderOfRoot = "/var/lib/offstage";
 
 /**
- * Chooses the folder for a server's data: `.offstage` in the working directory. As root, the embedded database runs as a user of
- * its own, which can't enter a folder below root's home, for example: then it is `/var/lib/offstage`, unless there is a database
- * in the working directory already. It stays there once the database was moved elsewhere, because the master key is beside it.
+ * Chooses the folder for a server's data: `.offstage` in the working directory. As root, the embedded database runs as
+ * its own user, which can't enter a folder below root's home, for example: then it is `/var/lib/offstage`, unless there
+ * is a database in the working directory already. It stays there once the database was moved elsewhere, because the
+ * master key is beside it.
  * @param situation.isRoot whether the server runs as root
  * @param situation.isEmbedded whether the database is the embedded one
  * @param ofRoot the folder for root

@@ -46,7 +46,7 @@ export function createClaimLoop<Claimed>(options: ClaimLoopOptions<Claimed>): Pe
   });
 
   function begin(claimed: Claimed): void {
-    // A function of its own, so that work that throws at once rejects too.
+    // A separate async function, so that work that throws synchronously rejects too.
     const done: Promise<void> = (async () => work(claimed, hurry.signal))()
       .catch((error: unknown) => onWorkFailure(error, claimed))
       .finally(() => {

@@ -24,7 +24,7 @@ export function createLinearReply(apiUrl: string): Reply<Issue> {
     async send(target, text, call) {
       try {
         const body = cutMiddle(text, longestText);
-        // Who follows an issue is part of it: an answer must not be an update that a trigger hears.
+        // Who follows an issue is part of it: an answer must not be an update that starts a trigger.
         const input = { id: call.id, issueId: target.issueId, body, doNotSubscribeToIssue: true };
         const data = await ask(apiUrl, createComment, { input }, call);
         return sentOf(at(data, "commentCreate", "comment"));
@@ -60,7 +60,8 @@ function sentOf(comment: unknown): SentReply {
 async function ask(apiUrl: string, query: string, variables: object, { token, signal }: ReplyCall): Promise<unknown> {
   const answer = await callService("Linear", apiUrl, {
     method: "POST",
-    // A person's key stands alone, an OAuth token is a bearer token: https://linear.app/developers/graphql#authentication.
+    // A person's key is sent as it is, an OAuth token as a bearer token:
+    // https://linear.app/developers/graphql#authentication.
     headers: { authorization: token.startsWith("lin_api_") ? token : `Bearer ${token}` },
     body: { query, variables },
     signal,

@@ -145,8 +145,9 @@ function okOf({ status, body }: ServiceAnswer): object {
 }
 
 /**
- * The three characters of Slack's markup as entities (https://docs.slack.dev/messaging/formatting-message-text#escaping). An address on a
- * line of its own becomes a link, which shows it as it is.
+ * The three characters of Slack's markup as entities
+ * (https://docs.slack.dev/messaging/formatting-message-text#escaping). An address on a separate line becomes a link,
+ * which shows it as it is.
  */
 function escaped(text: string): string {
   const plain = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

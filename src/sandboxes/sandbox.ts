@@ -37,7 +37,7 @@ export interface SandboxRequest {
   /** The session's private home folder, kept between turns; read-write. */
   readonly home: string;
   /**
-   * The session's folder whose contents the disk limits apply to, which may be a file system of its own. Default: the
+   * The session's folder whose contents the disk limits apply to, which may be a separate file system. Default: the
    * workspace and the home.
    */
   readonly disk?: string;
@@ -84,7 +84,7 @@ export interface SandboxedProcess {
    * The limit that was exceeded, so that every process inside was ended; null if the sandbox ended for another reason.
    */
   exceeded(): Exceeded | null;
-  /** What it uses now; null if it does not run, or nothing tells. */
+  /** What it uses now; null if it does not run, or that is unknown. */
   usage(): SandboxUsage | null;
   /** Why the sandbox did not start the command, or lost it; null if the command ended by itself or was ended, or has not yet. */
   fault(): SandboxFault | null;

@@ -93,7 +93,7 @@ function heartbeat({ config, logger, database, providers }: Dependencies, { serv
   return createHeartbeat({ database, logger, id: workerId, describe });
 }
 
-/** What comes of events, and of conversations on forges. */
+/** Tasks for events, and for conversations on forges. */
 function conversationTasks(
   { config, database, logger, templates, sandbox, forges }: Dependencies,
   { workerId, url, resting }: OfWorker,

@@ -16,7 +16,7 @@ import type { Mirrors } from "../worker/git/mirrors/mirrors.ts";
 export interface Workspaces {
   readonly folders: SessionFolders;
   readonly checkouts: SharedCheckouts;
-  /** Whether a session's folders are on a disk of their own that has no room. */
+  /** Whether a session's folders are on a separate disk that is full. */
   readonly ownDiskIsFull: (sessionId: string) => Promise<boolean>;
   /** See `LayeredDisks`: for the server alone, and not for a replay beside it. */
   readonly mounts: Service;

@@ -10,9 +10,9 @@ import type { Task } from "./protocol.ts";
 import { startRenderer, type Outcome, type Renderer } from "./renderer.ts";
 
 /**
- * Renders and checks automations' instructions (Liquid), and evaluates their triggers' conditions (CEL), in processes of their own,
- * which can be killed. Each process handles one task at a time, with limited processor time and heap. A thread is not enough: one large allocation
- * ends the whole process in spite of a thread's limits.
+ * Renders and checks automations' instructions (Liquid), and evaluates their triggers' conditions (CEL), in separate
+ * processes, which can be killed. Each process handles one task at a time, with limited processor time and heap. A
+ * thread is not enough: one large allocation ends the whole process in spite of a thread's limits.
  */
 export interface Templates {
   /**

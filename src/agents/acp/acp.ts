@@ -50,8 +50,9 @@ export interface RunningHarness {
 }
 
 /**
- * Starts a harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and stdout, and begins the
- * protocol. A thread of its own reads its output (turn-thread.ts); this module handles its process, its time limits and its end.
+ * Starts a harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and stdout, and
+ * begins the protocol. A separate thread reads its output (turn-thread.ts); this module handles its process, its time
+ * limits and its end.
  * @throws what `start` throws
  */
 export function startHarness({ launch, start }: HarnessStart): RunningHarness {

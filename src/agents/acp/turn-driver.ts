@@ -56,7 +56,7 @@ export interface TurnDriver {
 }
 
 /**
- * Reads one harness's protocol in a thread of its own, whose messages to the server are small. The thread starts to load
+ * Reads one harness's protocol in its own thread, whose messages to the server are small. The thread starts to load
  * at once, while the sandbox starts.
  */
 export function startTurnDriver(task: HarnessTask, harness: HarnessServices): TurnDriver {

@@ -115,7 +115,7 @@ export interface ApiOptions {
   readonly rateLimitPerMinute: number;
   /** Signed deliveries per minute to one address. */
   readonly deliveriesPerMinute: number;
-  /** Limit of an organization's running sessions, if it has none of its own. */
+  /** Default limit of an organization's running sessions. */
   readonly maxRunningPerOrganization: number;
   /** Limit of sessions and jobs of one organization that wait. */
   readonly queueLimit: number;
@@ -179,7 +179,7 @@ export interface OperationConfig {
   readonly missingKey?: 400 | 401;
   /** It puts work into the queue, so it is rejected while the queue is full. */
   readonly queues?: boolean;
-  /** It takes deliveries, of which the ledger has what came of each: its entry in the audit log is not waited for. */
+  /** It takes deliveries, whose outcomes are in the ledger: its entry in the audit log is not waited for. */
   readonly delivers?: boolean;
   /** It triggers an automation, so repeated requests are recorded in the ledger. */
   readonly ledger?: boolean;

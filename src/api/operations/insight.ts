@@ -20,7 +20,7 @@ import { answers, textAnswers } from "../http/shapes.ts";
 
 const tags = ["Insight"];
 
-/** Adds the operations that tell what came of an organization's sessions. */
+/** Adds the operations for figures of an organization's sessions. */
 export function addInsightOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/insight/figures",

@@ -47,7 +47,7 @@ export async function resolveRepositories(
   options: Pick<ApiOptions, "database" | "repositoryKeyOf" | "allowLocalRepositories">,
   organizationId: string,
   request: {
-    /** Whether each of them gets a session of its own, so that there may be more. */
+    /** Whether each of them gets its own session, so that there may be more. */
     readonly fanOut?: boolean | undefined;
     readonly repositories?: readonly string[] | undefined;
     readonly codeRepoIds?: readonly string[] | undefined;

@@ -29,7 +29,7 @@ export type Need = "checkout" | "remote" | "nothing";
 /**
  * Reads the checkout of the working directory.
  * @returns null if there is none, or, if nothing is needed, none with a remote
- * @throws InvalidInputError if what is needed is not there; GitError if git can't tell
+ * @throws InvalidInputError if something needed is missing; GitError if git fails
  */
 export async function readCheckout(place: Place, need: Need): Promise<Checkout | null> {
   const here = { cwd: place.workingDirectory, signal: place.signal };
@@ -134,7 +134,7 @@ export async function sendChanges(
   return { branch, commits };
 }
 
-/** A commit of everything that `git add --all` would take, by an index of its own; null if nothing is changed. */
+/** A commit of everything that `git add --all` would take, by a separate index; null if nothing is changed. */
 async function commitOfChanges(run: GitRun, head: string): Promise<string | null> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-changes-"));
   try {
@@ -181,7 +181,10 @@ function absolute(url: string, root: string): string {
   return isPath ? resolve(root, url) : url;
 }
 
-/** The server has credentials of its own, and those in an address would be stored. A user's name before a host of ssh stays. */
+/**
+ * The server has its own credentials, and those in an address would be stored. A user's name before a host of ssh
+ * stays.
+ */
 function withoutCredentials(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/u.test(parsed.protocol)) return url;

@@ -14,13 +14,13 @@ export interface FollowedSession {
   last: number;
 }
 
-/** Tells an editor of a session. */
+/** Sends an editor updates of a session. */
 export function tell(editor: AgentContext, name: string, update: SessionUpdate): Promise<void> {
   return editor.notify(methods.client.session.update, { sessionId: name, update });
 }
 
 /**
- * Tells an editor what happens until the session ends.
+ * Sends an editor updates until the session ends.
  * @param options.withPrompts whether messages of the person are sent, too
  * @returns false if the signal aborted before
  */
@@ -43,7 +43,7 @@ export async function follow(
   }
 }
 
-/** Tells an editor all that has happened so far. */
+/** Sends an editor all events so far. */
 export async function replay(client: Client, followed: FollowedSession, editor: AgentContext): Promise<void> {
   const updatesOf = createAcpUpdates({ root: followed.root, withPrompts: true });
   for (let more = true; more;) {

@@ -1,7 +1,7 @@
 import { RequestError, type SessionConfigOption, type SetSessionConfigOptionRequest } from "@agentclientprotocol/sdk";
 import type { Client } from "../../client.ts";
 
-/** Stands for the server's default agent among the agents. */
+/** Means the server's default agent among the agents. */
 export const defaultAgent = "default";
 
 /** What an editor can choose of a session. */

@@ -193,7 +193,7 @@ async function begin(
   const created = await sessions.client.session
     .create(body, { idempotencyKey: `acp-${name}-${session.refusals}` })
     .catch((error: unknown) => {
-      // The server would give this answer again, whatever was mended.
+      // The server would give this answer again, whatever was fixed.
       if (error instanceof ClientError && error.status < 500) session.refusals += 1;
       throw error;
     });

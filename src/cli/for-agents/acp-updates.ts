@@ -31,7 +31,7 @@ const steps: Readonly<Record<string, string>> = {
  * Makes a translator of a session's events into updates of the Agent Client Protocol. It has state: a tool call and a step are announced
  * once and updated from then on. No text in an update controls a terminal.
  * @param options.root the checkout's folder, below which an editor finds files; null: there is none
- * @param options.withPrompts whether messages of the person are sent, too: in a history, not in what comes of a prompt
+ * @param options.withPrompts whether messages of the person are sent, too: in a history, not after a prompt
  */
 export function createAcpUpdates(options: { readonly root: string | null; readonly withPrompts: boolean }) {
   const { root, withPrompts } = options;

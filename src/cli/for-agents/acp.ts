@@ -120,7 +120,7 @@ async function connection(options: AcpOptions, terminal: Terminal): Promise<Serv
   }
 }
 
-/** Errors that a person can mend reach the editor as their sentence. */
+/** Errors that a person can fix reach the editor as their sentence. */
 async function answered<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

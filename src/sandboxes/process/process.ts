@@ -14,9 +14,9 @@ const patienceMs = 2_000;
 export interface StartOptions {
   readonly cwd: string;
   /**
-   * What of the command's processes is ended with it in addition to its process group: nothing; all that can be found, which reads every
-   * process of the machine; or all of its process namespace, whose first process the command tells on the descriptor after
-   * `more`, as bubblewrap does (`--info-fd`).
+   * What of the command's processes is ended with it in addition to its process group: nothing; all that can be found,
+   * which reads every process of the machine; or all of its process namespace, whose first process the command reports
+   * on the descriptor after `more`, as bubblewrap does (`--info-fd`).
    */
   readonly ends: "group" | "descendants" | "namespace";
   /** Contents of file descriptors 3, 4 and so on. */

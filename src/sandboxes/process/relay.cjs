@@ -30,7 +30,7 @@ server.listen(0, "127.0.0.1", () => {
       env[name] = `http://127.0.0.1:${port}`;
     for (const name of ["NO_PROXY", "no_proxy"]) env[name] = "127.0.0.1,localhost,::1";
     env.NODE_USE_ENV_PROXY = "1";
-    // These look at variables of their own alone. Of a Java program's options the last counts.
+    // These read only their own variables. Of a Java program's options the last counts.
     env.YARN_HTTPS_PROXY = env.HTTPS_PROXY;
     const java = ["http", "https"].flatMap((scheme) => [
       `-D${scheme}.proxyHost=127.0.0.1`,

@@ -63,7 +63,7 @@ function createDeliveryRates({ rateLimitPerMinute, deliveriesPerMinute }: ApiOpt
   };
 }
 
-/** What a sender is answered: what came of its delivery, or what it asked for to know the address. */
+/** The answer to a sender: the outcome of its delivery, or its check of the address. */
 type Answer = Received | AddressHandshake;
 
 /** Adds the operations that take deliveries. Their bodies are read as bytes: signatures are over these. */
@@ -253,7 +253,7 @@ function forgeReader(kind: string): DeliveryReader | null {
   return known === undefined ? null : readerOf(known);
 }
 
-/** Answers a sender, and counts what came of its delivery. */
+/** Answers a sender, and counts the outcome of its delivery. */
 function send({ metrics }: Pick<ApiOptions, "metrics">, reply: FastifyReply, answer: Answer): FastifyReply {
   if (!("outcome" in answer)) return reply.status(200).type(answer.contentType).send(answer.body);
   metrics.deliveryReceived(answer.outcome);

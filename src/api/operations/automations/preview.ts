@@ -155,7 +155,7 @@ async function evaluate(
   },
 ): Promise<TriggerPreview[]> {
   const verdicts = new Map<PreviewedTrigger, Verdict>();
-  // Conditions see a repository in what a forge tells alone.
+  // Conditions see a repository only in events of forges.
   for (const isForge of [true, false]) {
     const alike = triggers.filter(({ type }) => (type === "forge") === isForge);
     if (alike.length === 0) continue;

@@ -123,7 +123,7 @@ async function begin(options: ApiOptions, request: FastifyRequest, reply: Fastif
   return reply.redirect(`/authorize/${token}`);
 }
 
-/** The query's parameters that stand in it once; a parameter must not be repeated (RFC 6749, section 3.1). */
+/** The query's parameters that occur once; a parameter must not be repeated (RFC 6749, section 3.1). */
 function parametersOf({ query }: FastifyRequest): Readonly<Record<string, string | undefined>> {
   const given = Object.entries((query ?? {}) as Record<string, unknown>);
   return Object.fromEntries(

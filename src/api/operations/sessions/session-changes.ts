@@ -192,7 +192,7 @@ function createFeed(): Feed {
   };
 }
 
-/** Reads a position as it stands in `id:` of a stream's events; any other text is a position of no feed. */
+/** Reads a position from `id:` of a stream's events; any other text is a position of no feed. */
 export function feedPositionOf(text: string | undefined): FeedPosition {
   const [, feed = "", number = 0] = /^([0-9a-f]{12})-(\d{1,15})$/u.exec(text ?? "") ?? [];
   return { feed, number: Number(number) };
