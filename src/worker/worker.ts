@@ -62,7 +62,7 @@ export interface WorkerOptions {
 
 /** Interval, in ms, of the poll that finds work if a notification was lost; usually LISTEN/NOTIFY wakes the worker. */
 const pollMs = 2_000;
-/** Interval, in ms, at which sessions are looked for whose time of a retry has come. */
+/** Interval, in ms, at which sessions are polled whose retry is due. */
 const retryPollMs = 1_000;
 
 /** How long, in ms, a session counts as one that will take more memory than it has. */

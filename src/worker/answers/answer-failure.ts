@@ -12,7 +12,7 @@ export interface AnswerFailure {
   readonly passes: boolean;
   /** The shortest wait before it, in ms. */
   readonly leastMs: number;
-  /** For how long, in ms, the host asks to be left alone; null: it did not ask. */
+  /** For how long, in ms, the host asks to wait; null: it did not ask. */
   readonly restMs: number | null;
   /** Whether it is neither the forge's nor the service's: a fault of ours, for the log. */
   readonly isOurs: boolean;

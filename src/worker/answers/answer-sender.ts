@@ -28,7 +28,7 @@ const pollEveryMs = 1_000;
 const concurrency = 48;
 const mostOfHost = 32;
 const mostOfOrganization = 16;
-/** Longer than the looks for a comment whose answer was lost. */
+/** Longer than the search for a comment whose answer was lost. */
 const attemptLimitMs = 75_000;
 /** If it has expired, the sender died, and what it sent at the last moment is listed by now. */
 const leaseMs = attemptLimitMs + 2 * settleMs;
@@ -36,8 +36,8 @@ const leaseMs = attemptLimitMs + 2 * settleMs;
 const graceMs = 5_000;
 
 /**
- * Makes the sender of the outbox's answers: each once, by what is looked for before it is sent again. Any number of senders may run
- * at the same time. `stop` settles when the answers under way are sent, or put back.
+ * Makes the sender of the outbox's answers: each once: before a repetition it searches for an earlier result. Any
+ * number of senders may run at the same time. `stop` settles when the answers under way are sent, or put back.
  */
 export function createAnswerSender(options: AnswerSenderOptions): Service {
   const { database, logger } = options;

@@ -14,7 +14,7 @@ export interface Writers {
   readonly replyToken: (organizationId: string, triggerId: string) => Promise<string | null>;
 }
 
-/** An answer that has nowhere to go: nothing that passes by itself. */
+/** An answer without a destination, which is final. */
 export class NowhereToAnswer extends Error {}
 
 const nothingToRecord: WrittenAnswer = { externalId: null, idScope: null, url: null };

@@ -186,7 +186,7 @@ async function push(options: NoticeOptions, notice: ClaimedNotice, words: Notice
   return isPassing ? tellAgain(notice, error, retryAfterMs) : { status: "dead", problem: error };
 }
 
-/** Whom a push service writes to if something is wrong with what this installation sends. */
+/** The contact for a push service if something is wrong with this installation's messages. */
 function contactOf(mail: MailSettings | null, publicUrl: string): string {
   const address = mail === null ? undefined : /[^\s<>]+@[^\s<>]+/u.exec(mail.from)?.[0];
   return address === undefined ? publicUrl : `mailto:${address}`;

@@ -38,9 +38,9 @@ import { listFolder, readText, type TreeFile } from "../git/mirrors/read-folder.
 
 /** Interval, in ms, of the poll that finds repositories that are due. */
 const pollMs = 5_000;
-/** How many repositories a worker looks at at once: one that is slow must not delay the others. */
+/** How many repositories a worker reads at once: a slow one must not delay the others. */
 const atOnce = 3;
-/** Time after which another worker may look at a repository whose worker says nothing any more, in ms. */
+/** Lease of a repository, in ms: after it another worker may read the repository if its worker is silent. */
 const defaultLeaseMs = 60_000;
 /** Bytes of a file's path, of which those of git may be as long as they like. */
 const longestPath = 300;
@@ -88,7 +88,7 @@ export function createFileSyncs(options: FileSyncs): Service {
 }
 
 /**
- * Looks at the files of a repository that is due. The branch's present head decides, whatever deliveries said of pushes.
+ * Reads the files of a repository that is due. The branch's present head decides, whatever deliveries said of pushes.
  * @returns false if none is due
  */
 export async function syncNext(options: FileSyncs, signal: AbortSignal): Promise<boolean> {

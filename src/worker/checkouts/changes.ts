@@ -13,7 +13,7 @@ export interface OverlayChanges {
   readonly list: Buffer;
 }
 
-/** Most entries that are looked at: with more it is quicker to have git look at all files. */
+/** Most entries that are read: with more it is quicker to have git read all files. */
 const mostEntries = 5_000;
 
 /**

@@ -24,8 +24,8 @@ export interface Base {
 /**
  * Chooses what a clone begins on, and keeps it from being removed while `work` runs: the checkout of its commit, or the one that was
  * used last of those of other commits of its mirror, if little differs. Otherwise the checkout is made.
- * @param contents fetches contents of files in LFS, knowing whether the commit has some (null: that is not known). If it says why they
- *   can't be had, the clone begins on nothing: a checkout has contents, and no pointers
+ * @param contents fetches contents of files in LFS, knowing whether the commit has some (null: that is not known). If
+ *   it returns why they can't be fetched, the clone begins on nothing: a checkout has contents, and no pointers
  * @param work gets null if there is none
  * @throws SessionError resources_exhausted
  */

@@ -85,7 +85,7 @@ export interface LayerServices {
 /**
  * Mounts a place's workspace again, if it is an overlay and is not mounted: after a restart of the machine, for example. A checkout that
  * is gone is made again from its mirror, equal to what it was.
- * @returns false if that can't be had any more: the workspace is then lost
+ * @returns false if that is not possible any more: the workspace is then lost
  */
 export async function openWorkspace(services: LayerServices, place: string, signal: AbortSignal): Promise<boolean> {
   const { checkouts, sandbox } = services;

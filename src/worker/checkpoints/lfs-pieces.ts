@@ -22,7 +22,7 @@ export interface KeptLfs {
 /** Pieces of one clone, above which everything is stored again in one. */
 const mostPieces = 16;
 
-/** What is to be stored of a clone's contents, and with what. */
+/** The contents of a clone to store, and the services for it. */
 export interface LfsRequest {
   /** Files in LFS of the work. */
   readonly files: readonly LfsFile[];

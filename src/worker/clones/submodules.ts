@@ -30,7 +30,7 @@ export interface SubmoduleRequest {
   readonly signal: AbortSignal;
 }
 
-/** A clone whose submodules are looked for. */
+/** A clone whose submodules are searched for. */
 interface Superproject {
   /** Its path in the session's clone; empty for that itself. */
   readonly path: string;

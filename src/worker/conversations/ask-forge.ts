@@ -11,7 +11,7 @@ export interface RestingHosts {
   leftMs(host: string): number;
   /**
    * The host did not answer. It rests longer with each further time, until it answers again.
-   * @param toldMs for how long it asked to be left alone, in ms; omitted: it named no time
+   * @param toldMs for how long it asked to wait, in ms; omitted: it named no time
    * @returns for how long it rests, in ms
    */
   failed(host: string, toldMs?: number): number;
@@ -65,7 +65,7 @@ export async function askForge<Answer>(
   const address = parseRepositoryUrl(url);
   if (isAddressProblem(address)) return null;
   const name = address.host ?? address.path;
-  // Of each organization by itself: the limit that one's token has reached is no other's.
+  // For each organization separately: the limit that one's token has reached is no other's.
   const host = `${organizationId} ${name}`;
   const leftMs = resting.leftMs(host);
   if (leftMs > 0) throw new UnansweredError(`${name} did not answer a moment ago`, Math.ceil(leftMs / 1_000));

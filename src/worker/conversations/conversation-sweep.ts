@@ -15,7 +15,7 @@ import type { ConversationServices } from "./occasion.ts";
 /** Interval of passes, in ms: an answer comes so long after its turn at most. */
 const everyMs = 1_000;
 const batch = 20;
-/** Pause of a conversation that could not be looked at, in ms. */
+/** Pause of a conversation that could not be read, in ms. */
 const pauseMs = 30_000;
 /** Pause of a conversation whose repository is not connected, in ms. */
 const disconnectedMs = 600_000;
@@ -36,7 +36,7 @@ export function createConversationSweep(services: ConversationServices): Service
   });
 }
 
-/** One pass. @returns how many conversations were looked at */
+/** One pass. @returns how many conversations were processed */
 export async function sweepConversations(services: ConversationServices, stopping: AbortSignal): Promise<number> {
   const { database, logger } = services;
   const due = await dueConversations(database.pool, batch);

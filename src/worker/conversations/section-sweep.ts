@@ -61,7 +61,7 @@ export async function sweepSections(services: SectionServices, stopping: AbortSi
     await Promise.all(
       due.map((section) =>
         bringUpToDate(services, section).catch((error: unknown) => {
-          // Its lease ends by itself.
+          // Its lease expires.
           logger.warn(
             { err: error, pullRequestId: section.id },
             "could not look after a pull request's text; will retry",
@@ -76,7 +76,7 @@ export async function sweepSections(services: SectionServices, stopping: AbortSi
 async function bringUpToDate(services: SectionServices, due: DueSection): Promise<void> {
   const { database, publicUrl, limits } = services;
   const [repository] = await findRepositories(database, due.organizationId, [due.repositoryId]);
-  // Disconnected, so nothing of it is asked or written.
+  // Disconnected, so nothing of it is read or written.
   if (repository === undefined) return settleSection(database.pool, due, null);
   const loop = await readLoop(database.pool, due);
   const text = sectionText({

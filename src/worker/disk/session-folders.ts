@@ -130,7 +130,7 @@ export interface SessionFolders {
    * once.
    */
   forget(sessionId: string): Promise<void>;
-  /** Deletes what was forgotten of the session, and nothing of the folders that it has since. */
+  /** Deletes leftovers of the session, and not the folders that it has since. */
   removeForgotten(sessionId: string): Promise<void>;
   /** Deletes the session's folders, forgotten or not. */
   remove(sessionId: string): Promise<void>;

@@ -64,7 +64,7 @@ export async function decideAll(
     if (triggers.length < triggersAtOnce) break;
     if (!(await renewEvent(database, event, leaseMs))) return null;
   }
-  // The others have been decided, and a repetition changes nothing of them.
+  // The others have been decided, and a repetition does not change them.
   if (faults.length > 0) throw faults[0];
   return decisions;
 }

@@ -127,8 +127,8 @@ function isNamed(names: readonly string[], name: string): boolean {
 }
 
 /**
- * The event of what a session did at its pull request, as triggers get it: a program opened or labelled it, also if it did so in the name
- * of the person whom the forge names.
+ * The event of a session's action at its pull request, as triggers get it: a program opened or labelled it, also if it
+ * did so in the name of the person whom the forge names.
  */
 export function asOfOffstage({ name, payload }: ClaimedEvent): ClaimedEvent["payload"] {
   const { actor, transition, pullRequest } = payload as unknown as Pick<ForgeEvent, "actor" | "transition"> & {
