@@ -5,7 +5,7 @@ import { isOver, pruneJobsBefore, removeRows } from "./prune.ts";
 
 /** Sessions whose events one statement counts; they are locked meanwhile. */
 const countedAtOnce = 10;
-/** Sessions that are looked at for what to remove. */
+/** Sessions that one pass considers for removal. */
 const sessionsAtOnce = 100;
 /** Events that one transaction deletes, so that it holds its locks only briefly. */
 const batchSize = 1_000;

@@ -35,7 +35,7 @@ export interface ClaimLimits {
   readonly underWay: readonly Lane[];
   readonly mostOfHost: number;
   readonly mostOfOrganization: number;
-  /** Lanes that asked to be left alone. */
+  /** Lanes whose host asked to wait. */
   readonly resting: readonly Lane[];
 }
 

@@ -6,7 +6,7 @@ import { isoTime } from "../cursor.ts";
 import { forgetAutomations } from "./automations.ts";
 import { one } from "../one-row.ts";
 
-/** How many of one organization's repositories are looked at at once, so that slow ones don't keep others' waiting. */
+/** How many of one organization's repositories are read at once, so that slow ones don't delay those of others. */
 const mostOfOrganization = 2;
 /** Pause between two scheduled polls, in seconds: the longest delay after a lost delivery. */
 const lookEverySeconds = 600;
@@ -79,7 +79,7 @@ export async function switchOffFiles(
   await deleteFiles(transaction, { organizationId, repositoryId }, []);
 }
 
-/** Has a repository's files looked at soon, if they are switched on. @param key of its address (`Forges.keyOf`) */
+/** Requests a read of a repository's files soon, if they are switched on. @param key of its address (`Forges.keyOf`) */
 export async function askForSync(database: Database, organizationId: string, key: string): Promise<void> {
   const { rowCount } = await database.pool.query(
     `update automation_sync set due_at = least(due_at, greatest(now(), claimed_at + $3 * interval '1 second'))
@@ -90,7 +90,7 @@ export async function askForSync(database: Database, organizationId: string, key
   if (rowCount !== 0) database.notify("offstage_work", "automation-files");
 }
 
-/** A repository whose files a worker looks at. `attempt` is the fence. */
+/** A repository whose files a worker reads. `attempt` is the fence. */
 export interface ClaimedSync {
   readonly repositoryId: string;
   readonly organizationId: string;
@@ -114,8 +114,8 @@ export interface KnownFile {
 }
 
 /**
- * Claims a repository whose files are due to be looked at; null if none is.
- * @param leaseMs after that another worker may look, unless the claim is renewed
+ * Claims a repository whose files are due to be read; null if none is.
+ * @param leaseMs after that another worker may read them, unless the claim is renewed
  */
 export async function claimSync(database: Database, leaseMs: number): Promise<ClaimedSync | null> {
   const { rows } = await database.pool.query<ClaimedSync>(
@@ -151,7 +151,7 @@ export async function renewSync(
   return rowCount === 1;
 }
 
-/** Gives back a claim whose look was broken off: any worker may look at once. A claim that was lost changes nothing. */
+/** Releases a claim whose read was broken off: any worker may read at once. A lost claim changes nothing. */
 export async function releaseSync(database: Database, { repositoryId, attempt }: ClaimedSync): Promise<void> {
   const { rowCount } = await database.pool.query(
     "update automation_sync set lease_until = null, due_at = now() where repository_id = $1 and attempt = $2",

@@ -100,14 +100,14 @@ function toFire(fireable: FireableTrigger, verdict: Verdict, whole: Arrival) {
 export interface Firing {
   /** What `fire_triggers` takes, as JSON. */
   readonly json: string;
-  /** Whether nothing of its automation has to be locked for it. Others go one by one. */
+  /** Whether it needs no lock on its automation. Others are fired one by one. */
   readonly isPlain: boolean;
 }
 
 /**
  * Prepares a delivery.
  * @param arrival whose payload the database must be able to store as it is, and which names no repositories
- * @param version of the trigger as it was when the delivery's signature was found to be right; null: whatever it is
+ * @param version of the trigger when the delivery's signature was verified; null: any
  */
 export function prepareFiring(
   fireable: FireableTrigger,

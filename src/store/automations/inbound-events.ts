@@ -70,7 +70,7 @@ export function prepareReceived(received: ReceivedEvent): Receiving {
   // What is noted of it first.
   const first = received.state?.about ?? least;
   const { payload, ...head } = received;
-  // The payload can be stored as it is, and `storableJson` takes each of its texts in hand.
+  // The payload can be stored as it is, and `storableJson` processes each of its texts.
   const json = `${storableJson(head).slice(0, -1)},"payload":${JSON.stringify(payload)}}`;
   return { json, turn: `${received.scope} ${first}` };
 }

@@ -6,8 +6,9 @@ const grace = `interval '${silenceGraceMs} milliseconds'`;
 const tickOf = (column: string): string => `'the tick of ' || ${isoTime(column)}`;
 
 /**
- * SQL for what is overdue: `automation_id`, since when, and a sentence. What a person has paused or deleted owes nothing.
- * $1 is the time, or null for the database's clock; $2 the only automation to look at, or null for all.
+ * SQL for what is overdue: `automation_id`, since when, and a sentence. An automation that a person has paused or
+ * deleted is never overdue. $1 is the time, or null for the database's clock; $2 the only automation to look at, or
+ * null for all.
  */
 const overdue = `
   select automation.id as automation_id, found.since, found.reason
@@ -58,8 +59,8 @@ export interface ReviewedSilences {
 }
 
 /**
- * Looks for automations that were expected to fire and did not, and for those that do again: each is announced once, in the transaction
- * that records it, however many workers look and whenever they are restarted.
+ * Finds automations that were expected to fire and did not, and those that do again: each is announced once, in the
+ * transaction that records it, however many workers look and whenever they are restarted.
  * @param now instead of the database's clock
  */
 export async function reviewSilences(database: Database, now: Date | null = null): Promise<ReviewedSilences> {

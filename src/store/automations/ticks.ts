@@ -16,7 +16,7 @@ import { fireableColumns, type FireableTrigger, type TriggerRecord } from "./tri
 const mostTicks = 1_000;
 /** Ticks of one schedule that are counted: each takes 0.2 ms of processor time, and after an outage all schedules have some. */
 const mostCounted = 3_000;
-/** Ticks that are looked at before others of this process have their turn: about 5 ms. */
+/** Ticks that are computed before the event loop runs other work: about 5 ms. */
 const ticksInOneGo = 25;
 
 type ScheduleRecord = Extract<TriggerRecord, { readonly type: "schedule" }>;

@@ -22,8 +22,8 @@ export async function dueConversations(queryable: Queryable, limit: number): Pro
 }
 
 /**
- * Notes that the runs of a conversation are looked at, which is before they are read: one that ends from here on is due again.
- * In no transaction with a decision, which holds what a session's move waits for.
+ * Records a poll of a conversation's runs, before they are read: one that ends from here on is due again. Not in a
+ * transaction with a decision, whose locks a session's move waits for.
  */
 export async function lookAtRuns(queryable: Queryable, id: string): Promise<void> {
   await queryable.query(
@@ -32,7 +32,7 @@ export async function lookAtRuns(queryable: Queryable, id: string): Promise<void
   );
 }
 
-/** Puts off a conversation that could not be looked at, so that it holds up no other. */
+/** Puts off a conversation that could not be read, so that it delays no other. */
 export async function putOff(queryable: Queryable, id: string, pauseMs: number): Promise<void> {
   await queryable.query(
     "update conversation set due_at = now() + $2 * interval '1 millisecond' where id = $1 and due_at <= now()",

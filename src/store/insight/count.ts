@@ -7,7 +7,7 @@ interface MarkedDay {
   readonly day: string;
 }
 
-/** Days of one look at the marks. */
+/** Days of one read of the marks. */
 const daysAtOnce = 100;
 /** Advisory lock of all who count: one at a time. */
 const countingLock = 4_747_012;

@@ -3,7 +3,7 @@ import type { Database } from "../../database/database.ts";
 /** What one request to a model used. */
 export interface UsedModel {
   readonly provider: string;
-  /** A name that the server knows, so that there are only so many. */
+  /** A name that the server knows, so that their number is bounded. */
   readonly model: string;
   readonly inputTokens: number;
   readonly outputTokens: number;

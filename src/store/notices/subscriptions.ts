@@ -14,7 +14,7 @@ const subscriptionLimit = 20;
 const longestUserAgent = 300;
 
 const hashOf = (text: string): Buffer => createHash("sha256").update(text).digest();
-/** What lets this server write to a browser, as it is sealed. */
+/** The sealed keys with which this server sends to a browser. */
 const sealedText = ({ endpoint, keys }: Pick<CreateSubscription, "endpoint" | "keys">): string =>
   JSON.stringify({ endpoint, keys });
 

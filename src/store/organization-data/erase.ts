@@ -180,7 +180,7 @@ const againAfterMs = 500;
  */
 export async function finishErasure(database: Database, organizationId: string, signal: AbortSignal): Promise<boolean> {
   while (!(await continueErasure(database, organizationId, signal))) {
-    // Ended early by the signal, which is looked at next.
+    // Ended early by the signal, which is checked next.
     await pause(againAfterMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return false;
   }

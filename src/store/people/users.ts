@@ -155,7 +155,7 @@ export async function eraseUser(database: Database, organizationId: string, id: 
     const user = one(rows, "user", id);
     await signOut(transaction, id);
     await transaction.query("delete from forge_account where user_id = $1", [id]);
-    // Which notices they wanted, by which browsers, and what they looked at.
+    // Their choices of notices, browsers and read marks.
     await transaction.query("delete from notice_preference where user_id = $1", [id]);
     await transaction.query("delete from push_subscription where user_id = $1", [id]);
     await transaction.query("delete from notice_delivery where user_id = $1", [id]);

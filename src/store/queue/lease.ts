@@ -123,7 +123,7 @@ async function recover(
   }
   // A session that waits has no worker, so that none can die. If a row has one all the same, it works again before it ends.
   if (lost.status === "waiting") await moveSession(transaction, lost, "running");
-  // How long ago the first failure was says nothing of a worker's death.
+  // The age of the first failure is irrelevant for a worker's death.
   const before = retry !== null && othersDied ? withSharedBlame(retry) : retry;
   const planned = planRetry(workerLost, before, now, { forMs: Infinity });
   if (planned === null) {

@@ -39,7 +39,7 @@ export interface ClaimedMessage {
 }
 
 /**
- * What is known of the first message that is not done, which stays as it is; null if all are done.
+ * Reads the first message that is not done, without a change; null if all are done.
  */
 export async function upcomingMessage(
   database: Database,

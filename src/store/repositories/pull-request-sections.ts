@@ -3,7 +3,7 @@ import { approvalRulesSchema, type ApprovalRules } from "../../domain/repositori
 import { conversationSchema } from "../../domain/conversations/conversation.ts";
 import type { LoopFacts, OtherPullRequest } from "../../domain/conversations/section.ts";
 
-// Our section of each pull request's text: when it is looked at again, and what it says. `move_session` and what a conversation
+// Our section of each pull request's text: when it is due, and its hash. `move_session` and what a conversation
 // decides make it due.
 
 /** A pull request whose section is due, and which no other worker edits until the lease is over. */

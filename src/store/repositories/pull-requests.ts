@@ -110,7 +110,7 @@ export async function openTargets(
 
 /** The state of a pull request is not read from its forge after this time. */
 const followedFor = "90 days";
-/** One that was closed is looked at again for this time: that it was opened again may have been delivered before, or not at all. */
+/** A closed one is polled for this time: its reopening may have been delivered before, or not at all. */
 const closedFollowedFor = "3 days";
 
 /**

@@ -6,7 +6,7 @@ import { connectionsChannel, type ConnectionRecord } from "./forge-connections.t
 import type { Sealed, Vault } from "./vault.ts";
 import { one } from "../one-row.ts";
 
-/** A connection that is broken is looked at again sooner: the forge may only have been away. */
+/** A broken connection is checked again sooner: the forge may only have been unavailable. */
 const untilBrokenCheck = "interval '10 minutes'";
 
 /** A connection as forges are made of it. Only where forges are called may this be read. */

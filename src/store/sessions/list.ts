@@ -116,7 +116,7 @@ async function sourceOf(database: Database, organizationId: string, query: Sessi
   return bySession("archived");
 }
 
-/** Labels are only counted so far when the rarest of several is looked for. */
+/** Labels are counted only up to this number to find the rarest of several. */
 const countedAtMost = 1_000;
 
 /** The label that fewest sessions have; of some that many have, any. */
