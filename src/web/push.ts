@@ -33,7 +33,7 @@ export function rememberSubscription(id: string | null): void {
 /** The state of push in this browser. */
 export async function readPushHere(): Promise<PushHere> {
   const unable = whyUnable();
-  // A browser that was refused afterwards keeps nothing of what it had subscribed.
+  // A browser that was refused afterwards has lost its subscription.
   if (unable !== null) return { unable, isSubscribed: false };
   const registration = await navigator.serviceWorker.getRegistration("/");
   return { unable, isSubscribed: (await registration?.pushManager.getSubscription()) != null };

@@ -26,7 +26,7 @@ export interface ChosenEvent {
   readonly problem: Error | null;
 }
 
-/** The templates that there are. */
+/** The available templates. */
 export function useTemplates() {
   return useQuery({
     queryKey: ["automation-templates"],

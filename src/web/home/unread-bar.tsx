@@ -12,7 +12,7 @@ export function formatUnread({ count, more }: Unread): string {
   return `${formatNumber(count)}${more ? "+" : ""}`;
 }
 
-/** Marks all sessions that are over as looked at, and says so, or why not. */
+/** Marks all ended sessions as read, and announces that, or the error. */
 export function useReadAll(): () => void {
   const texts = useHomeTexts().unread;
   const queries = useQueryClient();

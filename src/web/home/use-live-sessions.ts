@@ -66,7 +66,7 @@ function replace(queries: QueryClient, session: SessionDetail): boolean {
   return isKnown && !isMoved;
 }
 
-/** All that decides in which lists a session is, and whether it has an end that is to be looked at. */
+/** All that decides in which lists a session is, and whether its end is unread. */
 function placeOf({ status, attention, archivedAt, labels, finishedAt }: SessionDetail): string {
   return JSON.stringify([status, attention, archivedAt, labels, finishedAt]);
 }

@@ -66,7 +66,7 @@ function NewAutomation({ startsFrom }: { readonly startsFrom: string }) {
   );
 }
 
-/** The form of an automation that there is. */
+/** The form of an existing automation. */
 export function EditAutomationPage({ id }: { id: string }) {
   const automation = useQuery({
     // Apart from what its page shows: the form begins with what is saved now, and what is being written must not be replaced.

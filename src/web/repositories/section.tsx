@@ -32,7 +32,7 @@ export function Section({
   );
 }
 
-/** What is asked for, as it is there: its content, that it is loading, or why it can't be loaded. */
+/** A query's content, or that it is loading, or why it can't be loaded. */
 export function Loaded<Data>({
   query: { data, error, refetch },
   children,

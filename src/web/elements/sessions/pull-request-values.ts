@@ -13,7 +13,7 @@ export const usualPullRequest: PullRequestValues = { draft: false, labels: "", r
 /** Names of the API's fields: its messages begin with them. */
 export const pullRequestErrors = namedFields.map((name) => `pullRequest.${name}` as const);
 
-/** What a form says of settings that there are. */
+/** A form's values for existing settings. */
 export function valuesOfSettings(settings: PullRequestSettings | null | undefined): PullRequestValues {
   if (settings == null) return usualPullRequest;
   const { draft, labels, reviewers, assignees } = settings;
