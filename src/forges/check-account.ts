@@ -55,8 +55,8 @@ export async function checkAccount(
 }
 
 /**
- * Whether a check found out about the token itself: the forge said whose it is, or refused it. A forge that is away, or whose address
- * answers as something else, says nothing of it.
+ * Whether a check found out about the token itself: the forge named its user, or refused it. A forge that does not
+ * answer, or an address that is no forge's, proves nothing about it.
  */
 export function isAboutToken({ account, problems }: ConnectionCheck): boolean {
   return account !== null || problems.some(({ missing }) => missing === "a valid token");

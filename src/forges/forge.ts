@@ -60,7 +60,8 @@ export interface ForgePullRequest {
   readonly head: string;
   readonly target: string;
   /**
-   * Whether it goes together with its target branch by itself; null if the forge does not know yet, or does not say (in lists).
+   * Whether it can be merged into its target branch without a conflict; null if the forge does not know yet, or does
+   * not say (in lists).
    */
   readonly mergeable: boolean | null;
   /** The commit that the forge names as its head; Gitea names the branch's even if the pull request is closed. */
@@ -171,9 +172,9 @@ export interface Forge {
     from?: RepositoryAddress,
   ): Promise<ForgePullRequest | null>;
   /**
-   * Opens a pull request unless there is one: looks before, and again if the forge says that there is one or its answer is lost.
-   * Waits a while for a forge that does not know yet what was just pushed or opened. `created` is false if this session did not
-   * open it.
+   * Opens a pull request unless there is one: searches before, and again if the forge says that one exists or its
+   * answer is lost. Waits a while for a forge that does not know yet what was just pushed or opened. `created` is false
+   * if this session did not open it.
    */
   openPullRequest(
     address: RepositoryAddress,
@@ -211,7 +212,7 @@ export interface Forge {
    */
   readApprovalRules?(address: RepositoryAddress, target: string, signal: AbortSignal): Promise<ApprovalRules | null>;
   /**
-   * Makes a fork of a repository for the token's user, or finds the one that there is, and waits until it can be pushed to.
+   * Makes a fork of a repository for the token's user, or finds the existing one, and waits until it can be pushed to.
    * @throws SessionError repository_access_denied if the forge makes none, forge_unavailable if it takes long
    */
   fork(address: RepositoryAddress, signal: AbortSignal): Promise<RepositoryAddress>;

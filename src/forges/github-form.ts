@@ -97,7 +97,7 @@ export function feedbackInGitHubForm(api: {
 }
 
 /**
- * Requests each reviewer by itself, so that one who is refused holds back no other: a person by the login, a team by
+ * Requests each reviewer separately, so that a refused one holds back no other: a person by the login, a team by
  * `<organization>/<team>`.
  * @throws SessionError with the names that the forge did not take, or if its refusal is about the token or the repository
  */

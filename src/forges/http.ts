@@ -46,7 +46,7 @@ export const anyAnswer = { takesPage: () => true };
 /** Of a request whose answer is not read, and may be empty. */
 export const emptyAnswer = { takesPage: (_status: number, text: string) => text === "" };
 
-/** Of a look at a repository's rights that need not be answered: work begins all the same. */
+/** For an optional read of a repository's rights: work begins without an answer, too. */
 export const onlyALook = { onceWithinMs: 5_000 };
 
 /** A forge did not answer, or asked to come back later. */
@@ -78,9 +78,9 @@ interface Problem {
 }
 
 /**
- * Calls a forge's API. Temporary errors (5xx, rate limits, no answer) are retried a few times, except after a POST that the
- * forge may have carried out: what was made has to be looked for first. Redirects are not followed, because they would send the
- * token to another address.
+ * Calls a forge's API. Temporary errors (5xx, rate limits, no answer) are retried a few times, except after a POST that
+ * the forge may have carried out: the caller has to search for the result first. Redirects are not followed, because
+ * they would send the token to another address.
  * @throws ForgeUnavailable
  */
 export async function callForge(url: string, request: ForgeRequest): Promise<ForgeAnswer> {

@@ -185,7 +185,7 @@ async function openOnce(
     }
     const isLate = performance.now() - beganAt >= catchUpMs;
     if (existing !== null && isLate) throw existing.failure;
-    // A list that does not show it is no proof that there is none.
+    // A list without it does not prove that it does not exist.
     if (existing === null && (askedAt === null || performance.now() - askedAt >= settleMs)) {
       await work?.beforeAsking(opener);
       const asked = await ask(api, address, request, opener, signal);

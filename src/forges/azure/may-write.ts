@@ -69,7 +69,10 @@ export async function mayWriteOnAzure(
   return (effectiveAllow & permissions.contribute) !== 0 && (effectiveDeny & permissions.contribute) === 0;
 }
 
-/** Of several whom a search finds by a part of their names, the one whose account has the unique name; none if that is not clear. */
+/**
+ * Of several accounts that a search finds by a part of their names, the one with the unique name; none if that is
+ * ambiguous.
+ */
 function onlyOne(found: readonly (Identity | null)[], { id, login }: Person): Identity | null {
   if (id !== "") return found[0] ?? null;
   const wanted = login.toLowerCase();

@@ -12,7 +12,9 @@ interface Identity {
   readonly isActive?: boolean;
 }
 
-/** Labels, which are made if there are none of the name, and reviewers by their accounts' or groups' names. It has no assignees. */
+/**
+ * Labels, which are made if they do not exist, and reviewers by their accounts' or groups' names. It has no assignees.
+ */
 export async function addOnAzure(
   api: AzureApi,
   settings: AzureSettings,

@@ -36,9 +36,9 @@ const reactions: Readonly<Record<Reaction, string>> = {
 };
 
 /**
- * Posts a comment in the discussion of a work item of the repository's project, once. Its text is HTML of which Azure DevOps keeps
- * what it deems safe, so Markdown is shown as it is written, and the mark by which the comment is known again is a small line at its
- * end that everybody sees.
+ * Posts a comment in the discussion of a work item of the repository's project, once. Its text is HTML of which Azure
+ * DevOps keeps what it deems safe, so Markdown is shown as it is written, and the mark by which the comment is
+ * recognized is a small visible line at its end.
  */
 export function postOnWorkItem(
   api: AzureApi,

@@ -31,7 +31,7 @@ export function pagesOf(webUrl: string, { project, slug }: RepositoryPlace): str
   return `${webUrl}/${home}/repos/${slug}`;
 }
 
-/** The address from which git fetches; null if the names are none of a repository. */
+/** The address from which git fetches; null if the names are not of a repository. */
 export function cloneAddressOf(webUrl: string, { project, slug }: RepositoryPlace): RepositoryAddress | null {
   const address = parseRepositoryUrl(`${webUrl}/scm/${project}/${slug}.git`);
   return isAddressProblem(address) ? null : address;

@@ -28,7 +28,7 @@ const workspacesAtMost = 5;
 /** Folders within folders that one question lists. */
 const depth = 20;
 
-/** Looks through Bitbucket Cloud (https://developer.atlassian.com/cloud/bitbucket/rest/), which filters by itself. */
+/** Looks through Bitbucket Cloud (https://developer.atlassian.com/cloud/bitbucket/rest/), which filters on its side. */
 export function browseBitbucket(
   host: string,
   { ask, call }: { readonly ask: Ask; readonly call: RepositoryCall },

@@ -8,7 +8,7 @@ export type GraphQLCall = (
   signal: AbortSignal,
 ) => Promise<ForgeAnswer>;
 
-/** What asks, and whom, for the words of refusals. */
+/** The caller and the server, for error messages. */
 export interface GraphQLApi {
   readonly host: string;
   readonly ask: GraphQLCall;

@@ -21,7 +21,7 @@ interface Fields {
 
 const idFields = { reviewers: "reviewer_ids", assignees: "assignee_ids" } as const;
 
-/** Labels, which GitLab makes if the project has none of the name, and people by their ids. */
+/** Labels, which GitLab makes if the project lacks them, and people by their ids. */
 export async function addOnGitLab(
   { host, call, users }: Fields,
   address: RepositoryAddress,
