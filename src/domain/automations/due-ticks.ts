@@ -1,4 +1,4 @@
-/** A tick that is at least so late was missed, in ms: no worker looked at its schedule for that time. */
+/** A tick that is at least so late was missed, in ms: no worker read its schedule for that time. */
 export const graceMs = 2 * 60_000;
 
 /** The outcomes of the due ticks of one schedule. Times are in ms since the epoch, the oldest first. */

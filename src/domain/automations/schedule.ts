@@ -59,7 +59,8 @@ export function nextTick(schedule: Schedule, after: number): number | null {
 }
 
 /**
- * The ticks of a schedule before a time, the newest first. Each takes about 0.2 ms of processor time: look at few in one go.
+ * The ticks of a schedule before a time, the newest first. Each takes about 0.2 ms of processor time: compute few at
+ * once.
  * @throws Error if the schedule can't be read
  */
 export function* ticksBefore(schedule: Schedule, before: number): Generator<number, void, undefined> {

@@ -170,7 +170,7 @@ export function limitsWith(limits: ConversationLimits, { mention, allowedBots }:
   return { ...limits, mention: mention ?? limits.mention, bots: allowedBots ?? limits.bots };
 }
 
-/** When something of the conversation is due, in ms since the epoch; null: nothing is. Runs are looked at as they end. */
+/** When something of the conversation is due, in ms since the epoch; null: nothing is. Runs are read as they end. */
 export function dueAt({ checks, conflict, asked }: Conversation): number | null {
   const times = [checks?.dueAt, conflict?.dueAt, ...asked.map((each) => each.dueAt)].filter(
     (time) => time !== undefined,

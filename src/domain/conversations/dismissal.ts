@@ -87,7 +87,7 @@ function withoutRuns(
   return {
     ...conversation,
     runs: conversation.runs.filter((run) => !gone.has(run)),
-    // What comes late of it starts nothing by itself.
+    // Its late comments start nothing on their own.
     reviewed: conversation.reviewed.filter((each) => each !== `${group} ${by?.id}`),
     notes: key === null ? withNotesAgain(conversation.notes, again) : conversation.notes,
   };

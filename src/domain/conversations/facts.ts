@@ -5,7 +5,7 @@ import type { Conversation, ConversationSubject, FailedCheck } from "./conversat
 export interface CommentPlace {
   readonly path: string;
   readonly line: number | null;
-  /** The lines of the change to the one that is meant; null: they can't be had. */
+  /** The hunk up to the commented line; null: it can't be read. */
   readonly hunk: string | null;
 }
 
@@ -16,7 +16,7 @@ export interface Earlier {
   readonly text: string;
 }
 
-/** What deciding has to know of the world, as it is in the transaction that decides. */
+/** The facts that a decision needs, as of its transaction. */
 export interface ConversationFacts {
   /** Ms since the epoch. */
   readonly now: number;
@@ -76,7 +76,7 @@ export interface AnsweredThread {
   readonly isConfidential: boolean;
 }
 
-/** What is to be done, in the same transaction. */
+/** An effect to carry out, in the same transaction. */
 export type Effect =
   | {
       readonly type: "react";

@@ -61,7 +61,7 @@ function isSame(one: FailedCheck, other: FailedCheck): boolean {
 const isAt = ({ url }: FailedCheck, path: string): boolean => url !== null && pathOfAddress(url) === path;
 
 const mostChecks = 20;
-/** While the session works, what is due is looked at again no sooner than after this time, in ms. */
+/** While the session works, due rounds are checked again no sooner than after this time, in ms. */
 const shortestMs = 1_000;
 
 type Pushed = Extract<Happening, { type: "pushed" }>;

@@ -52,7 +52,7 @@ export function said(
   if (saying.mark !== null && facts.pullRequest === null)
     return left(conversation, "the pull request is of another Offstage, or of a session that is gone");
 
-  // The person in charge has spoken: what had stopped by itself may go on.
+  // A person has spoken: automatic rounds that had stopped may go on.
   const heard = by.isBot ? conversation : resumed(conversation);
   const bound = sayingBound(heard, saying, facts, limits);
   if (bound !== null) return refuseOnce(conversation, bound, limits, saying);

@@ -51,7 +51,7 @@ export function grantable(requested: readonly Scope[], person: Pick<Principal, "
   return requested.filter((scope) => hasScope(person, scope));
 }
 
-/** Scopes of a program that names none, or none that there is. */
+/** Scopes of a program that names none, or no existing one. */
 const usualScopes: readonly Scope[] = ["read", "write"];
 
 /** The scopes in a request's parameter `scope` (RFC 6749, section 3.3). What is no scope of ours, such as `offline_access`, is left out. */

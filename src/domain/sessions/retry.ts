@@ -78,7 +78,7 @@ export function withSharedBlame(record: RetryRecord): RetryRecord {
  * Plans the retry of a session whose attempt failed.
  * @param before what is remembered of earlier failures; null if there were none
  * @param now in ms since 1970, by the database's clock
- * @param retryAfterMs how long the service that failed asks to be left alone; if that is longer than the time that is left, the
+ * @param retryAfterMs how long the service that failed asks to wait; if that is longer than the time that is left, the
  *   session is tried a last time when that is over
  * @param random from 0 inclusive to 1 exclusive
  * @returns null if the failure is final: it does not pass by itself, or has not passed in time
