@@ -12,7 +12,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-/** What is sent with each request of a stream, and what an answer is that refuses it, or is none of Offstage's. */
+/** How a stream's requests are sent, and the errors for an answer that refuses one, or is not Offstage's. */
 export interface Sent {
   readonly headers: Record<string, string>;
   readonly send: typeof fetch;

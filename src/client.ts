@@ -70,7 +70,7 @@ export interface SessionPageOf extends PageOf {
   readonly archived?: "true" | "false" | "all" | undefined;
   /** Why they need a person: any of these. */
   readonly attention?: AttentionReason | "any" | readonly AttentionReason[] | undefined;
-  /** Only those with an outcome that the caller has not looked at. */
+  /** Only those that are unread for the caller. */
   readonly unread?: "true" | undefined;
 }
 
@@ -175,7 +175,7 @@ export function createClient({
         call("sessionDetailSchema", `/session/${id}/message/${messageId}/withdraw`, {}),
       labels: (id: string, body: z.input<typeof changeLabelsSchema>) =>
         call("sessionDetailSchema", `/session/${id}/labels`, body),
-      /** Counts the caller's own sessions that are over and were not looked at. */
+      /** Counts the caller's own ended sessions that are unread. */
       unread: () => call("unreadSchema", "/session/unread"),
       markRead: (id: string) => call("emptySchema", `/session/${id}/read`, {}),
       markAllRead: () => call("emptySchema", "/session/read-all", {}),

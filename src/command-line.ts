@@ -51,7 +51,7 @@ const terminal: Terminal = {
   signal: stopping.signal,
 };
 
-/** Each loads what it needs, and no more: `run` is only a client, and `start` needs nothing of the others. */
+/** Each loads only the modules that it needs: `run` is only a client, and `start` needs none of the others'. */
 const commands: Commands = {
   start,
   async doctor(flags) {

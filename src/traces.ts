@@ -62,7 +62,7 @@ const gatherMs = 1_000;
 
 /**
  * Makes tracing that sends spans as OTLP in JSON over HTTP (https://opentelemetry.io/docs/specs/otlp/).
- * @param settings null: tracing is off, and nothing of OpenTelemetry is loaded
+ * @param settings null: tracing is off, and OpenTelemetry is not loaded
  * @param failed called with the error if spans could not be sent, and again only after a success
  */
 export async function createTraces(settings: TraceSettings | null, failed: (error: Error) => void): Promise<Traces> {

@@ -61,7 +61,7 @@ export function createDatabaseSocket(): Socket {
  */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof OffstageError) return false;
-  // A host name with several addresses, none of which answered.
+  // No address of a host name answered.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isConnectionError);
   const { code = "", syscall } = error as NodeJS.ErrnoException;
   if (ofSocket in error || states.test(code) || sentences.has(error.message)) return true;

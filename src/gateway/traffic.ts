@@ -12,7 +12,7 @@ export interface ModelTraffic {
   readonly lastError: string | null;
   /** Whether that error passes by itself: the same request may succeed later. */
   readonly lastErrorPasses: boolean;
-  /** How long, in ms, the provider asked with that error to be left alone; null if it did not say. */
+  /** How long, in ms, the provider asked with that error to wait; null if it did not say. */
   readonly retryAfterMs: number | null;
   /** Requests that a model has and that it has not answered to the end. */
   readonly unanswered: number;

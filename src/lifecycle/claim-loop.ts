@@ -5,7 +5,10 @@ import { createService } from "./service.ts";
 export interface ClaimLoopOptions<Claimed> {
   /** No more is claimed while so many claims are worked on. */
   readonly atOnce: number;
-  /** Milliseconds between two looks for something to claim, if neither `now` nor the end of some work brings one earlier. */
+  /**
+   * Milliseconds between two polls for something to claim, if neither `now` nor the end of some work starts one
+   * earlier.
+   */
   readonly everyMs: number;
   /**
    * Claims what may be worked on in addition to what is worked on now.

@@ -16,7 +16,7 @@ export interface McpCall {
 
 /** The MCP server over streamable HTTP. */
 export interface McpEndpoint {
-  /** Answers one request; keeps nothing of it. */
+  /** Answers one request, without state. */
   answer(call: McpCall): Promise<Response>;
   /** Ends what is under way. */
   close(): Promise<void>;

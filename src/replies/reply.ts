@@ -8,8 +8,8 @@ export interface ReplyCall {
   /** Of the service; never in an error. */
   readonly token: string;
   /**
-   * Whether an attempt began before, however it ended: it may have arrived. Then what is there is looked at first, and nothing is
-   * written twice.
+   * Whether an attempt began before, however it ended: its text may have arrived. Then existing texts are searched
+   * first, so that nothing is written twice.
    */
   readonly isRepeated: boolean;
   /** Ends the attempt; what was already sent may arrive. */

@@ -29,7 +29,7 @@ export interface SandboxUsage {
 export interface SandboxRequest {
   readonly command: string;
   readonly arguments: readonly string[];
-  /** The whole environment of the process: nothing of the server's own is added but PATH. */
+  /** The whole environment of the process: of the server's own only PATH is added. */
   readonly environment: Readonly<Record<string, string>>;
   /** Folder that the process may read and write; the working directory unless `workingDirectory` names another. */
   readonly workspace: string;

@@ -16,8 +16,8 @@ const longestMs = 15_000;
 const atOnce = 4;
 
 /**
- * Answers what people choose from, by asking the organization's forges, each with its own credential. What was asked a moment ago is not
- * asked again, and a forge that wants to be left alone is.
+ * Lists what people choose from, by requests to the organization's forges, each with its own credential. Recent answers
+ * are cached, and a forge that asked to wait is not contacted.
  */
 export function createForgeChoices({
   forges,
@@ -28,7 +28,7 @@ export function createForgeChoices({
   readonly now?: () => number;
 }): ForgeChoices {
   const kept = new Map<string, { readonly until: number; readonly found: Promise<unknown> }>();
-  /** Until when a forge wants to be left alone, by organization and forge. */
+  /** Until when a forge asked to wait, by organization and forge. */
   const resting = new Map<string, { readonly until: number; readonly reason: string }>();
   const waiting = new Map<string, { underWay: number; readonly next: (() => void)[] }>();
 
@@ -62,7 +62,7 @@ export function createForgeChoices({
     }
   }
 
-  /** Asks a forge, unless it wants to be left alone. @throws SessionError, of which it takes note */
+  /** Sends a request to a forge, unless it asked to wait. @throws SessionError, of which it takes note */
   async function browse<T>(
     organizationId: string,
     forge: Forge,

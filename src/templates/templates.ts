@@ -281,7 +281,7 @@ function verdictOf(verdict: Verdict | undefined): Verdict {
 
 const isUnexplained = (outcome: Outcome): boolean => "died" in outcome || "unstartable" in outcome;
 
-/** What its author reads of a task that did not come to an end by itself. */
+/** The error for the author of a task that was ended. */
 function wordsOf(done: Done, field: string): string {
   if ("problem" in done) return done.problem;
   if ("exceeded" in done) {

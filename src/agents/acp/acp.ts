@@ -191,7 +191,7 @@ function lostOrEnded(child: SandboxedProcess, how: string, activity: HarnessActi
   return fault === null ? exitFailure(how, activity.lastErrors()) : sandboxLost(fault);
 }
 
-/** A failure as the thread found it: whether a model's error passes by itself, only the gateway knows. */
+/** A failure from the thread: only the gateway knows whether a model's error is transient. */
 async function withOutlook(failure: Failure, { traffic }: Turn): Promise<SessionError> {
   const seen = failure.code === "model_error" ? outlookOf(await traffic?.()) : undefined;
   if (seen === undefined) return new SessionError(failure);

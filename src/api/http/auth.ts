@@ -62,8 +62,9 @@ async function readerByLink(
 }
 
 /**
- * Whose a request is: the owner of its key, of a program's access token, or of a browser's cookie; null if it has none of these.
- * @throws UnauthenticatedError if what it has is good for nothing
+ * The principal of a request: the owner of its key, of a program's access token, or of a browser's cookie; null if it
+ * has none of these.
+ * @throws UnauthenticatedError if its credential is invalid
  */
 export async function identify(
   { database, signInDays, findPrincipal }: Pick<ApiOptions, "database" | "signInDays" | "findPrincipal">,

@@ -91,7 +91,10 @@ async function filterOf(
   };
 }
 
-/** A session as the API shows it: the record with its address in the web app. @param unread whether who asks has not looked at its end */
+/**
+ * A session as the API shows it: the record with its address in the web app. @param unread whether its end is unread
+ * for the caller
+ */
 export function toSession(options: ApiOptions, record: SessionRecord, unread = false): SessionDetail {
   return { ...record, htmlUrl: htmlUrl(options, record.id), unread };
 }

@@ -11,7 +11,7 @@ type SystemOptions = Pick<ApiOptions, "database" | "version" | "diskSpace" | "wo
 
 /** How long an answer is given again, in ms: however many pages watch, the database is asked once. */
 const answerMs = 1_000;
-/** The same of the database's size, for which it looks at each of its files. */
+/** The same for the database's size, for which PostgreSQL reads the size of each of its files. */
 const bytesMs = 60_000;
 
 /** Adds the operation for the state of the server, its workers, its queue and its database. */

@@ -38,7 +38,7 @@ export function createAcpUpdates(options: { readonly root: string | null; readon
   const known = new Set<string>();
   const runningSteps = new Map<string, string>();
 
-  /** A tool call as it is now: announced the first time, updated from then on. */
+  /** The current state of a tool call: announced the first time, updated from then on. */
   const call = (update: ToolCall): SessionUpdate => {
     const isNew = !known.has(update.toolCallId);
     known.add(update.toolCallId);

@@ -56,7 +56,10 @@ export async function resolveAddresses(host: string): Promise<string[]> {
   return found.map(({ address }) => address);
 }
 
-/** How long a name that a proxy resolves is looked for here too, in ms: behind a proxy there may be no resolver at all. */
+/**
+ * Time limit for resolving a name here too that a proxy resolves, in ms: behind a proxy there may be no resolver at
+ * all.
+ */
 const ownLookupMs = 2_000;
 
 /**

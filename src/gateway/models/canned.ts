@@ -12,8 +12,8 @@ import { routeModelRequest } from "./routes.ts";
 const text = "Ready.";
 
 /**
- * Answers requests to models by itself: with one word, in the form of each operation. Nothing is forwarded, counted, billed or
- * recorded. A harness that is warmed up before there is a session for it asks this.
+ * Answers requests to models without a provider: with one word, in the form of each operation. Nothing is forwarded,
+ * counted, billed or recorded. A harness that is warmed up before there is a session for it asks this.
  */
 export function createCannedGateway({
   models,

@@ -54,8 +54,8 @@ export interface GatewayProcesses {
    */
   open(task: GatewayTask, services: GatewayServices): Promise<Gateway>;
   /**
-   * Opens a gateway before there is a session: it answers models by itself, which costs nothing and is not counted, and lets
-   * nothing else through.
+   * Opens a gateway before there is a session: it answers requests to models without a provider, which is free and not
+   * counted, and lets nothing else through.
    * @param task of which it needs the folder, the models and their permits
    * @param onLost called if its process ends before it is adopted or closed
    * @throws as `open` does

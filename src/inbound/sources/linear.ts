@@ -166,8 +166,8 @@ function happening(name: string, payload: Payload, changes: SourceEvent["changes
 }
 
 /**
- * Names in `updatedFrom` that say nothing of the issue: when it was changed, its places in lists, who follows it, reactions. Who
- * comments follows it from then on, so an answer would be an update, whose answer would be the next.
+ * Names in `updatedFrom` that are not about the issue: when it was changed, its places in lists, who follows it,
+ * reactions. A commenter follows it from then on, so an answer would be an update, whose answer would be the next.
  */
 const unsaid = new Set([
   "updatedAt",

@@ -234,7 +234,10 @@ function asConnected(delivered: InboundEvent, { workItemRepositories, own }: Del
   return withNameOf(inRepositoryOf(delivered, workItemRepositories), own);
 }
 
-/** Has automations of files looked at if the delivery is about a push, also about one that was delivered before: looking twice does no harm. */
+/**
+ * Requests a read of automation files if the delivery is about a push, also about one that was delivered before: a
+ * second read does no harm.
+ */
 async function askForPushedFiles(
   { database, repositoryKeyOf }: ApiOptions,
   organizationId: string,

@@ -9,7 +9,7 @@ import type { StreamPart, StreamSource } from "../../http/server-sent-events.ts"
 
 /** What happens within this time, in ms, is read together: an agent writes several events a second. */
 const gatherMs = 200;
-/** How often what is under way is looked at again, in ms: a notification can be lost. */
+/** How often running sessions are polled, in ms: a notification can be lost. */
 const usualLookAgainMs = 30_000;
 /** How long an unwatched feed is kept, in ms, for clients that come back. */
 const keptForMs = 120_000;
@@ -35,7 +35,7 @@ export interface SessionChangesOptions {
   readonly logger: Logger;
   /** A session as the API shows it. */
   readonly show: (record: SessionRecord) => SessionDetail;
-  /** Milliseconds between two looks at what is under way, if they are not the usual 30,000. */
+  /** Milliseconds between two polls of running sessions; default 30,000. */
   readonly lookAgainMs?: number;
 }
 
