@@ -215,7 +215,7 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) =
     const isVote = !isAlone && kind !== "github";
     if (isVote) said.push(forge.say(place, number, { by: "ann", body: thanks }));
     forge.review(place, number, review);
-    // Where words stand for a reaction, one of them stands for all.
+    // If comments replace reactions, one is enough for all.
     await waitFor(
       () => Promise.resolve(said.length === 0 || said.some((each) => isSeen(name, number, each))),
       "it is seen",

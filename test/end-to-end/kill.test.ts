@@ -156,7 +156,7 @@ async function killIn(step: StepName, moment: Moment, overrides: Record<string, 
 /** The harness that starts soonest: what is tried here does not depend on whose it is. */
 const basic = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" };
 
-/** Where the harness is at work it is another's, with processes and a memory of its own. */
+/** In the step `agent` the harness is a real one, with its own processes and memory. */
 const agentIn = (step: StepName): Record<string, string> => (step === "agent" ? {} : basic);
 
 describe("a server killed with SIGKILL and started again ends with exactly one pull request and all the work", () => {

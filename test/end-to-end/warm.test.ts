@@ -76,7 +76,7 @@ async function untilReady(current: ServerProcess, prompt = "say ready?"): Promis
   });
 }
 
-/** It is made beside all else, and after it: where other sandboxes want the processor, it gets a quarter of what they do. */
+/** It is made with low priority: if other sandboxes need the processor, it gets a quarter of their share. */
 function untilOneWaits(): Promise<string> {
   return waitFor(async () => (await waiting())[0], "a sandbox is ready", 2 * hangTimeoutMs);
 }

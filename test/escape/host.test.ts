@@ -554,7 +554,7 @@ describe("files", () => {
     await racing;
     expect(readFileSync(join(data, "master.key"), "utf8")).toBe(secret);
     expect(statSync(join(data, "master.key")).mode & 0o777).toBe(0o600);
-    // Written from outside it would be lost: where the link is, the file behind it is the one that changes.
+    // A write from outside would be lost: a write through the link changes the file behind it.
     await rm(join(home, ".evil"), { recursive: true, force: true });
     await symlink(data, join(home, ".evil"));
     writeFileSync(join(home, ".evil/master.key"), "overwritten");
@@ -563,7 +563,7 @@ describe("files", () => {
     await rm(join(home, ".evil"));
   });
 
-  // Where the server is not root, the agent's user is the server's: what a folder of its own holds it may write.
+  // If the server is not root, the agent's user is the server's: it may write to its own folders' files.
   it.skipIf(!isRoot)("of the server can't be changed by a second name that was there before", async () => {
     // Even where an operator's own tool linked one in, it stays the server's to write.
     await link(join(data, "master.key"), join(workspace, "linked"));

@@ -216,7 +216,7 @@ describe("credentials", () => {
     expect(output).not.toContain(world.forge.token);
     expect(output).not.toContain("[secret]");
     expect(output).not.toContain("DATABASE_URL");
-    // Where they are in a variable and in a file the same commands find them.
+    // The control: the same commands find them in a variable and in a file.
     const place = await mkdtemp(join(tmpdir(), "offstage-found-"));
     await writeFile(join(place, "token"), world.forge.token);
     const found = await outside(search(place), { env: { KEY: modelKey } });
@@ -239,7 +239,7 @@ describe("credentials", () => {
     expect(await isStolen("git-asks")).toBe(false);
     expect(await world.forge.pullRequests("acme", "git-asks")).toEqual([]);
 
-    // Where git has the token, the same commands get it and push.
+    // The control: if git has the token, the same commands get it and push.
     const { url: open } = await world.forge.createRepository("acme", "git-gives", { "a.txt": "a\n" });
     const clone = await mkdtemp(join(tmpdir(), "offstage-gives-"));
     const helper = `!f() { echo username=x; echo password=${world.forge.token}; }; f`;

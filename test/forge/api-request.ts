@@ -23,7 +23,7 @@ export interface ApiRequest {
   readonly body: Record<string, string>;
 }
 
-/** Where a repository's pull request is: its head is frozen once it is closed. */
+/** The head of a pull request, which is frozen once it is closed. */
 export function headShaOf(state: ForgeState, place: Place, { head, headOwner, endedSha }: KeptPullRequest): string {
   const from = headOwner === null ? place : { ...place, owner: headOwner };
   return endedSha ?? state.refs.shaOf(bareOf(state, from), head) ?? "";

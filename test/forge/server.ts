@@ -36,7 +36,10 @@ import {
 
 export interface TestForge {
   readonly url: string;
-  /** Where the GitHub part of the API is; GitLab's is at `<url>/api/v4`, Gitea's at `<url>/api/v1`, Bitbucket Cloud's at `<url>/2.0`, Data Center's at `<url>/rest/api/latest`, that of Azure DevOps at `url`. */
+  /**
+   * The address of the GitHub part of the API; GitLab's is at `<url>/api/v4`, Gitea's at `<url>/api/v1`, Bitbucket
+   * Cloud's at `<url>/2.0`, Data Center's at `<url>/rest/api/latest`, that of Azure DevOps at `url`.
+   */
   readonly apiUrl: string;
   readonly token: string;
   /** Makes a repository with one commit on `main`, of files given or of a folder; of no files, without a commit. */
@@ -364,7 +367,7 @@ async function handle(
   const written = full.slice(below.length);
   // A project of GitLab's API is one encoded segment.
   const decoded = written.startsWith("/api/v4/") ? written : decodeURIComponent(written);
-  // Where git finds repositories on Bitbucket Data Center.
+  // The path at which git finds repositories on Bitbucket Data Center.
   const pathname = decoded.replace(/^\/scm\/~?/u, "/");
   const failure = state.failures[0];
   if (failure?.kind === "hang" && failure.at === kindOf(pathname, search)) {
