@@ -639,7 +639,7 @@ function timeOf(act: Act, text: string): number {
 /** The most that the long text may take, in ms, if the short one took `shortMs`. */
 const boundFor = (shortMs: number): number => tolerance * 10 * Math.max(shortMs, noiseMs);
 
-/** What it took too long for, as a sentence; null if it took no more than in proportion, at one try of several. */
+/** A sentence about a case that took too long; null if the time was proportional in one of several tries. */
 function complaint(name: string, act: Act, shape: (length: number) => string): string | null {
   const short = shape(shortLength);
   const long = shape(longLength);
@@ -651,7 +651,7 @@ function complaint(name: string, act: Act, shape: (length: number) => string): s
     if (longest <= boundFor(noiseMs)) return null;
     shortest = Math.min(shortest, timeOf(act, short));
     if (longest <= boundFor(shortest)) return null;
-    // What is twice too long for the third time will be at the sixth, and no noise is ten times as long as all that is allowed.
+    // A case that takes twice too long three times will do so again, and no noise is ten times the bound.
     if (longest > (tried >= 2 ? 2 : 10) * boundFor(shortest)) break;
   }
   const start = JSON.stringify(long.slice(0, 30));
@@ -775,7 +775,7 @@ test("a text ten times as long takes no more than ten times as long, whatever it
       const found = complaint(name, act, shape);
       if (found === null) continue;
       complaints.push(found);
-      // What takes seconds for one takes them for its like.
+      // A case that takes seconds for one text does so for similar ones.
       break;
     }
   }

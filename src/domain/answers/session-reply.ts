@@ -2,12 +2,12 @@ import { cutAtWord } from "../fields/text.ts";
 import { quoted } from "./harmless.ts";
 
 /**
- * The last message about a session that was sent to where its event came from (a thread of Slack, an issue): a link to it (`started`), its
- * result (`ended`), or that it is completed after a retry (`completed`).
+ * The last message about a session that was sent to its event's origin (a thread of Slack, an issue): a link to it
+ * (`started`), its result (`ended`), or that it is completed after a retry (`completed`).
  */
 export type ReplyStage = "started" | "ended" | "completed";
 
-/** What of a session decides what is said of it. */
+/** The fields of a session that decide the reply about it. */
 export interface RepliedSession {
   readonly status: string;
   readonly summary: string | null;
@@ -17,7 +17,7 @@ export interface RepliedSession {
   readonly pullRequestUrls: readonly string[];
 }
 
-/** What to say now. `wait`: look again soon. Null: nothing until the status changes. */
+/** The reply to send now. `wait`: check again soon. Null: nothing until the status changes. */
 export type ToSay = { readonly said: ReplyStage; readonly text: string } | "wait" | null;
 
 const longestSummary = 1_500;
@@ -52,7 +52,7 @@ export function whatToSay(session: RepliedSession, said: ReplyStage | null, link
 }
 
 /**
- * What is said of a run that failed before it had a session, where its event came from.
+ * The reply about a run that failed before it had a session, at its event's origin.
  * @param reason a sentence for readers
  * @param isMarkdown whether the service reads the text as Markdown
  */

@@ -93,7 +93,7 @@ export const setAutomationFilesSchema = z.object({
   enabled: z.boolean().meta({ description: "Whether whoever may push to the branch may define automations." }),
 });
 
-/** What there is of a repository's automations in files. */
+/** A repository's automations in files. */
 export const automationFilesSchema = z.object({
   enabled: z.boolean(),
   branch: z.string().nullable().meta({ description: "The branch that was read; null: none was." }),

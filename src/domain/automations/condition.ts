@@ -1,6 +1,6 @@
 import type { EventContext } from "./automation.ts";
 
-/** What a trigger has to be evaluated. */
+/** The expressions of a trigger to evaluate. */
 export interface Expression {
   /** CEL that gives a bool; empty: true. */
   readonly condition: string;
@@ -10,7 +10,7 @@ export interface Expression {
   readonly trigger: { readonly id: string; readonly type: string };
 }
 
-/** What expressions can use in addition to their own trigger. */
+/** The variables of expressions in addition to their own trigger. */
 export interface ConditionVariables {
   readonly event: EventContext;
   /** The repository that the event is about; null if it is about none. */

@@ -5,7 +5,7 @@ import type { EventContext } from "./automation.ts";
  * several (a Jira issue that was assigned and moved at once), or none that Offstage knows.
  */
 export interface InboundEvent {
-  /** What happened: one of the names that a trigger's `events` may list. */
+  /** One of the names that a trigger's `events` may list. */
   readonly name: string;
   /**
    * Equal for two deliveries of the same happening, whatever their sender and delivery id; null if the payload does not
@@ -22,8 +22,8 @@ export interface InboundEvent {
    * another happening if the state was another in between. Omitted: the key alone counts.
    */
   readonly state?: { readonly about: string; readonly value: string; readonly at: string } | undefined;
-  /** What it is about, for as long as that exists, such as an issue's address; null if there is no such thing. */
+  /** Its subject, as long as that exists, such as an issue's address; null if it has none. */
   readonly subject: string | null;
-  /** What conditions and templates see as `event`. */
+  /** The `event` of conditions and templates. */
   readonly event: EventContext;
 }

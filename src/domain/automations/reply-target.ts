@@ -11,7 +11,7 @@ export const replyTargetSchema = z.discriminatedUnion("service", [
 /** See `replyTargetSchema`. */
 export type ReplyTarget = z.infer<typeof replyTargetSchema>;
 
-/** What of an event in the form of `sourceEventSchema` says where its answer goes. */
+/** The fields of a `sourceEventSchema` event that say where its answer goes. */
 const answerableSchema = z.discriminatedUnion("source", [
   z.object({ source: z.literal("slack"), message: z.object({ channel: text, threadId: text }) }),
   z.object({ source: z.literal("linear"), issue: z.object({ id: text }) }),

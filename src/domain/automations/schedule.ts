@@ -4,8 +4,8 @@ import { Cron } from "croner";
 const longestCron = 200;
 
 /**
- * What keeps a text from being a cron expression of five fields (minute, hour, day of the month, month, day of the week) with a tick to
- * come, as the end of a sentence; null: nothing.
+ * Why a text is no cron expression of five fields (minute, hour, day of the month, month, day of the week) with a
+ * future tick, as the end of a sentence; null if it is one.
  */
 export function cronProblem(text: string): string | null {
   const form = "must be five fields of cron: minute, hour, day of the month, month, day of the week";

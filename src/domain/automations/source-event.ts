@@ -109,7 +109,7 @@ export const sourceEventSchema = z.object({
   /** The actor; null if the source does not name one. */
   actor: account.nullable(),
   issue: issue.optional(),
-  /** What an update changed, named as the source names it. Values are its texts or ids; null: none. */
+  /** The changes of an update, named as the source names them. Values are its texts or ids; null: none. */
   changes: z.array(z.object({ field: text, from: text.nullable(), to: text.nullable() })).optional(),
   /** Of Sentry's `alert.triggered`. */
   alert: z.object({ rule: text.nullable(), eventId: text.nullable(), url: text.nullable() }).optional(),

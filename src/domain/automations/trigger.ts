@@ -12,7 +12,7 @@ export const triggerTypes = ["api", "schedule", "webhook", "forge", "source"] as
 /** See `triggerTypes`. */
 export type TriggerType = (typeof triggerTypes)[number];
 
-/** What a second run of the same key does while one is under way: nothing, wait, or take its place. */
+/** The behaviour of a second run of the same key while one is under way: none, wait, or replace it. */
 export const concurrencyPolicies = ["skip", "queue", "cancelOlder"] as const;
 
 /** Events of Offstage itself, which triggers of type `forge` may list in addition to those of forges. */
@@ -164,7 +164,7 @@ export const fileTriggerSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("source"), ...optional, ...settings.source }),
 ]);
 
-/** What is wrong with a token for answers, as the end of a sentence; null: nothing. */
+/** The problem with a token for answers, as the end of a sentence; null: none. */
 function replyTokenProblem({ source, replyToken: token }: Extract<TriggerInput, { type: "source" }>): string | null {
   if (token === undefined || token === "") return null;
   const expected = replyTokens[source];
@@ -172,7 +172,7 @@ function replyTokenProblem({ source, replyToken: token }: Extract<TriggerInput, 
   return expected.form.test(token) ? null : expected.problem;
 }
 
-/** What is wrong with where a trigger's runs answer and push, as a field and the end of a sentence; null: nothing. */
+/** The problem with a trigger's settings for answers and pushes, as a field and the end of a sentence; null: none. */
 function answeringProblem(
   trigger: Extract<TriggerInput, { type: "forge" }>,
 ): { field: string; problem: string } | null {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Calling } from "../repositories/calling.ts";
 
-/** What is talked about: one pull request, or one issue. */
+/** The subject: one pull request, or one issue. */
 export interface ConversationSubject {
   readonly kind: "issue" | "pullRequest";
   readonly number: number;
@@ -67,16 +67,16 @@ const runSchema = z.object({
   kind: z.enum(["followUp", "session", "macro", "checks", "conflict"]),
   /** Threads to answer once it ended; null: by a comment. */
   threads: z.array(z.string().nullable()),
-  /** What each thread is on, as `AnsweredThread` has it. Omitted: unknown. */
+  /** The place of each thread, as in `AnsweredThread`. Omitted: unknown. */
   places: z.array(z.string().nullable()).optional(),
   /** Whether not everybody may read the threads; omitted: everybody may. */
   isConfidential: z.boolean().optional(),
-  /** What was pushed when it began. */
+  /** The pushed commit when it began. */
   pushedSha: z.string().nullable(),
   /** The review that it was started for, which may be dismissed before its turn begins. Omitted: it was started for something else. */
   review: reviewOfRunSchema.optional(),
 });
-/** What was started, and is answered once it ended. */
+/** A started run, which is answered once it ended. */
 export type Run = z.infer<typeof runSchema>;
 
 /**
@@ -84,7 +84,7 @@ export type Run = z.infer<typeof runSchema>;
  * changes it, and `resumed` in sayings.ts if a person speaks to the session elsewhere than on the forge.
  */
 export const conversationSchema = z.object({
-  /** What was started, in all. */
+  /** All started runs. */
   turns: z.number().int(),
   /** Of them by bots. */
   botTurns: z.number().int(),
@@ -96,7 +96,7 @@ export const conversationSchema = z.object({
   conflictRounds: z.number().int(),
   /** Whether others have pushed since a person last asked for something. */
   isPushedByOthers: z.boolean(),
-  /** What was said once: names of bounds. */
+  /** Names of bounds that were reported. */
   told: z.array(z.string()),
   checks: z
     .object({ sha: z.string(), since: z.number(), dueAt: z.number(), failed: z.array(failedCheckSchema) })
@@ -128,7 +128,7 @@ export const newConversation: Conversation = {
   runs: [],
 };
 
-/** What a conversation may start. */
+/** Limits on what a conversation may start. */
 export interface ConversationLimits {
   /** The word that calls Offstage, without `@`. */
   readonly mention: string;
@@ -142,7 +142,7 @@ export interface ConversationLimits {
   readonly checkRounds: number;
   /** Merges of a target branch in a row; 0: none. */
   readonly conflictRounds: number;
-  /** What its sessions may cost together, in dollars, before nothing more is started. */
+  /** The total cost of its sessions, in dollars, after which nothing more is started. */
   readonly usd: number;
   /** Bots that steer, by their login in lower case. */
   readonly bots: readonly string[];
@@ -154,7 +154,7 @@ export interface ConversationLimits {
   readonly reviewMs: number;
 }
 
-/** What a thread is on, by the words of a comment in it; null: it is on no lines. */
+/** The place of a thread, by the fields of a comment in it; null: it is on no lines. */
 export function threadPlaceOf({
   path,
   line,

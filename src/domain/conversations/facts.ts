@@ -1,7 +1,7 @@
 import type { RunEnd } from "./answers.ts";
 import type { Conversation, ConversationSubject, FailedCheck } from "./conversation.ts";
 
-/** What a comment on a change is on. */
+/** The place of a comment on a change. */
 export interface CommentPlace {
   readonly path: string;
   readonly line: number | null;
@@ -52,15 +52,15 @@ export interface ConversationFacts {
     /** Whether all its pull requests were merged or closed, and there was one. */
     readonly isOver: boolean;
   } | null;
-  /** What all sessions of the conversation have cost, in dollars. */
+  /** The cost of all sessions of the conversation, in dollars. */
   readonly spentUsd: number;
   /** Whether an automation can be started by this name. */
   readonly isMacro: (macro: string) => boolean;
   /** Ends of logs, by the check's id. */
   readonly logs: ReadonlyMap<string, string>;
-  /** What kept comments are on, by their keys: of forges that don't say it when they deliver them. */
+  /** Places of kept comments, by their keys: of forges that don't deliver them. */
   readonly places: ReadonlyMap<string, CommentPlace>;
-  /** What was said before kept comments in their threads, by their keys; those that begin a thread are missing. */
+  /** Earlier comments in the threads of kept comments, by their keys; those that begin a thread are missing. */
   readonly threads: ReadonlyMap<string, readonly Earlier[]>;
   /** How runs ended, by their ids; those that are missing have not. */
   readonly ends: ReadonlyMap<string, RunEnd>;
@@ -70,7 +70,7 @@ export interface ConversationFacts {
 export interface AnsweredThread {
   /** Null: it is a comment on the pull request or issue. */
   readonly threadId: string | null;
-  /** What the thread is on, such as `src/a.ts, line 3`; null: unknown, or it is on nothing. */
+  /** The thread's place, such as `src/a.ts, line 3`; null: unknown, or it is on nothing. */
   readonly place: string | null;
   /** Whether not everybody may read the thread: it is answered nowhere else. */
   readonly isConfidential: boolean;

@@ -23,7 +23,7 @@ export interface Said {
   readonly path: string | null;
   readonly line: number | null;
   readonly hunk: string | null;
-  /** What was said before it, the oldest first: no delivery has it. Omitted: it is not known. */
+  /** Earlier comments, the oldest first: no delivery has them. Omitted: it is not known. */
   readonly thread?: readonly Earlier[];
   /** The review that it is, or may be of: the forge's id, or whose it is; null: none. */
   readonly group: string | null;
@@ -39,7 +39,7 @@ export interface Said {
   readonly about: { readonly title: string; readonly body: string; readonly author: string | null };
 }
 
-/** What happens to a pull request or an issue, as far as it may start, change or end something. */
+/** An event of a pull request or an issue that may start, change or end something. */
 export type Happening =
   | Said
   | {
@@ -65,7 +65,7 @@ export type Happening =
       readonly type: "dismissed";
       readonly key: string | null;
       readonly group: string;
-      /** Whose review it was. */
+      /** The review's author. */
       readonly by: Speaker | null;
     }
   /** It was found that the pull request can't be merged. @property sha of the push that it was found of; null: it is not known */
@@ -157,9 +157,9 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
 }
 
 /**
- * What src/store/sql/triggers/steers.sql looks up when an event arrives, to decide at little cost whether it may give a
- * session more work: whether it calls Offstage by name, and the pull requests, the branch and the commit that it is
- * about.
+ * The fields that src/store/sql/triggers/steers.sql looks up when an event arrives, to decide at little cost whether it
+ * may give a session more work: whether it calls Offstage by name, and the pull requests, the branch and the commit
+ * that it is about.
  */
 export interface SteeringHint {
   readonly isCalled: boolean;

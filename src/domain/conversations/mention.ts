@@ -1,6 +1,6 @@
 import { markdownParts } from "./markdown-parts.ts";
 
-/** What a text asks of Offstage. */
+/** A call of Offstage in a text. */
 export interface Mention {
   /** The automation that is to be started; null: none is named. */
   readonly macro: string | null;

@@ -7,7 +7,7 @@ import type { Said } from "./happening.ts";
  */
 const mostNotes = { each: { count: 100, characters: 128_000 }, all: { count: 200, characters: 256_000 } };
 const longest = { note: 8_000, hunk: 4_000 };
-/** What is kept of a comment in addition to its words: paths and names may be long too. */
+/** Bounds of a comment's other kept fields: paths and names may be long too. */
 const longestName = 1_000;
 
 /** For so long before a review a comment that is on no lines counts as a part of it, in ms: older ones were about something else. */
@@ -84,7 +84,7 @@ function isOver(notes: readonly Note[], most: { readonly count: number; readonly
   return notes.length > most.count || charactersOf(notes) > most.characters;
 }
 
-/** What the database keeps of notes, about. */
+/** The approximate size of notes in the database. */
 function charactersOf(notes: readonly Note[]): number {
   return notes.reduce((sum, { body, hunk, path }) => sum + body.length + (hunk?.length ?? 0) + (path?.length ?? 0), 0);
 }

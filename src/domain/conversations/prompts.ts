@@ -15,7 +15,7 @@ export function untrustedData(what: string, data: unknown): string {
 export const confidentialNote =
   "It is confidential: whoever may read the repository can read your commits, and your last message as the text of the pull request. Write nothing into either of what is confidential, but only what you changed.";
 
-/** What was said, and around what. */
+/** A comment with its context. */
 export interface Saying {
   readonly by: Speaker;
   readonly body: string;
@@ -73,7 +73,7 @@ export function reviewPrompt(
   ]);
 }
 
-/** What failed, with the end of its log. */
+/** A failed check, with the end of its log. */
 export interface FailedLog {
   readonly name: string;
   readonly kind: string;

@@ -28,7 +28,7 @@ export function checked(
   if (limits.checkRounds === 0) return left(conversation, "checks are not followed");
   if (facts.isTaken) return left(conversation, "a round was begun for this commit");
   const { pushedSha = null, pushingSha = null } = facts.session ?? {};
-  // What is being pushed takes the place of what was; if its push fails, `startRound` drops it.
+  // A commit that is being pushed replaces the one before; if its push fails, `startRound` drops it.
   const isOlder = sha !== pushingSha && pushingSha !== null && checks?.sha === pushingSha;
   if ((sha !== pushedSha && sha !== pushingSha) || isOlder)
     return left(conversation, "the commit is not what the session pushed last");
@@ -133,7 +133,7 @@ export function startRound(conversation: Conversation, facts: ConversationFacts,
   // A person stopped it.
   if (session.status === "cancelled") return left(rest, "the session was cancelled");
   if (session.status !== "completed" && session.status !== "failed") {
-    // What it pushes next makes this one old.
+    // Its next push makes this commit outdated.
     const later = { ...due, dueAt: now + Math.max(limits.checksMs, shortestMs) };
     return left(
       { ...conversation, ...(isConflict ? { conflict: later } : { checks: { ...later, ...checksOf(checks) } }) },

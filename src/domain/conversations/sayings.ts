@@ -46,7 +46,7 @@ export function said(
   if (mention === null && !asks) return keepNote(conversation, saying, by, facts, limits);
   if (facts.mayWrite === null) return left(conversation, `the forge does not tell whether ${by.login} may write`);
   if (!facts.mayWrite) return left(conversation, `${by.login} has no write access`);
-  // What is answered elsewhere than in its thread everybody may read.
+  // An answer outside of its thread is visible to all readers.
   if (saying.isConfidential && saying.commentId !== null && saying.threadId === null)
     return left(conversation, "it is confidential, and in no thread in which it could be answered");
   if (saying.mark !== null && facts.pullRequest === null)
@@ -64,8 +64,8 @@ export function said(
 }
 
 /**
- * What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn, of the conversation or, if
- * they were not said on the forge, of the session.
+ * Resets the counters that a person's comment resets: rounds, and that others pushed. It is bounded, since each of them
+ * is a turn, of the conversation or, if they were not said on the forge, of the session.
  * @returns the same conversation if there is nothing to set back
  */
 export function resumed(conversation: Conversation): Conversation {
@@ -82,7 +82,7 @@ export function resumed(conversation: Conversation): Conversation {
   };
 }
 
-/** What a run that one saying asks for has to answer. */
+/** The threads that a run for one saying has to answer. */
 function askedBy(saying: Said): Pick<Run, "threads" | "places" | "isConfidential"> {
   const { threadId, place, isConfidential } = threadOf(saying);
   return { threads: [threadId], places: [place], ...(isConfidential && { isConfidential }) };

@@ -11,7 +11,7 @@ export interface OtherPullRequest {
   readonly url: string;
 }
 
-/** What our section of a pull request's text is made of. */
+/** The facts for our section of a pull request's text. */
 export interface SectionFacts {
   readonly sessionUrl: string;
   /** In the order of the session's repositories. */
@@ -20,11 +20,11 @@ export interface SectionFacts {
   readonly approval: ApprovalRules | null;
   /** Name of the person in whose name it was opened; null or omitted: Offstage's own account opened it. */
   readonly openedBy?: string | null;
-  /** What came after it was opened; null: it is about to be. */
+  /** The facts after it was opened; null: it is about to be. */
   readonly loop: LoopFacts | null;
 }
 
-/** What the feedback loop did with a pull request, and what it waits for. */
+/** The feedback loop's work on a pull request, and what it waits for. */
 export interface LoopFacts {
   readonly status: NonNullable<ConversationFacts["session"]>["status"];
   /** Messages after the first that the agent has answered. */

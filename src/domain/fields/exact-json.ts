@@ -1,4 +1,4 @@
-/** What may be a number that JavaScript can't hold: a quick look, which also finds such digits in texts. */
+/** Matches possible numbers that JavaScript can't hold: a quick check, which also finds such digits in texts. */
 const suspicious = /\d{16}|[eE]\+?\d{3}/u;
 /** A text of JSON with its quotes, or a number. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gsu;

@@ -8,7 +8,7 @@ export interface InsightRow extends Figures {
   readonly name: string | null;
 }
 
-/** What a program that opens a table would take for a formula. */
+/** Beginnings that a spreadsheet would take for a formula. */
 const formula = /^[=+\-@\t\r]/u;
 
 /**

@@ -41,7 +41,7 @@ function wrapped(text: string, width: number): string {
 const inLines = (mark: (line: string, index: number) => string) => (text: string) =>
   text.split("\n").map(mark).join("\n");
 
-/** What a program puts around lines. */
+/** Prefixes and suffixes that programs put around lines. */
 const lineCarriers: Readonly<Record<string, (text: string) => string>> = {
   nothing: (text) => text,
   "other ends of lines": (text) => text.replaceAll("\n", "\r\n"),

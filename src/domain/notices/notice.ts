@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What people get notices of. The names are those of webhooks' events. */
+/** Kinds of notices. The names are those of webhooks' events. */
 export const noticeKinds = [
   "session.completed",
   "session.failed",
@@ -24,7 +24,7 @@ export const noticeScopes = ["off", "mine", "all"] as const;
 /** See `noticeScopes`. */
 export type NoticeScope = (typeof noticeScopes)[number];
 
-/** What a person has chosen, by kind and channel. */
+/** A person's choices, by kind and channel. */
 export type NoticeSettings = { readonly [Kind in NoticeKind]?: { readonly [Channel in NoticeChannel]?: NoticeScope } };
 
 /** Kinds that are pushed to a person's subscribed browsers by default. No kind is mailed by default. */
@@ -60,10 +60,10 @@ export function isNotified(
 
 const scope = z.enum(noticeScopes);
 
-/** What a person has chosen of one kind. */
+/** A person's choice for one kind. */
 export const noticeSettingSchema = z.object({ kind: z.enum(noticeKinds), email: scope, push: scope });
 
-/** What a person has chosen, and by what notices can reach them. */
+/** A person's choices, and their available channels. */
 export const noticeSettingsSchema = z.object({
   settings: z.array(noticeSettingSchema),
   email: z.object({

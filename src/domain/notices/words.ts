@@ -11,7 +11,7 @@ export interface NoticeWords {
   readonly tag: string;
 }
 
-/** What a notice says of its change; fields that a kind does not have are absent. */
+/** The facts of a notice's change; fields that a kind does not have are absent. */
 export interface NoticeFacts {
   readonly id?: unknown;
   readonly sessionId?: unknown;
@@ -96,7 +96,7 @@ function oneLine(text: string): string {
     .trim();
 }
 
-/** What a mail says. */
+/** The texts of a mail. */
 export interface MailWords {
   readonly language: string;
   readonly title: string;

@@ -12,7 +12,7 @@ export const auditEntrySchema = z.object({
   userId: z.uuid().nullable(),
   userName: z.string().nullable().default(null),
   action: z.string(),
-  /** What it was about, from the outside in, with a slash between, such as `<session>/<link>`; null: nothing that has an id. */
+  /** Its target, from the outside in, separated by slashes, such as `<session>/<link>`; null: no object with an id. */
   target: z.string().nullable(),
   outcome: z.enum(auditOutcomes),
   /** HTTP status of the API's answer. */

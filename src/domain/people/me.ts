@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { scopes } from "./key.ts";
 
-/** Who asks, as the API shows it. */
+/** The caller, as the API shows it. */
 export const meSchema = z.object({
   orgId: z.uuid().nullable(),
   userId: z

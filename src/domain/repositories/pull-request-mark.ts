@@ -1,4 +1,4 @@
-/** What Offstage writes into the body of a pull request that it opens, to know it again whatever became of it. */
+/** The mark that Offstage writes into the body of a pull request that it opens, to recognize it later. */
 export interface PullRequestMark {
   readonly sessionId: string;
   /** The pushed commit for which it was opened. */

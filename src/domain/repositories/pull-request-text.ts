@@ -55,7 +55,7 @@ export function withFurtherTurn(
 interface PullRequestWork {
   readonly title: string;
   readonly finalMessage: string;
-  /** What is kept current: src/domain/conversations/section.ts. */
+  /** The part that is kept current: src/domain/conversations/section.ts. */
   readonly section: string;
   readonly template: string | null;
   /** The pushed commit. */

@@ -42,7 +42,7 @@ export interface NewSession {
   readonly traceParent: string | null;
 }
 
-/** What a request or a job says of the session that it creates; `newSession` settles the rest. */
+/** The fields of a new session in a request or a job; `newSession` sets the rest. */
 export interface SessionRequest {
   /** Default: a new one. The branch's name contains its last eight digits. */
   readonly id?: string | undefined;

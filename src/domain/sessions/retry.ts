@@ -1,7 +1,7 @@
 import type { Failure, FailureCode } from "../errors/errors.ts";
 import { backoffMs } from "../time/backoff.ts";
 
-/** What is remembered of the attempts that failed for passing reasons since the agent's last finished turn. */
+/** The record of attempts that failed for passing reasons since the agent's last finished turn. */
 export interface RetryRecord {
   /** Of the last failure. */
   readonly code: FailureCode;
@@ -24,7 +24,7 @@ export interface PlannedRetry extends RetryRecord {
   readonly delayMs: number;
 }
 
-/** What limits retries. */
+/** Limits on retries. */
 export interface RetryLimits {
   /** How long, in ms, a session is tried again after its first failure. 0: it is not. */
   readonly forMs: number;
@@ -61,13 +61,13 @@ const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
 /** Codes of failures that may be the session's own doing: they are counted only as long as it makes no progress. */
 export const ownDoingCodes: readonly FailureCode[] = Object.keys(ownDoing) as FailureCode[];
 
-/** What is taken off the count of dead workers for a death that was probably not the session's doing. */
+/** The discount on the count of dead workers for a death that the session probably did not cause. */
 export const unlikelyItsDoing = 0.75;
 
 /**
- * What is remembered of a session whose worker died, if other workers died without it since the last time: then workers die whatever
- * they work on, as they do when machines are replaced or a release is broken, and this death counts for a quarter. Else ten deaths
- * within a minute or two would fail each session of such a fleet.
+ * The record of a session whose worker died, if other workers died without it since the last time: then workers die
+ * whatever they work on, as they do when machines are replaced or a release is broken, and this death counts for a
+ * quarter. Else ten deaths within a minute or two would fail each session of such a fleet.
  */
 export function withSharedBlame(record: RetryRecord): RetryRecord {
   const counted = record.counts.worker_lost ?? 0;

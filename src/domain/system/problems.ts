@@ -7,7 +7,7 @@ const littleSpace = 4;
 /** Workers that a problem names; of the others it says how many they are. */
 const mostNames = 3;
 
-/** What is wrong, the worst first. */
+/** The problems, the worst first. */
 export function systemProblems(health: Omit<SystemHealth, "problems">): SystemProblem[] {
   const found = [
     ...workerProblems(health.workers),
