@@ -95,5 +95,5 @@ export const signedInSchema = z.object({ organizationId: z.string() });
 export const emptySchema = z.object({});
 /** A deleted session, as a stream reports it. */
 export const deletedSchema = z.object({ id: z.string() });
-/** What every event has, those of a newer server too. */
+/** The fields of every event, also of a newer server's. */
 export const numberedSchema = z.object({ seq: z.number().int() });

@@ -64,7 +64,8 @@ it.each([
 });
 
 it("no character of an event's text makes the client lose the event, in any chunks", async () => {
-  // What some reader of lines takes for a line's end or drops, and what takes several bytes. Escaped by JSON or not, each must arrive.
+  // Characters that some readers of lines treat as line ends or drop, and multi-byte ones. Escaped by JSON or not, each
+  // must arrive.
   const texts = [
     "\n",
     "\r",

@@ -206,7 +206,7 @@ export function createClient({
       /** The prompt that this event would produce. */
       preview: (keyOrId: string, event: EventContext) =>
         call("automationPreviewSchema", `/automation/${keyOrId}/preview`, { event }),
-      /** What would come of an event, by a draft or a saved automation: the prompt, and what each trigger makes of it. */
+      /** Previews an event with a draft or a saved automation: the prompt, and each trigger's decision. */
       previewDraft: (body: z.input<typeof previewDraftSchema>) => call("previewSchema", "/automation/preview", body),
       templates: () => call("automationTemplatesSchema", "/automation/template/list"),
       trigger: (keyOrId: string, event: EventContext, options?: CreateOptions) =>
@@ -291,7 +291,7 @@ export function createClient({
       cancel: (id: string) => call("jobSchema", `/job/${id}/cancel`, {}),
     },
     agent: { list: () => call("agentListSchema", "/agent/list") },
-    /** Who asks, and what they may do. */
+    /** The caller, and their scopes. */
     me: () => call("meSchema", "/me"),
     repository: {
       /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
@@ -321,7 +321,7 @@ export function createClient({
       list: (page: PageOf & { readonly automationId?: string; readonly outcome?: LedgerOutcome } = {}) =>
         call("ledgerPage", `/ledger/list${query({ ...page })}`),
       get: (id: string) => call("ledgerEntrySchema", `/ledger/${id}`),
-      /** What is triggered again is a new job; an event that is decided again is a new entry. */
+      /** A repeated trigger is a new job; an event that is decided again is a new entry. */
       replay: (id: string) => call("replayedSchema", `/ledger/${id}/replay`, {}),
     },
     webhook: {
@@ -346,7 +346,7 @@ export function createClient({
       list: (page: PageOf = {}) => call("grantsPage", `/grant/list${query({ ...page })}`),
       revoke: (id: string) => call("grantSchema", `/grant/${id}/revoke`, {}),
     },
-    /** What a program asks the signed-in person for. */
+    /** A program's request to the signed-in person. */
     oauthRequest: {
       get: (id: string) => call("consentSchema", `/oauth/request/${id}`),
       /** The browser goes on at `redirectUrl`. */
@@ -359,7 +359,7 @@ export function createClient({
       list: (page: PageOf = {}) => call("loginsPage", `/login/list${query({ ...page })}`),
       revoke: (id: string) => call("loginSchema", `/login/${id}/revoke`, {}),
     },
-    /** What happens to the list of sessions from now on. */
+    /** Changes of the list of sessions from now on. */
     streamSessions: (options: Omit<StreamOptions, "after"> = {}) =>
       streamSessions(`${baseUrl}/session/changes`, { headers, schemas, send, refusal, strange, ...options }),
     streamEvents: (id: string, options: StreamOptions = {}) =>

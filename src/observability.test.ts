@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const observability = JSON.stringify(join(import.meta.dirname, "observability.ts"));
 
-/** What a process prints that logs so. */
+/** The output of a process that runs these statements. */
 function logged(statements: string): string {
   const source = `import { createLogger, maskErrors } from ${observability};
     const hide = (secret) => (text) => text.replaceAll(secret, "[secret]");

@@ -14,7 +14,7 @@ export interface PushTarget {
   readonly keys: { readonly p256dh: string; readonly auth: string };
 }
 
-/** What is pushed. */
+/** A message to push. */
 export interface PushMessage {
   readonly payload: {
     readonly id: string;

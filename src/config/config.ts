@@ -111,7 +111,7 @@ function configOf(variables: Variables) {
     /** The APIs of the services that take answers back. */
     replyUrls: { slack: `${variables.OFFSTAGE_SLACK_API_URL}/`, linear: variables.OFFSTAGE_LINEAR_API_URL },
     pullRequestMinutes: variables.OFFSTAGE_PULL_REQUEST_MINUTES,
-    /** What conversations about issues and pull requests may start. */
+    /** Limits on what conversations about issues and pull requests may start. */
     conversations: {
       mention: variables.OFFSTAGE_MENTION,
       bots: variables.OFFSTAGE_ALLOWED_BOTS.map((name) => name.toLowerCase()),

@@ -1,4 +1,4 @@
-/** What Offstage reads of a JSON Schema in its OpenAPI description. */
+/** The used fields of a JSON Schema in the OpenAPI description. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];

@@ -20,7 +20,7 @@ export interface DeliveredRun extends Pick<DeliveredJob, "connectionId" | "pushT
   readonly reply: ForgeReply | null;
 }
 
-/** What finding it needs. */
+/** Dependencies for finding the delivered run. */
 export interface DeliveredRunServices extends ForgeQuestions {
   readonly database: Database;
   /** A key that is equal for all addresses of one repository. */

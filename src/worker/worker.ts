@@ -26,7 +26,7 @@ export interface AttemptSignals {
   readonly atWork: () => void;
 }
 
-/** What a worker needs: its limits, and the functions that run what it claims. */
+/** Dependencies of a worker: its limits, and the functions that run what it claims. */
 export interface WorkerOptions {
   readonly database: Database;
   readonly logger: Logger;

@@ -122,7 +122,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   return startHarness(request).takeTurn(request);
 }
 
-/** What of a turn does not start its harness. */
+/** A turn's fields that do not start its harness. */
 type Turn = Omit<TurnRequest, "start">;
 
 /** A running harness with its reader. */
@@ -199,7 +199,7 @@ async function withOutlook(failure: Failure, { traffic }: Turn): Promise<Session
   return new SessionError({ ...failure, passing, retryAfterMs: retryAfterMs ?? undefined });
 }
 
-/** What the gateway knows of the turn's failing model; undefined if it saw no error. */
+/** The gateway's record of the turn's failing model; undefined if it saw no error. */
 function outlookOf<T extends { readonly lastError: string | null }>(traffic: T | undefined): T | undefined {
   return traffic?.lastError === null ? undefined : traffic;
 }

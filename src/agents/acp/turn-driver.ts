@@ -26,7 +26,7 @@ export interface TurnCallbacks {
   readonly onSession: (id: string) => Promise<void>;
 }
 
-/** What a thread needs of the server from its start. */
+/** The server's services for a thread from its start. */
 export interface HarnessServices {
   /** Writes to the harness's stdin. Settles when it is done. */
   readonly write: (bytes: Uint8Array) => Promise<void>;

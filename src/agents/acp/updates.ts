@@ -25,7 +25,7 @@ const nameLimit = 1_024;
 const lastLimit = 100_000;
 /** Number of tool calls whose state is kept for later updates. */
 const toolLimit = 1_000;
-/** What an event counts at least towards `turnLimit`: each is a row of the database. */
+/** The least that an event counts towards `turnLimit`: each is a row of the database. */
 const leastCost = 1_000;
 /** Updates that may wait to be stored before the harness's output is no longer read. */
 const waitingLimit = 50;

@@ -42,7 +42,10 @@ export async function authenticate(
   return principal;
 }
 
-/** Who reads a session by a link; null: the request has none. It is good for nothing but what shows that session. */
+/**
+ * The reader of a session by a link; null: the request has none. It is valid only for operations that show that
+ * session.
+ */
 async function readerByLink(
   database: Database,
   request: FastifyRequest,

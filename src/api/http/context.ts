@@ -25,7 +25,7 @@ import type { BatchedInserts } from "../../store/sessions/batched-inserts.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { OpenSpan, Traces } from "../../traces.ts";
 
-/** What connections of forges need that only the server can do: it has the forges. */
+/** The server's functions for connections of forges: it has the forges. */
 export interface ForgeConnections {
   /** Asks the forge whose a credential is, and what it may. @param credential an error: it can't be opened */
   check(
@@ -56,7 +56,7 @@ export interface ForgeConnections {
 /** The forge of an account, and the address to which its credential is sent. */
 export type AccountPlace = Pick<Account, "kind" | "webUrl" | "apiUrl">;
 
-/** What people's own accounts at forges need that only the server can do: it has the forges. */
+/** The server's functions for people's own accounts at forges: it has the forges. */
 export interface ForgeAccounts {
   /** The place of an account at an address of a forge that is known. @returns why there is none, as a part of a sentence */
   placeOf(organizationId: string, webUrl: string): Promise<AccountPlace | string>;
@@ -67,7 +67,7 @@ export interface ForgeAccounts {
   ): Promise<ConnectionCheck>;
 }
 
-/** What people choose from while they write a session, which the server answers: it has the forges. */
+/** The server's lists for people who write a session: it has the forges. */
 export interface ForgeChoices {
   /** Repositories of the organization's forges whose names have the query. */
   repositories(organizationId: string, query: string): Promise<OfferedRepositories>;
@@ -98,11 +98,11 @@ export interface ApiOptions {
   readonly sandboxed: boolean;
   /** Normalizes an address: two addresses of the same repository of an organization have the same key. */
   readonly repositoryKeyOf: (address: RepositoryAddress, organizationId: string) => string | Promise<string>;
-  /** What connections of forges need that only the server can do. */
+  /** The server's functions for connections of forges. */
   readonly connections: ForgeConnections;
-  /** What people's own accounts at forges need that only the server can do. */
+  /** The server's functions for people's own accounts at forges. */
   readonly accounts: ForgeAccounts;
-  /** What people choose from, as the forges show it. */
+  /** Lists of the forges, for people who choose. */
   readonly choices: ForgeChoices;
   /** The key by which browsers know this installation's web push. */
   readonly pushPublicKey: () => Promise<string>;
@@ -203,7 +203,7 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     principal: Principal | null;
-    /** What the request is for: a program's token is good for one of them. */
+    /** The resource of the request: a program's token is valid for one of them. */
     resource: Resource;
     /** Null if tracing is off, or the request is not for an operation. */
     span: OpenSpan | null;

@@ -10,7 +10,7 @@ const usualHeartbeatMs = 15_000;
 const connected = Buffer.from(": connected\n\n");
 const beat = Buffer.from(": heartbeat\n\n");
 
-/** What a stream sends next. */
+/** The next part of a stream. */
 export interface StreamPart<Position> {
   /** In the format of Server-Sent Events: one buffer, which all who are at the same position are sent. */
   readonly events: Buffer;
@@ -22,7 +22,7 @@ export interface StreamPart<Position> {
   readonly over: boolean;
 }
 
-/** What is streamed. */
+/** The source of a stream. */
 export interface StreamSource<Position> {
   /** Calls `ring` whenever there may be more to read. @returns a function that ends that */
   watch(ring: () => void): () => void;

@@ -44,7 +44,7 @@ export function createAudit(database: Database, logger: Logger): Audit {
     );
   }
 
-  /** What comes while entries are being written is written together after them. */
+  /** Entries that come while others are being written are written together after them. */
   function flush(): Promise<void> {
     if (timer !== null) clearTimeout(timer);
     timer = null;
@@ -94,7 +94,8 @@ function entryOf(request: FastifyRequest, status: number, body: unknown): NewAud
 }
 
 /**
- * What a request was about: the ids in its path, and what it made, with a slash between them, such as a session and one of its links.
+ * The target of a request: the ids in its path, and of a created object, with a slash between them, such as a session
+ * and one of its links.
  * @param answer its body; null: it was no success
  */
 function targetOf(request: FastifyRequest, action: string, answer: unknown): string | null {

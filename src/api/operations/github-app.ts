@@ -46,7 +46,7 @@ interface Registration {
   readonly webUrl: string;
   readonly apiUrl: string;
   readonly action: string;
-  /** What the browser's cookie must have. */
+  /** The expected value of the browser's cookie. */
   readonly nonce: string;
   /** Ms since the epoch. */
   readonly until: number;
@@ -184,7 +184,7 @@ export function addGitHubAppOperations(
   );
 }
 
-/** What is known of an App that was just registered. */
+/** The check of an App that was just registered. */
 const notChecked: ConnectionCheck = {
   account: null,
   problems: [
@@ -212,7 +212,7 @@ async function sealState(vault: Vault, registration: Registration): Promise<stri
   return `${masterKey}.${sealed.toString("base64url")}`;
 }
 
-/** What a state is sealed for, in the place of a row's id. */
+/** The context in which a state is sealed, in place of a row's id. */
 const stateId = "github-app-registration";
 
 /**

@@ -116,7 +116,10 @@ export function requireAllowed(patterns: readonly string[] | null, field: string
   );
 }
 
-/** What follows the last colon of a model's name and can only be a level of reasoning: versions and tags have a digit. */
+/**
+ * A suffix after the last colon of a model's name that can only be a level of reasoning: versions and tags have a
+ * digit.
+ */
 const looksLikeLevel = /:([a-z]+)$/u;
 /** Providers whose models' names have no such ending, so that it is a level that does not exist. */
 const withoutTags: ReadonlySet<string> = new Set(["claudeCode", "codex", "gemini"]);

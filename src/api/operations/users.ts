@@ -71,7 +71,7 @@ export function addUserOperations(app: App, options: InvitationOptions): void {
 
 function addInvitations(app: App, { database, publicUrl, vault, sendsMail }: InvitationOptions): void {
   const mailing = (language: InvitationLanguage = "en") => (sendsMail ? { vault, language } : null);
-  // What follows the # stays in the browser: no server and no proxy logs it.
+  // The fragment stays in the browser: no server and no proxy logs it.
   const shown = ({ token, ...invitation }: Invitation) => ({ ...invitation, url: `${publicUrl()}/sign-in#${token}` });
   app.post(
     "/user/invite",

@@ -23,7 +23,7 @@ export interface Checkout {
 
 type Place = Pick<Terminal, "workingDirectory" | "signal">;
 
-/** What must be there: a checkout with a remote, a remote if there is a checkout, or nothing. */
+/** The requirement: a checkout with a remote, a remote if there is a checkout, or nothing. */
 export type Need = "checkout" | "remote" | "nothing";
 
 /**
@@ -67,7 +67,7 @@ export async function checkoutRoot({ workingDirectory, signal }: Place): Promise
   return (await readRoot({ cwd: workingDirectory, signal }, "checkout")) ?? "";
 }
 
-/** What git says outside of a checkout, and in a repository without files. */
+/** Git's messages outside of a checkout, and in a repository without files. */
 const isNoCheckout = /not a git repository|must be run in a work tree/u;
 
 async function readRoot(here: GitRun, need: Need): Promise<string | null> {

@@ -74,7 +74,7 @@ export async function openSession(
   const session = remember(sessions, name, cwd, choices, followed);
   if (options.replay) await replay(sessions.client, followed, editor);
   else followed.last = await lastEvent(sessions.client, followed.id);
-  // What goes on is reported while the answer is sent, until a prompt takes over.
+  // Updates of a running session are sent from here on, until a prompt takes over.
   if (!isFinal(detail.status)) {
     takeOver(sessions, session, followed, editor, true).catch((error: unknown) =>
       sessions.terminal.warn(`offstage: ${printable(String(error))}\n`),

@@ -6,7 +6,7 @@ import { commandLineClient } from "../../domain/people/oauth-client.ts";
 import { scopes } from "../../domain/people/key.ts";
 import type { Terminal } from "../terminal/commands.ts";
 
-/** What a server gave this machine after a person allowed it in their browser. */
+/** The tokens that a server gave this machine after a person allowed it in their browser. */
 export interface LoginTokens {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -89,7 +89,7 @@ async function discover(server: string): Promise<Configuration> {
   return asking(server, () =>
     oauth.discovery(new URL(server), commandLineClient.id, undefined, oauth.None(), {
       algorithm: "oauth2",
-      // What the person named has no encryption: with a key it would have none either.
+      // The named server has no encryption: with a key it would have none either.
       execute: isPlain ? [oauth.allowInsecureRequests] : [],
     }),
   );
@@ -117,7 +117,7 @@ function tokensOf({
   return { accessToken, refreshToken, expiresAt: Date.now() + seconds * 1_000 };
 }
 
-/** What the browser shows in the end; it loads nothing. */
+/** The last page in the browser; it loads nothing. */
 const lastPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Offstage</title>
 <p>Go back to your terminal. You can close this page.</p></html>`;
 

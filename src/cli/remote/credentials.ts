@@ -18,7 +18,7 @@ const fileSchema = z.object({
   current: z.string().nullable(),
   servers: z.record(z.string(), credentialSchema),
 });
-/** What `offstage login` keeps. */
+/** The stored credentials of `offstage login`. */
 export type Credentials = z.infer<typeof fileSchema>;
 
 /**

@@ -13,7 +13,7 @@ export interface ServerFlags {
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** What was found, for example a version, a path or a number. */
+  /** The finding, for example a version, a path or a number. */
   readonly detail: string;
   /** What to do, as precisely as possible; null if nothing is needed. */
   readonly remedy: string | null;
@@ -122,7 +122,7 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
-/** What every command is built with. `finish` sets the program's exit code. */
+/** The context of every command. `finish` sets the program's exit code. */
 export interface CommandContext {
   readonly commands: Commands;
   readonly terminal: Terminal;

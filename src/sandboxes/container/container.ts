@@ -16,7 +16,7 @@ import { testContainers } from "./self-test.ts";
 import type { ContainerSettings } from "./settings.ts";
 import { createWorkLimiter, type WorkLimits } from "./work-limiter.ts";
 
-/** What the container sandbox needs in addition to its settings. */
+/** Dependencies of the container sandbox in addition to its settings. */
 export interface ContainerOptions {
   /** Id of this server: unique, and constant over restarts. Containers carry it in a label. */
   readonly serverId: () => Promise<string>;

@@ -12,7 +12,7 @@ import { claimAnswers, recordFailed, recordSent, type ClaimedAnswer, type Lane }
 import { readAnswerFailure } from "./answer-failure.ts";
 import { writeAnswer, type Writers } from "./write-answer.ts";
 
-/** What sending answers needs. */
+/** Dependencies for sending answers. */
 export interface AnswerSenderOptions extends Writers {
   readonly database: Database;
   readonly logger: Logger;

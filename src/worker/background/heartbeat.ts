@@ -7,7 +7,7 @@ import { removeWorker, reportWorker, type ReportedWorker } from "../../store/que
 /** Well within the time after which a worker without a heartbeat does not count (`countedFor`). */
 const everyMs = 15_000;
 
-/** What a worker's heartbeat needs. */
+/** Dependencies of a worker's heartbeat. */
 export interface HeartbeatOptions {
   readonly database: Database;
   readonly logger: Logger;

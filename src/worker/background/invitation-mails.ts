@@ -14,7 +14,7 @@ import type { Vault } from "../../store/secrets/vault.ts";
 import type { TellingOutcome } from "../../store/telling-outcome.ts";
 import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
 
-/** What mailing invitations needs. */
+/** Dependencies for mailing invitations. */
 export interface InvitationMailOptions {
   readonly database: Database;
   readonly vault: Vault;

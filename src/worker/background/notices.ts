@@ -18,7 +18,7 @@ import { postTo } from "./http-post.ts";
 import { createInvitationMails } from "./invitation-mails.ts";
 import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
 
-/** What telling people needs. */
+/** Dependencies for notifying people. */
 export interface NoticeOptions {
   readonly database: Database;
   readonly vault: Vault;

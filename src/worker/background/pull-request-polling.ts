@@ -26,7 +26,7 @@ interface Asked {
   readonly address: RepositoryAddress;
 }
 
-/** What following pull requests needs. */
+/** Dependencies for following pull requests. */
 export interface PullRequestPollOptions {
   readonly database: Database;
   readonly logger: Logger;

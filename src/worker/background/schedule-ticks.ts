@@ -21,7 +21,7 @@ const batch = 100;
 /** Schedules that are decided at once. */
 const concurrency = 4;
 
-/** What deciding the ticks of schedules needs. */
+/** Dependencies for deciding the ticks of schedules. */
 export interface ScheduleTickOptions {
   readonly database: Database;
   readonly logger: Logger;

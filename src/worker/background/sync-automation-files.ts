@@ -47,7 +47,7 @@ const longestPath = 300;
 /** Characters of a status' description; GitHub takes 140. */
 const longestDescription = 140;
 
-/** What the synchronisation of automations in files needs. */
+/** Dependencies of the synchronisation of automations in files. */
 export interface FileSyncs {
   readonly database: Database;
   readonly vault: Vault;

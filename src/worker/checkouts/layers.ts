@@ -73,7 +73,7 @@ export async function layersInUse({ sessions }: Pick<SharedCheckouts, "sessions"
   return new Set(layers.flatMap((each) => each ?? []).map(({ name }) => name));
 }
 
-/** What opening a workspace again needs. */
+/** Dependencies for opening a workspace again. */
 export interface LayerServices {
   readonly checkouts: SharedCheckouts;
   /** Folder of the mirrors, from which checkouts are made again. */

@@ -30,7 +30,7 @@ export interface RestorableCheckpoint {
   readonly pending: readonly PendingRestore[];
 }
 
-/** What fetching a checkpoint, or taking one, needs of the worker; restoring one needs the mirrors and checkouts of its clones too. */
+/** Services of the worker for fetching or taking a checkpoint; restoring one needs the mirrors and checkouts of its clones too. */
 export type FetchCheckpointServices = Pick<
   AttemptServices,
   "database" | "vault" | "objects" | "metrics" | "folders" | "sandbox"

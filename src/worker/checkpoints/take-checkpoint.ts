@@ -44,7 +44,7 @@ interface PackedRepository {
   readonly tooLarge: readonly LfsFile[];
 }
 
-/** What taking checkpoints needs of the worker. */
+/** Services of the worker for taking checkpoints. */
 export type CheckpointServices = RestoreServices & Pick<AttemptServices, "providers" | "checkpointBytes">;
 
 /**

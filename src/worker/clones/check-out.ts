@@ -39,7 +39,7 @@ export interface MadeClone {
   readonly lfsProblem: string | null;
 }
 
-/** What making clones together needs. */
+/** Dependencies for making clones together. */
 interface Making {
   readonly services: CloneServices;
   /** The workspace is an empty folder. */

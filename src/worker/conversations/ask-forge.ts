@@ -38,7 +38,7 @@ export function createRestingHosts(now: () => number = () => performance.now()):
   };
 }
 
-/** What asking a forge needs. */
+/** Dependencies for asking a forge. */
 export interface ForgeQuestions {
   readonly logger: Logger;
   readonly forgeOf: (address: RepositoryAddress, organizationId: string) => Promise<Forge>;

@@ -9,7 +9,7 @@ import type { Templates } from "../../templates/templates.ts";
 import type { ForgeQuestions } from "./ask-forge.ts";
 import type { CalledMacro } from "./macros.ts";
 
-/** What deciding about conversations needs. */
+/** Dependencies for deciding about conversations. */
 export interface ConversationServices extends ForgeQuestions {
   readonly database: Database;
   readonly templates: Templates;

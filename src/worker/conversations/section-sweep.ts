@@ -19,7 +19,7 @@ import {
 import { findRepositories } from "../../store/repositories/repositories.ts";
 import { askForge, type ForgeQuestions } from "./ask-forge.ts";
 
-/** What keeping our section of pull requests' texts current needs. */
+/** Dependencies for keeping our section of pull requests' texts current. */
 export interface SectionServices extends ForgeQuestions {
   readonly database: Database;
   /** The web app's address, without a trailing slash. */

@@ -23,7 +23,7 @@ import { asTheServer, eventPlaceOf, type EventPlace, type PlaceServices } from "
 /** Pauses of an event that could not be decided for a reason that passes, in ms. */
 const pauses = { fromMs: 5_000, toMs: 300_000, jitter: 0.2 };
 
-/** What deciding events needs. */
+/** Dependencies for deciding events. */
 export interface EventDecisions extends TriggerDecisions, PlaceServices {
   /** The worker's id. */
   readonly worker: string;

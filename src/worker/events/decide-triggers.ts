@@ -29,7 +29,7 @@ const calledByMacro = "its automation was called by its macro";
 /** Triggers that are read and evaluated at once. */
 const triggersAtOnce = 500;
 
-/** What deciding about triggers needs. */
+/** Dependencies for deciding about triggers. */
 export interface TriggerDecisions {
   readonly database: Database;
   readonly logger: Logger;

@@ -28,7 +28,7 @@ export interface ExportedWork {
   readonly unfinished: readonly string[] | null;
 }
 
-/** What taking work out of a sandbox needs. */
+/** Dependencies for taking work out of a sandbox. */
 export interface ExportServices {
   readonly checkouts: SharedCheckouts;
   readonly sandbox: Sandbox;

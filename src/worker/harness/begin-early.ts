@@ -6,7 +6,7 @@ import { makeFolders, startEarly, type EarlyHarness, type EarlyServices } from "
 import { launchKey, type Launch } from "./launch.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
-/** What a session's early start needs of the worker. */
+/** Services of the worker for a session's early start. */
 export type EarlyStartServices = EarlyServices & Pick<AttemptServices, "database" | "metrics">;
 
 /** The harness of an attempt's first turn, started while its folders are made. */

@@ -10,7 +10,7 @@ import type { EarlyFolders } from "../disk/session-folders.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { launchKey, placeLaunch, type Launch, type LaunchServices, type PlacedLaunch } from "./launch.ts";
 
-/** What starting a harness early needs of the worker. */
+/** Services of the worker for starting a harness early. */
 export type EarlyServices = LaunchServices &
   Pick<
     AttemptServices,

@@ -31,7 +31,7 @@ const leastFreeBytes = 1024 ** 3;
 /** The problem until the trial has ended. */
 const untried = "it is not known yet whether a running sandbox can be given folders";
 
-/** What keeping sandboxes ready needs of the worker. */
+/** Services of the worker for keeping sandboxes ready. */
 export type PoolServices = EarlyServices & Pick<AttemptServices, "workerId" | "database" | "logger">;
 
 /** Sandboxes that are ready before there are sessions for them. */

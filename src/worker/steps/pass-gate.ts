@@ -20,7 +20,7 @@ import { turnFoldersOf } from "./agent/turn.ts";
 import type { Workspace } from "./prepare.ts";
 import { settleGate } from "./settle-gate.ts";
 
-/** What a gate needs of the worker. */
+/** Services of the worker for a gate. */
 export type GateServices = Pick<AttemptServices, "folders" | "mirrors" | "sandbox" | "limits" | "setupLimitMs"> &
   Omit<GatewayServicesOfAttempt, "recordingsDirectory">;
 

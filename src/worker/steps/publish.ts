@@ -31,7 +31,7 @@ export interface PublishedWork {
   readonly refused: readonly RefusedRepository[];
 }
 
-/** What publishing needs of the worker. */
+/** Services of the worker for publishing. */
 export type PublishServices = AgentServices & PushServices;
 
 /** What the agent is to resolve before its work can be pushed. */

@@ -58,7 +58,7 @@ export interface Turns {
   readonly atWork?: () => void;
 }
 
-/** What taking turns needs of the worker. */
+/** Services of the worker for taking turns. */
 export type AgentServices = TurnServices &
   JoinServices &
   GatewayServicesOfAttempt &

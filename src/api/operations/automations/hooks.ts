@@ -35,7 +35,7 @@ import {
 const tags = ["Hooks"];
 /** Answers of the operations that take deliveries. 200: what a sender asks for to know the address. */
 const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5xx": errorSchema };
-/** What takes deliveries: whether more work may begin, and how many of an address in a minute. */
+/** Limits on deliveries: whether more work may begin, and how many per address and minute. */
 interface HookServices {
   readonly triggers: ReceivingTriggers;
   readonly connections: Known<DeliveringConnection>;
@@ -138,7 +138,8 @@ async function receiveForTrigger(
     const { fireable, version, secretsAt } = found;
     const received = { fireable, version, delivery, secrets: secretsAt(now), now, traceParent };
     const isRight = isSignedDelivery(received);
-    // What is kept in memory may serve to take a delivery, which is checked once more when it is written: never to refuse one.
+    // A cached trigger may be used to accept a delivery, which is checked again when it is written: never to refuse
+    // one.
     const mayBeKept = isRight && fireable.trigger.type === "webhook";
     if (isFresh || mayBeKept) {
       requireSigned(options, isRight, () => rates.takeRefused(triggerId, reply));
@@ -188,7 +189,7 @@ async function receiveForConnection(
   let found = isUuid(connectionId) ? await connections.find(connectionId) : null;
   let isProven = isRight(found);
   if (found !== null && !isProven) {
-    // What is remembered may serve to take a delivery: never to refuse one.
+    // A cached connection may be used to accept a delivery: never to refuse one.
     found = await connections.findFresh(connectionId);
     isProven = isRight(found);
   }

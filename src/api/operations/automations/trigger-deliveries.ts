@@ -39,7 +39,7 @@ export function isSignedDelivery({ fireable: { trigger }, delivery, secrets, now
   throw takesNone(trigger);
 }
 
-/** What the sender of a signed delivery asks for to know the address; null if it does not. */
+/** The sender's check of the address in a signed delivery; null if it is none. */
 export function handshakeOf({ fireable: { trigger }, delivery }: TriggerDelivery): AddressHandshake | null {
   return trigger.type === "source" ? (sources[trigger.source].reader.handshake?.(delivery) ?? null) : null;
 }
@@ -117,7 +117,7 @@ export function eventKeys(deliveryId: string | null, contentKey: string | null, 
 /** Characters of a key as it is; a longer one is hashed. */
 const longestKey = 500;
 
-/** What a delivery says, as it goes to the trigger. */
+/** The content of a delivery, as it goes to the trigger. */
 type Delivered = Omit<Arrival, "id" | "traceParent" | "repositoryIds">;
 
 /** Fires a trigger that was read for this delivery: what it is by now does not matter, as of several events some may have been fired. */

@@ -133,7 +133,9 @@ function parametersOf({ query }: FastifyRequest): Readonly<Record<string, string
 
 const storable = (value: string): string => value.slice(0, 4_000).replaceAll("\0", "").toWellFormed();
 
-/** What is wrong with a request, in OAuth's words (RFC 6749, section 4.1.2.1, and RFC 8707, section 2); null if nothing is. */
+/**
+ * The error of a request, in OAuth's words (RFC 6749, section 4.1.2.1, and RFC 8707, section 2); null if nothing is.
+ */
 function problemOf(
   given: Readonly<Record<string, string | undefined>>,
   hasResource: boolean,

@@ -7,13 +7,13 @@ import { listedChannel, listUnderWay, readSessions } from "../../../store/sessio
 import type { SessionRecord } from "../../../store/sessions/sessions.ts";
 import type { StreamPart, StreamSource } from "../../http/server-sent-events.ts";
 
-/** What happens within this time, in ms, is read together: an agent writes several events a second. */
+/** Changes within this time, in ms, are read together: an agent writes several events a second. */
 const gatherMs = 200;
 /** How often running sessions are polled, in ms: a notification can be lost. */
 const usualLookAgainMs = 30_000;
 /** How long an unwatched feed is kept, in ms, for clients that come back. */
 const keptForMs = 120_000;
-/** What is kept for those who come back, or read slowly. */
+/** The bounds of changes kept for clients that come back, or read slowly. */
 const keptAtMost = { changes: 1_000, bytes: 8_000_000 } as const;
 
 /** Position in an organization's feed: the feed's id, and the number of a change. */
@@ -29,7 +29,7 @@ export interface SessionChanges {
   close(): Promise<void>;
 }
 
-/** What the streams need. */
+/** Options of the streams. */
 export interface SessionChangesOptions {
   readonly database: Database;
   readonly logger: Logger;

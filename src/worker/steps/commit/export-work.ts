@@ -46,7 +46,7 @@ const patchLimit = 2 * 1024 * 1024;
 /** How many submodules a notice names. */
 const namedSubmodules = 5;
 
-/** What exporting needs of the worker. */
+/** Services of the worker for exporting work. */
 export type Exporting = Pick<
   AttemptServices,
   "database" | "folders" | "mirrors" | "checkouts" | "sandbox" | "limits" | "author" | "committer" | "signer"

@@ -13,7 +13,7 @@ import { sparseHas } from "../../git/sparse-checkout.ts";
 import type { OthersSubmodules } from "../agent/conflict-prompt.ts";
 import type { Exporting } from "../commit/export-work.ts";
 
-/** What joining branches needs of the worker. */
+/** Services of the worker for joining branches. */
 export type JoinServices = Exporting & Pick<AttemptServices, "folders" | "forgeOf" | "forks">;
 
 /**

@@ -24,7 +24,7 @@ export type PushEnd =
   | ({ readonly kind: "collided" } & Collision)
   | { readonly kind: "gone" };
 
-/** What pushing one branch needs of the worker. */
+/** Services of the worker for pushing one branch. */
 export type BranchServices = Pick<AttemptServices, "database" | "author" | "committer" | "signer" | "forgeOf">;
 
 /** How often a branch may move while it is pushed. */

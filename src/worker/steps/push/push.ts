@@ -25,7 +25,7 @@ export interface CollidedWork {
   readonly collision: Collision;
 }
 
-/** What pushing needs of the worker. */
+/** Services of the worker for pushing. */
 export type PushServices = BranchServices & Pick<AttemptServices, "traces" | "forks">;
 
 /** How the pushes of a session's repositories ended. */
