@@ -12,7 +12,7 @@ export interface FoundRepository {
   readonly description: string | null;
 }
 
-/** What was found. */
+/** The found items. */
 export interface FoundItems<Item> {
   readonly items: readonly Item[];
   /** False if there may be more: no more is asked of the forge. */

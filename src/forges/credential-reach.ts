@@ -1,7 +1,7 @@
 import type { ConnectionCredential } from "../domain/repositories/connection.ts";
 import type { Reach } from "./reach.ts";
 
-/** What must not be shown of a credential. */
+/** The secrets of a credential, which must not be shown. */
 export function secretsIn(credential: ConnectionCredential | Error): string[] {
   if (credential instanceof Error || credential.type === "configured") return [];
   if (credential.type === "app") return [credential.privateKey];

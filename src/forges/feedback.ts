@@ -87,13 +87,13 @@ export interface Feedback {
    */
   failedJobs?(address: RepositoryAddress, check: EndedCheck, signal: AbortSignal): Promise<readonly CiJob[]>;
   /**
-   * What a comment on a pull request is on. Omitted: deliveries of this forge say it whole.
+   * The place of a comment on a pull request. Omitted: deliveries of this forge have all of it.
    * @returns null if it is on no lines, or they are gone
    */
   readPlace?(address: RepositoryAddress, comment: DeliveredComment, signal: AbortSignal): Promise<CommentPlace | null>;
   /**
-   * What was said before a comment, the oldest first: in its thread, or in the conversation if it is in none, as far as the forge lists
-   * that. At most 30, each cut to 4,000 characters; none if it is the first, or gone.
+   * Earlier comments, the oldest first: in a comment's thread, or in the conversation if it is in none, as far as the
+   * forge lists them. At most 30, each cut to 4,000 characters; none if it is the first, or gone.
    */
   readThread(address: RepositoryAddress, comment: AnsweringComment, signal: AbortSignal): Promise<readonly Earlier[]>;
   /**
@@ -131,8 +131,8 @@ export const mostEarlier = { comments: 30, characters: 4_000, pages: 5 };
 const byNumber = new Intl.Collator("en", { numeric: true });
 
 /**
- * What of a thread was said before one of its comments. A list that lags may have later ones and not this one: forges number comments in
- * their order.
+ * The comments of a thread before one of them. A list that lags may have later ones and not this one: forges number
+ * comments in their order.
  * @param thread the oldest first
  */
 export function earlierIn(thread: readonly ListedComment[], commentId: string): Earlier[] {
@@ -181,7 +181,7 @@ const looking = { fromMs: 500, toMs: 4_000, jitter: 0.5 };
 /** By how much a forge's clock may differ from ours, in ms. */
 const clockMs = 5 * 60_000;
 
-/** What differs between the forges. */
+/** The differences between the forges. */
 interface CommentApi {
   readonly host: string;
   /** Looks for the comment with the key. */
@@ -281,7 +281,9 @@ function notTaken(reason: string): SessionError {
   return new SessionError({ code: "pull_request_refused", reason, retryable: false, remedy });
 }
 
-/** What a forge says to one name: null if it took it. @throws SessionError if that is about the token, or the repository */
+/**
+ * A forge's refusal of one name; null if it took it. @throws SessionError if that is about the token, or the repository
+ */
 export function wordsIfRefused(
   host: string,
   answer: ForgeAnswer,

@@ -122,7 +122,7 @@ export interface RepositoryAccess {
   readonly mayChangeWorkflows: boolean | null;
   /** Whether the token's user may have a fork of it. */
   readonly mayFork: boolean | null;
-  /** What rules of the forge ask of pushes to the work branch, in its own words; people may be exempt from them. */
+  /** The forge's rules for pushes to the work branch, in its own words; people may be exempt from them. */
   readonly rules: readonly string[];
 }
 
@@ -149,7 +149,10 @@ export interface Forge {
   readonly opensPullRequests: boolean;
   /** Full name of the ref of the repository that has a pull request's newest commit, a fork's too. Null: the forge has none. */
   readonly pullRequestRef: ((number: number) => string) | null;
-  /** What is between a repository's address and the commit in the address of a file's page. Null: its addresses have another form. */
+  /**
+   * The part between a repository's address and the commit in the address of a file's page. Null: its addresses have
+   * another form.
+   */
   readonly filePages: string | null;
   /** The address of a commit's page, however the repository's own is written. Null: the forge has no pages. */
   readonly commitPage: ((address: RepositoryAddress, sha: string) => string) | null;

@@ -66,7 +66,7 @@ export class ForgeUnavailable extends SessionError {
   }
 }
 
-/** What went wrong with a request for a reason that passes. */
+/** A passing failure of a request. */
 interface Problem {
   readonly words: string;
   /** How long the forge asked to wait, in ms; null if it did not say. */
@@ -123,10 +123,11 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
 }
 
 /**
- * What is wrong with an answer that a retry may change; null if it is the forge's last word. GitHub reports rate limits with 403
+ * The problem with an answer that a retry may change; null if the answer is final. GitHub reports rate limits with 403
  * too: the primary one by the remaining requests, others by Retry-After or the message only, which may have status 422
- * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). Its GraphQL reports them, and that it took too long
- * itself, with 200 (https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api).
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). Its GraphQL reports them, and that it
+ * took too long itself, with 200
+ * (https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api).
  */
 function problemOf({ status, headers }: Response, body: unknown): Problem | null {
   const askedMs = askedMsOf(headers);
@@ -180,7 +181,7 @@ function parsed(text: string): unknown {
 /** Statuses of success that say that there is no body. */
 const withoutBody: ReadonlySet<number> = new Set([204, 205]);
 
-/** What is wrong with a successful answer whose body is not the API's; null if it is. */
+/** The problem with a successful answer whose body is not the API's; null if it is. */
 function pageProblem(status: number, text: string, body: unknown, { method, takesPage }: ForgeRequest): Problem | null {
   if (status < 200 || status >= 300 || body !== null || withoutBody.has(status)) return null;
   const isTaken = takesPage?.(status, text) ?? (method === "DELETE" && text === "");

@@ -54,7 +54,7 @@ export interface PullRequestNames {
 /** The names that GitHub and Gitea have in common. */
 export const gitHubNames: PullRequestNames = { path: "/pulls", body: "body", edit: "PATCH", sha: "sha" };
 
-/** What differs between the forges. */
+/** The differences between the forges. */
 export interface PullRequestApi {
   readonly host: string;
   readonly call: RepositoryCall;
@@ -175,7 +175,7 @@ async function openOnce(
   let askedAt = work === undefined || work.askedMsAgo === null ? null : beganAt - work.askedMsAgo;
   let existing: NotOpened | null = null;
   let opener = request.opener ?? null;
-  // What the forge said to the opener as long as it may have lagged: some say so of a credential that sees too little.
+  // The forge's answer to the opener while it may have lagged: some answer so for a credential that sees too little.
   let doubted: string | null = null;
   for (let look = 1; ; look += 1) {
     const found = await findFor(api, address, request, signal);

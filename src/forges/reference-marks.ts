@@ -8,7 +8,7 @@ const content = String.raw`\/?offstage\b[^()<>\n\r]*`;
 const commentMark = new RegExp(`<!-- (${content}) -->`, "gu");
 const referenceMark = new RegExp(String.raw`(?:\r?\n){0,2}^\[\/\/\]: # \((${content})\)[ \t]*$(?:\r?\n){0,2}`, "gmu");
 const commentsKey = new RegExp(String.raw`^\[\/\/\]: # \((offstage comment=[^()<>\n\r]*)\)[ \t]*$`, "gmu");
-/** What an agent may write, who knows how ours look. */
+/** A forged mark by an agent, which knows the form of ours. */
 const forged = /\[\/\/\]: # \((?=\/?offstage)/gu;
 
 /** A text with our marks, which are HTML comments, as Bitbucket gets it: with marks that it does not show. */

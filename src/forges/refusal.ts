@@ -54,7 +54,7 @@ export function isAboutPermission({ status, body }: Refusal): boolean {
 }
 
 /**
- * What is wrong with a connection whose forge does not say whose the token is: the token, or the address.
+ * The problem of a connection whose forge does not name the token's user: the token, or the address.
  * @param api.name of the forge's API as part of a sentence
  * @param api.address of the API, as people write it
  */
@@ -108,8 +108,8 @@ export function wordsOf(body: unknown): string {
 }
 
 /**
- * What Bitbucket Cloud says in its `error`: a message, perhaps with details, and with texts by field, which the message may have already
- * (https://developer.atlassian.com/cloud/bitbucket/rest/intro/#standardized-error-responses).
+ * The content of Bitbucket Cloud's `error`: a message, perhaps with details, and with texts by field, which the message
+ * may have already (https://developer.atlassian.com/cloud/bitbucket/rest/intro/#standardized-error-responses).
  */
 function bitbucketError(body: unknown): { readonly message: string; readonly errors: readonly string[] } | null {
   const { error } = (body ?? {}) as { readonly error?: unknown };

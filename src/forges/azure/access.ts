@@ -38,7 +38,10 @@ export function branchToken(repository: Pick<Repository, "id" | "project">, bran
   return `${repositoryToken(repository)}/refs/heads/${segments.join("/")}`;
 }
 
-/** What is asked of the token's own user, in this order: to push to the branch, to make it, and to make a fork. */
+/**
+ * The permissions to evaluate for the token's own user, in this order: to push to the branch, to make it, and to make a
+ * fork.
+ */
 export function evaluationsFor(repository: Repository, branch: string): readonly Evaluation[] {
   const asked = [
     [branchToken(repository, branch), permissions.contribute],

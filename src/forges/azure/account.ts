@@ -3,7 +3,7 @@ interface ConnectionData {
   readonly authenticatedUser?: {
     readonly id?: unknown;
     readonly providerDisplayName?: unknown;
-    /** What the user chose to be called in place of it. */
+    /** The display name that the user chose instead. */
     readonly customDisplayName?: unknown;
     readonly properties?: { readonly Account?: { readonly $value?: unknown } };
   };

@@ -111,7 +111,7 @@ function asForge(answer: ForgeAnswer): ForgeAnswer {
     return { ...answer, body: { message } };
   }
   const { count, value } = (body ?? {}) as { readonly count?: unknown; readonly value?: unknown };
-  // What refuses a request before it is understood writes so.
+  // Refusals before a request is parsed have this form.
   const { Message: said } = (value ?? {}) as { readonly Message?: unknown };
   if (status >= 400 && typeof said === "string") return { ...answer, body: { message: said } };
   return typeof count === "number" && Array.isArray(value) ? { ...answer, body: value } : answer;

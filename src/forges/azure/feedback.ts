@@ -89,7 +89,7 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
         ? null
         : readLogEnd(url, { headers: { ...api.headers, Accept: "text/plain" }, bytes, signal });
     },
-    // What `readLogEnd` takes is the build, of which it finds the step itself.
+    // `readLogEnd` takes the build, and finds the step itself.
     failedJobs: (_, { kind, id }) =>
       Promise.resolve(kind === "build" ? [{ id, name: "The step that failed last" }] : []),
     readPlace: (address, comment, signal) => readThreadPlace(host, call, address, comment, signal),

@@ -26,7 +26,7 @@ const version = "7.0-preview.3";
 const reactionsVersion = "7.0-preview.1";
 /** Pages of 200 comments, the newest first, that are looked through. */
 const pageLimit = 10;
-/** What each reaction is there; nothing means that it was only seen. */
+/** The equivalent of each reaction; without one, it was only seen. */
 const reactions: Readonly<Record<Reaction, string>> = {
   eyes: "like",
   "+1": "like",
@@ -82,7 +82,7 @@ export function postOnWorkItem(
   return postOnce({ host, find, read, send }, comment, signal);
 }
 
-/** What was said before a comment, in HTML as people wrote it: see `Feedback.readThread`. */
+/** Earlier comments, in HTML as people wrote them: see `Feedback.readThread`. */
 export async function earlierOnWorkItem(
   api: AzureApi,
   address: RepositoryAddress,

@@ -31,13 +31,13 @@ interface DataCenter {
   readonly users: (query: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<ForgeAnswer>;
 }
 
-/** What happened to a pull request (RestPullRequestActivity). */
+/** An activity of a pull request (RestPullRequestActivity). */
 interface Activity {
   readonly action?: string;
   readonly createdDate?: number;
   /** The first one of its thread, with the answers. */
   readonly comment?: Comment;
-  /** What the thread is on; omitted: the pull request as a whole. */
+  /** The thread's place; omitted: the pull request as a whole. */
   readonly commentAnchor?: { readonly path?: string; readonly line?: number };
 }
 

@@ -123,7 +123,7 @@ function isOfApi(answer: ForgeAnswer): boolean {
   return grantedIn(answer) !== null || (answer.status === 404 && typeof error === "object");
 }
 
-/** What is missing of a scope, in the names that the token's kind has. */
+/** The problem of a missing scope, in the names of the token's kind. */
 function lackOf(
   { name, includedIn, ofApiTokens, why, essential }: Scope,
   granted: readonly string[],

@@ -26,7 +26,7 @@ export async function addOnGitea(
   if (field === "labels") {
     const answer = await call(address, "POST", `/issues/${number}/labels`, signal, { body: { labels: names } });
     expectStatus(host, answer, [200], field);
-    // What the repository does not have is left out without a word.
+    // Gitea silently drops labels that the repository does not have.
     const set = new Set((answer.body as readonly Label[]).map(({ name = "" }) => name.toLowerCase()));
     const left = names.filter((name) => !set.has(name.toLowerCase()));
     requireTaken(

@@ -3,7 +3,7 @@ import { callForge } from "../http.ts";
 import { wordsOf } from "../refusal.ts";
 import { appEvents, appPermissions } from "./check.ts";
 
-/** What an App is registered with. */
+/** The settings with which an App is registered. */
 export interface AppToRegister {
   /** At most 34 characters, and no other App's on the server. */
   readonly name: string;

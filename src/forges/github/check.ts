@@ -41,7 +41,7 @@ function itemsOf<Item extends z.ZodType>(schema: Item, body: unknown): z.infer<I
 
 type Ask = (method: "GET" | "POST", path: string, body?: unknown) => Promise<ForgeAnswer>;
 
-/** What an App, or a fine-grained token, must have, and what for. */
+/** A permission that an App or a fine-grained token needs, with its purpose. */
 interface Permission {
   readonly name: string;
   /** As GitHub's pages write it. */
@@ -162,7 +162,7 @@ function refused(missing: string, why: string, remedy: string): ConnectionCheck 
   return { account: null, problems: [{ missing, why, remedy, essential: true }] };
 }
 
-/** What an answer means that is not the expected one to "who am I?". */
+/** The check's result for an unexpected answer to "who am I?". */
 function notKnown({ status, body }: ForgeAnswer, what: string): ConnectionCheck {
   if (status === 401 || status === 403) {
     return refused(`a valid ${what}`, `GitHub refused it: ${wordsOf(body)}.`, `Make a new ${what} and send it.`);
@@ -302,7 +302,7 @@ async function installationProblems(
         },
       ];
     }
-    // What the App itself lacks is reported once.
+    // The App's own missing permissions are reported once.
     return missingOf(given, "", "")
       .filter(({ missing }) => !missingOf(app, "", "").some((problem) => problem.missing === missing))
       .map((problem) => ({

@@ -23,7 +23,7 @@ export function graphqlUrlOf(apiUrl: string): string {
 }
 
 /**
- * What GraphQL answers. With 200 it may be an error all the same, if it has some (https://spec.graphql.org/October2021/#sec-Errors).
+ * The data of a GraphQL answer. With 200 it may still have errors (https://spec.graphql.org/October2021/#sec-Errors).
  * @param what was asked for, such as `reaction`
  * @throws SessionError if it was refused
  */

@@ -11,7 +11,7 @@ interface People {
   readonly assignees?: readonly { readonly id?: number }[] | null;
 }
 
-/** What adding needs of GitLab. */
+/** GitLab's part of adding fields. */
 interface Fields {
   readonly host: string;
   readonly call: RepositoryCall;
