@@ -56,7 +56,7 @@ const lingersMs = 30_000;
 /** The kernel cuts longer paths (unix(7)). */
 const longestSocketPath = 107;
 
-/** What a gateway serves to its sandbox. */
+/** The services of a gateway for its sandbox. */
 export type Served = {
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
@@ -150,7 +150,7 @@ export async function openGateway(
   };
 }
 
-/** What answers each kind of request. */
+/** The handlers of each kind of request. */
 function serve(session: Served, { resolve, proxies }: Reach, token: string) {
   const { models, permits = [], admit = admitAll, onRequest = () => undefined, recorder = null } = session;
   const reading = { models, permits, token };

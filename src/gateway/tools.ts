@@ -10,7 +10,7 @@ export interface ToolDescription {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** What a call of a tool gives the agent. */
+/** The answer of a tool to the agent. */
 export interface ToolAnswer {
   readonly text: string;
   /** Whether the text says why nothing was done. */

@@ -1,4 +1,4 @@
-/** What the gateway saw of a turn's requests to models: the Agent Client Protocol can't report a model's errors. */
+/** The gateway's record of a turn's requests to models: the Agent Client Protocol can't report a model's errors. */
 export interface ModelTraffic {
   /**
    * Time of the last byte to or from a model, as `performance.now()`; in the future while the gateway waits to retry.
@@ -18,7 +18,7 @@ export interface ModelTraffic {
   readonly unanswered: number;
 }
 
-/** What an error says of later requests. */
+/** The outlook for later requests after an error. */
 export type ErrorOutlook = Pick<ModelTraffic, "lastErrorPasses" | "retryAfterMs">;
 
 /** Of an error that later requests meet again. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createJsonScanner, MalformedJsonError, type Scalar } from "./json-scanner.ts";
 
-/** What a listener that follows everything builds of a document that comes in pieces of so many bytes. */
+/** The document that a listener builds from pieces of so many bytes. */
 function read(bytes: Uint8Array, size: number): unknown {
   const holder: unknown[] = [];
   const open: { readonly value: Record<string, unknown> | unknown[]; name: string }[] = [];

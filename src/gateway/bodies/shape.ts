@@ -1,6 +1,6 @@
 /**
- * What a part of a request's body may contain, as data: one table for each operation, in the files beside this one.
- * What no table names is refused, so that a provider receives nothing that the gateway did not understand.
+ * The allowed content of a part of a request's body, as data: one table for each operation, in the files beside this
+ * one. Fields that no table names are refused, so that a provider receives nothing that the gateway did not understand.
  */
 export interface Shape {
   /** Text that the model reads, or a harmless setting: its contents are not checked. */

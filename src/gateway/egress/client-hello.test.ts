@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { asksForAnother, isTls, readClientHello } from "./client-hello.ts";
 
-/** What Node's own TLS says first, which is OpenSSL's. */
+/** The first message of Node's own TLS, which is OpenSSL's. */
 let listener: Server;
 const first: ((bytes: Buffer) => void)[] = [];
 

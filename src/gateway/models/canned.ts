@@ -59,7 +59,7 @@ function sendJson(response: ServerResponse, content: unknown): void {
 
 interface Answer {
   readonly whole: object;
-  /** What a stream sends, an event each; empty: it is never streamed. */
+  /** The events of a stream; empty: it is never streamed. */
   readonly pieces: readonly (object | string)[];
 }
 

@@ -24,7 +24,7 @@ import {
 } from "./messages.ts";
 import { createPendingAdmissions } from "./pending-admissions.ts";
 
-/** What a gateway's process asks of the server, and reports to it. */
+/** The requests and reports of a gateway's process to the server. */
 export interface GatewayServices {
   readonly admit: Admit;
   /** Does what the sandbox asks of the task's tools; omitted if it has none. */
@@ -63,7 +63,7 @@ export interface GatewayProcesses {
   openWarm(task: WarmTask, onLost: (error: GatewayLostError) => void): Promise<WarmGateway>;
 }
 
-/** What a gateway needs before there is a session. */
+/** The task of a gateway before there is a session. */
 export type WarmTask = Pick<GatewayTask, "directory" | "models" | "permits" | "labels" | "authorities">;
 
 /** A gateway that waits for a session. */
@@ -194,7 +194,7 @@ function start(): ForkedProgram {
 /** Of 1,000, by which a process seems larger to the kernel when it has to end one (proc_pid_oom_score_adj(5)). */
 const endedFirst = 500;
 
-/** What sandboxes make it hold is the machine's memory, of which the server or its database may have more. */
+/** Sandboxes can make it hold memory of the machine; the server or its database may use more. */
 function endBeforeServer(pid: number): void {
   if (process.platform !== "linux") return;
   try {
