@@ -78,7 +78,7 @@ function passwordOf(authorization: string | undefined): string | undefined {
   return colon === -1 ? undefined : credentials.slice(colon + 1);
 }
 
-/** What is read of resources of all events but work items'. */
+/** The fields read of resources of all events except work items'. */
 export type Resource = NonNullable<
   Untrusted<
     PullRequest & {
@@ -259,7 +259,7 @@ function commented(resource: Resource): ForgeHappening[] {
   ];
 }
 
-/** What is read of a build. */
+/** The fields read of a build. */
 export type Build = NonNullable<
   Untrusted<{
     id: unknown;
@@ -272,7 +272,7 @@ export type Build = NonNullable<
     sourceBranch?: unknown;
     sourceVersion?: unknown;
     sourceGetVersion?: unknown;
-    /** What set it off; of a pull request's build `pr.sourceSha`. */
+    /** Its cause; of a pull request's build `pr.sourceSha`. */
     triggerInfo?: Readonly<Record<string, unknown>>;
     /** JSON as text, in versions that have no such information. */
     parameters?: unknown;

@@ -54,7 +54,7 @@ export interface PullRequest {
   reviewers?: { user: User }[];
   properties?: { mergeCommit?: { id: unknown } };
 }
-/** What deliveries hold, each a part of it. */
+/** The fields of deliveries; each has a part of them. */
 export type Payload = NonNullable<
   Untrusted<{
     date?: unknown;
@@ -125,7 +125,7 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
   "pr:reviewer:updated": (payload) => reviewersAsked(payload, payload.addedReviewers, text(payload.date, longest.name)),
   "pr:reviewer:approved": (payload) => review(payload, "approved"),
   "pr:reviewer:needs_work": (payload) => review(payload, "changesRequested"),
-  // What the same is called since 8.
+  // The name of the same since 8.
   "pr:reviewer:changes_requested": (payload) => review(payload, "changesRequested"),
   "pr:reviewer:unapproved": (payload) => review(payload, "dismissed"),
   "pr:comment:added": commented,

@@ -68,7 +68,7 @@ export interface Comment {
   inline?: { path: unknown; from?: unknown; to?: unknown };
   links?: Links;
 }
-/** What deliveries hold, each a part of it. */
+/** The fields of deliveries; each has a part of them. */
 export type Payload = NonNullable<
   Untrusted<{
     actor: Account;
@@ -92,7 +92,7 @@ interface Ref {
   name: unknown;
   target?: { hash: unknown };
 }
-/** What a push did to one branch or tag. */
+/** A push's change of one branch or tag. */
 export interface PushChange {
   old?: Ref;
   new?: Ref;
@@ -100,7 +100,7 @@ export interface PushChange {
   closed?: unknown;
   commits?: { hash: unknown; message: unknown; author?: { raw?: unknown; user?: Account } }[];
 }
-/** What a program says of a commit. */
+/** A program's status of a commit. */
 export interface CommitStatus {
   name?: unknown;
   key: unknown;

@@ -19,7 +19,7 @@ export const longest = {
 /** How many entries lists of an event may have. */
 export const most = { labels: 100, accounts: 50, commits: 100, pullRequests: 50, changes: 50 } as const;
 
-/** What an event of a delivery says in addition to what all events of the delivery have. */
+/** The fields of one event of a delivery, in addition to those of all its events. */
 export interface ForgeHappening {
   readonly name: ForgeEventName;
   /**
@@ -34,13 +34,13 @@ export interface ForgeHappening {
    * again after another state. Omitted: the key alone counts.
    */
   readonly state?: { readonly about: string; readonly value: string; readonly at: string | null };
-  /** What it is about: a web address, of a pull request if there is one. */
+  /** Its subject: a web address, of a pull request if there is one. */
   readonly subject: string | null;
   /** With `actor` if it is not the delivery's. */
   readonly fields: Partial<Omit<ForgeEvent, "name" | "forge" | "repository" | "payload">>;
 }
 
-/** What all events of a delivery have. @property confidential omitted: false */
+/** The fields of all events of a delivery. @property confidential omitted: false */
 export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "payload" | "confidential">;
 
 /** The events of a delivery in the form that is the same for all senders. */
@@ -101,7 +101,7 @@ export function mergedAs(sha: unknown): { readonly mergeSha?: string } {
   return mergeSha === null ? {} : { mergeSha };
 }
 
-/** What a push is about: the branch, by an address that no forge gives a page to. */
+/** The subject of a push: the branch, by an address that is no page of a forge. */
 function branchSubject(repositoryUrl: string | null, branch: string): string | null {
   return repositoryUrl === null ? null : `${repositoryUrl}#refs/heads/${branch}`;
 }
@@ -143,7 +143,7 @@ export function reviewEventName(
   return state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
 }
 
-/** What of a push is said in git's own words. @param at see `pushOf` @returns nothing if it is not of a branch */
+/** The parts of a push in git's own terms. @param at see `pushOf` @returns nothing if it is not of a branch */
 export function gitPush(
   repositoryUrl: string | null,
   { ref, before, after }: { readonly ref?: unknown; readonly before?: unknown; readonly after?: unknown },

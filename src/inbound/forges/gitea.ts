@@ -35,7 +35,7 @@ export const gitea: DeliveryReader = {
     };
     const surroundings = {
       forge: "gitea",
-      // What Forgejo says of its runs has both in the run.
+      // Forgejo's deliveries of runs have both in the run.
       repository: repository(envelope.repository ?? envelope.run?.repository),
       actor: account(envelope.sender ?? envelope.run?.trigger_user, isBot),
       payload,
@@ -64,7 +64,7 @@ const readers: Readonly<Record<string, (payload: object, repositoryUrl: string |
   pull_request_approved: (payload) => review(payload, "approved"),
   pull_request_rejected: (payload) => review(payload, "changesRequested"),
   pull_request_comment: (payload, repositoryUrl) =>
-    // What both kinds of comments are called: in a review, and in the conversation.
+    // Both kinds of comments have this name: in a review, and in the conversation.
     "review" in payload ? review(payload, "commented") : issueComment(payload, repositoryUrl),
   push,
   delete: deletion,

@@ -114,7 +114,7 @@ export function pullRequestOfIssue(given: Issue, isBot: IsBot): NonNullable<Forg
   };
 }
 
-/** What issues and pull requests have in common; bodies are null if they are empty. */
+/** The common fields of issues and pull requests; bodies are null if they are empty. */
 function conversation(given: Untrusted<IssueOrPullRequest>, name: string) {
   return {
     number: required(integer(given?.number), `${name}.number`),

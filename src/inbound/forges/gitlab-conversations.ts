@@ -9,7 +9,7 @@ interface Change<Value> {
   previous: Value;
   current: Value;
 }
-/** What is read of an issue's delivery. */
+/** The fields read of an issue's delivery. */
 export type IssuePayload = NonNullable<
   Untrusted<{
     object_attributes: Issue & { action?: unknown; updated_at: unknown };
@@ -63,7 +63,7 @@ export function issues(payload: object, { projectUrl, actor }: Around): ForgeHap
 
 /** Older versions leave out both. */
 type Reviewer = User & { state?: unknown; re_requested?: unknown };
-/** What is read of a merge request's delivery. */
+/** The fields read of a merge request's delivery. */
 export type MergeRequestPayload = NonNullable<
   Untrusted<{
     object_attributes: MergeRequest & {
@@ -241,7 +241,7 @@ function accountKey({ id, login }: ForgeAccount): string {
   return id === "" ? login : id;
 }
 
-/** What is read of a comment's delivery. */
+/** The fields read of a comment's delivery. */
 export type NotePayload = NonNullable<
   Untrusted<{
     object_attributes: {

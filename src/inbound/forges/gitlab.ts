@@ -71,7 +71,7 @@ const readers: Readonly<Record<string, (payload: object, around: Around) => Forg
   release,
 };
 
-/** What is read of a push's delivery. */
+/** The fields read of a push's delivery. */
 export type PushPayload = NonNullable<
   Untrusted<{
     ref: unknown;
@@ -95,7 +95,7 @@ function push(payload: object, { projectUrl }: Around): ForgeHappening[] {
   return gitPush(projectUrl, change, commits(change.commits), null);
 }
 
-/** What is read of a pipeline's delivery. */
+/** The fields read of a pipeline's delivery. */
 export type PipelinePayload = NonNullable<
   Untrusted<{
     object_attributes: {
@@ -152,7 +152,7 @@ function failedJobs(builds: PipelinePayload["builds"]): string {
   return text(names.join(", "), longest.name) ?? "";
 }
 
-/** What is read of a release's delivery. */
+/** The fields read of a release's delivery. */
 export type ReleasePayload = NonNullable<
   Untrusted<{ id: unknown; action: unknown; tag: unknown; name: unknown; description: unknown; url: unknown }>
 >;

@@ -10,8 +10,8 @@ const blocks: ReadonlySet<string> = new Set(
 const unseen: ReadonlySet<string> = new Set(["head", "script", "style", "template", "title"]);
 
 /**
- * What a text that a person wrote in a service's editor says, which the service delivers as HTML: as Markdown in which code is code and
- * quotations are quotations, so that both are known for what they are. A text without HTML stays as it is.
+ * Converts a text from a service's editor, which the service delivers as HTML, to Markdown that keeps code and
+ * quotations, so that both are recognized. A text without HTML stays as it is.
  */
 export function textOfHtml(html: string): string {
   if (!/<[a-z!/]|&(?:[a-z]|#)/iu.test(html)) return html;

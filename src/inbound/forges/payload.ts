@@ -82,7 +82,7 @@ export function list<Item>(value: readonly Item[] | null | undefined, longest = 
   return Array.isArray(value) ? (value as readonly Item[]).slice(0, longest) : [];
 }
 
-/** What is not null of some values. */
+/** The non-null values of a list. */
 export function present<Value>(values: readonly (Value | null)[]): Value[] {
   return values.filter((value) => value !== null);
 }

@@ -179,7 +179,7 @@ const unsaid = new Set([
   "reactionData",
 ]);
 
-/** What an update changed: the names in `updatedFrom` have the values before it. */
+/** The changes of an update: the names in `updatedFrom` have the values before it. */
 function changesOf(payload: Payload): NonNullable<SourceEvent["changes"]> {
   const before = objectAt(payload, "updatedFrom") ?? {};
   return Object.keys(before)
