@@ -21,7 +21,7 @@ function held(options: {
   );
   async function letGo(): Promise<void> {
     gates.shift()?.();
-    // What follows from it is begun within this turn of the event loop.
+    // Its consequences begin within this turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return { batches, put, letGo };

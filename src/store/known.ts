@@ -6,9 +6,9 @@ export interface Valid<Value> {
   readonly validMs: number;
 }
 
-/** What is asked of the database by name, and remembered for a short time. */
+/** A cache of the database's answers by name, for a short time. */
 export interface Known<Value> {
-  /** What is known by that name; null if there is nothing, which is never remembered. */
+  /** The value of that name; null if there is none, which is never cached. */
   find(name: string): Promise<Value | null>;
   /** The same, asked of the database in any case. */
   findFresh(name: string): Promise<Value | null>;

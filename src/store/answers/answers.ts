@@ -13,7 +13,7 @@ import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
  */
 export const answersChannel = "offstage_answers";
 
-/** What is written, and where. */
+/** The text or change, and its place. */
 export type AnswerAction =
   | { readonly kind: "comment"; readonly subject: Subject }
   /**
@@ -41,7 +41,7 @@ export interface NewAnswer {
   readonly sessionId: string | null;
   /** The repository to which it is written; null only for a service. */
   readonly repositoryId: string | null;
-  /** What asked for it, such as the event and what is said of it; at most 500 characters. Once in an organization. */
+  /** Its cause, such as the event and the kind of answer; at most 500 characters. Unique in an organization. */
   readonly key: string;
   readonly action: AnswerAction;
   /** Markdown for forges and Linear, plain for Slack; "" for a reaction, a resolution, a status or settings. Without secrets. */
@@ -90,8 +90,8 @@ export async function queueAnswer(queryable: Queryable, answer: NewAnswer): Prom
 }
 
 /**
- * What answers must go out in their order for: what is said in one place, and the states of one commit. Of fixed length: names are
- * given by others. Reactions wait for nothing.
+ * The lane of answers that must go out in their order: comments in one place, and the states of one commit. Of fixed
+ * length, since names are untrusted. Reactions have none.
  */
 function placeOf(repositoryId: string | null, action: AnswerAction): string | null {
   const parts = partsOf(action);

@@ -13,7 +13,7 @@ const lookEverySeconds = 600;
 /** Least time between two polls, in seconds, however many pushes there are. */
 const shortestPauseSeconds = 5;
 
-/** What there is of a repository's automations in files. @throws NotFoundError */
+/** A repository's automations in files. @throws NotFoundError */
 export async function getAutomationFiles(
   database: Database,
   organizationId: string,
@@ -178,7 +178,10 @@ export async function endSync(
   );
 }
 
-/** What the status of a repository's automation files says at a commit; null: there is none, or it is of another commit by now. */
+/**
+ * The outcome in the status of a repository's automation files at a commit; null: there is none, or it is of another
+ * commit by now.
+ */
 export async function outcomeOfFiles(
   database: Database,
   repositoryId: string,

@@ -6,7 +6,7 @@ import type { Received } from "../../domain/automations/trigger.ts";
 import { storableJson } from "../../domain/fields/text.ts";
 import type { FireableTrigger } from "./triggers.ts";
 
-/** What came to a trigger. */
+/** An arrival at a trigger. */
 export interface Arrival {
   /** Id of the ledger's entry, and of the job if it starts one: the same arrival has the same id, however often it is written. */
   readonly id: string;
@@ -25,7 +25,7 @@ export interface Arrival {
   readonly connectionId?: string | null;
   readonly traceParent?: string | null;
   readonly task?: JobTask;
-  /** What the session works on if the automation names no repositories. */
+  /** The session's repositories if the automation names none. */
   readonly repositoryIds?: readonly string[] | null;
   /** Why it starts nothing, if that is known before its condition is asked. */
   readonly refusal?: string;
@@ -74,7 +74,7 @@ export async function fireTriggerIn(
   return { outcome, ledgerId: entry, reason: why };
 }
 
-/** What `fire_trigger` decides by, without the payload. */
+/** The input of `fire_trigger`, without the payload. */
 function toFire(fireable: FireableTrigger, verdict: Verdict, whole: Arrival) {
   const { payload: _, keys = [], ...arrival } = whole;
   const { id: triggerId, organizationId, automationId, priority, paused, trigger } = fireable;
@@ -98,7 +98,7 @@ function toFire(fireable: FireableTrigger, verdict: Verdict, whole: Arrival) {
 
 /** A delivery to a trigger that is to be fired together with others. */
 export interface Firing {
-  /** What `fire_triggers` takes, as JSON. */
+  /** The input of `fire_triggers`, as JSON. */
   readonly json: string;
   /** Whether it needs no lock on its automation. Others are fired one by one. */
   readonly isPlain: boolean;

@@ -58,7 +58,7 @@ export async function receiveEvent(database: Database, received: ReceivedEvent):
 
 /** An event that is to be taken in together with others. */
 export interface Receiving {
-  /** What `receive_event` takes, as JSON, except its `order`. */
+  /** The input of `receive_event`, as JSON, except its `order`. */
   readonly json: string;
   /** The first of what is noted of it, with the scope. */
   readonly turn: string;
@@ -67,7 +67,7 @@ export interface Receiving {
 /** Prepares an event. */
 export function prepareReceived(received: ReceivedEvent): Receiving {
   const least = received.keys.reduce((one, key) => (key < one ? key : one), received.keys[0] ?? "");
-  // What is noted of it first.
+  // Its first recorded state.
   const first = received.state?.about ?? least;
   const { payload, ...head } = received;
   // The payload can be stored as it is, and `storableJson` processes each of its texts.

@@ -37,7 +37,7 @@ export interface JobToCreate {
   readonly replayOf?: string;
   /** The trigger that fired; omitted: that of the API. */
   readonly triggerId?: string | null;
-  /** What the session works on if the automation names no repositories. */
+  /** The session's repositories if the automation names none. */
   readonly repositoryIds?: readonly string[] | null;
   /** The ledger's entry of the event that it answers; null or omitted: none. */
   readonly eventId?: string | null;

@@ -59,7 +59,7 @@ export async function getLedgerEntry(
   return one(rows, "ledger entry", id);
 }
 
-/** What a ledger entry was about, complete enough to do it again. */
+/** A ledger entry's content, complete enough to repeat it. */
 export type Repeatable =
   | {
       readonly kind: "trigger";

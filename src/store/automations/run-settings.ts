@@ -3,7 +3,10 @@ import type { Expectation } from "../../domain/automations/expectation.ts";
 import type { PullRequestSettings } from "../../domain/repositories/pull-request-settings.ts";
 import { isoTime } from "../cursor.ts";
 
-/** What an automation says of its runs as a whole. A field that is undefined keeps its value, or that of a new automation. */
+/**
+ * An automation's settings for its runs as a whole. A field that is undefined keeps its value, or that of a new
+ * automation.
+ */
 export interface RunSettings {
   /** So many failed runs in a row pause it; 0 or null: any number may fail. */
   readonly failuresBeforePause?: number | null | undefined;

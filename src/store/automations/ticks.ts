@@ -39,7 +39,7 @@ export interface DueSchedule extends FireableTrigger {
 /** Evaluates a schedule's condition and key for a tick. */
 export type EvaluateTick = (schedule: DueSchedule, event: EventContext) => Promise<Verdict>;
 
-/** What `listDueSchedules` lists. */
+/** The query of `listDueSchedules`. */
 export interface DueQuery {
   readonly limit: number;
   /** Schedules that are left out, by id. */
@@ -228,13 +228,13 @@ async function noteUnfired(
     const reason = `the tick of ${first} did not fire in time: no worker looked at its schedule for ${lateness(now - Date.parse(first))}`;
     await announceSilence(transaction, automationId, { since: new Date(first), reason });
   }
-  // What a person has paused misses nothing.
+  // A schedule that a person has paused misses no ticks.
   const isMissed = paused ? pausedReason !== null : missed.length > 0;
   const left = fires || !isMissed ? null : first;
   if (left !== unfiredAt) await transaction.query("update trigger set unfired_at = $2 where id = $1", [id, left]);
 }
 
-/** What conditions and instructions see as `event`. */
+/** The `event` of conditions and instructions. */
 function eventOf({ cron, timeZone }: ScheduleRecord, tick: number): EventContext {
   return { scheduledAt: timeOf(tick), timeZone, cron };
 }

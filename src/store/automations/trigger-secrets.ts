@@ -8,7 +8,7 @@ import { one } from "../one-row.ts";
 
 // The secrets of triggers: with what their deliveries are signed, and answers are written to who sends them.
 
-/** What a trigger's deliveries are signed with, as it is sealed. */
+/** The sealed secrets of a trigger's deliveries. */
 interface SealedSecrets {
   readonly secret: string;
   /** The one before, and until when it counts, in ms since the epoch. */
@@ -23,7 +23,7 @@ export interface TriggerOwner {
   readonly automationId: string;
 }
 
-/** What a trigger has before it is saved. */
+/** A trigger's secrets before it is saved. */
 export interface KnownSecrets {
   readonly sealed: Buffer | null;
   readonly masterKey: string | null;

@@ -218,7 +218,7 @@ export interface FireableTrigger {
   readonly fileRepositoryId?: string | null;
 }
 
-/** What a trigger has to be evaluated with an event. */
+/** A trigger's expressions to evaluate with an event. */
 export function expressionOf({ id, type, condition, concurrency }: TriggerRecord): Expression {
   return { condition, key: concurrency?.key ?? null, trigger: { id, type } };
 }

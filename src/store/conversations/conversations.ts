@@ -186,7 +186,7 @@ export async function saveConversation(
      from unnest($2::uuid[]) as run (id) on conflict (id) do nothing`,
     [id, runs],
   );
-  // What the pull request's text says of it: src/store/repositories/pull-request-sections.ts.
+  // The pull request's section about it: src/store/repositories/pull-request-sections.ts.
   await transaction.query(
     `update pull_request set section_due_at = now() from conversation
      where conversation.id = $1 and conversation.kind = 'pullRequest' and pull_request.organization_id = conversation.organization_id

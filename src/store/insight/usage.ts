@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 
-/** What one request to a model used. */
+/** The usage of one request to a model. */
 export interface UsedModel {
   readonly provider: string;
   /** A name that the server knows, so that their number is bounded. */

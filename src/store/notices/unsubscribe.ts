@@ -3,7 +3,7 @@ import { isUuid } from "../../domain/fields/uuid.ts";
 import { noticeKinds, type NoticeKind } from "../../domain/notices/notice.ts";
 import type { Vault } from "../secrets/vault.ts";
 
-/** What a mail's link to end mails of its kind is about. */
+/** The content of a mail's unsubscribe link. */
 export interface Unsubscribing {
   readonly userId: string;
   readonly kind: NoticeKind;
@@ -19,7 +19,7 @@ export async function unsubscribeToken(vault: Vault, userId: string, kind: strin
   return `${userId}.${kind}.${(await vault.hash(contentOf(userId, kind))).toString("base64url")}`;
 }
 
-/** What a token is about; null if it is none of ours, or of another master key. */
+/** The content of a token; null if it is not ours, or of another master key. */
 export async function readUnsubscribeToken(vault: Vault, token: string): Promise<Unsubscribing | null> {
   const [, userId = "", kind = "", hash = ""] = /^([^.]+)\.(.+)\.([\w-]{43})$/u.exec(token) ?? [];
   const known = noticeKinds.find((each) => each === kind);

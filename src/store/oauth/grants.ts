@@ -8,7 +8,7 @@ import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCurs
 import { hashOf, randomToken } from "../people/tokens.ts";
 
 /**
- * What access tokens begin with: by this the API distinguishes them from keys, and a secret scanner from other texts.
+ * The prefix of access tokens: by this the API distinguishes them from keys, and a secret scanner from other texts.
  */
 export const accessPrefix = "ofa_";
 const refreshPrefix = "ofr_";
@@ -27,14 +27,14 @@ export interface IssuedTokens {
   readonly scopes: readonly Scope[];
 }
 
-/** What a program presents to exchange its code. */
+/** A program's request to exchange its code. */
 export interface CodeExchange {
   readonly code: string;
   readonly clientId: string;
   readonly redirectUri: string;
   /** Challenge that follows from the verifier of PKCE. */
   readonly challenge: string;
-  /** What the tokens are for; null: not said. */
+  /** The resource of the tokens; null: not given. */
   readonly resource: Resource | null;
 }
 

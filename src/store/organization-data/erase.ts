@@ -20,7 +20,7 @@ const sessionsOfBatch = 100;
 /** PostgreSQL: a row still refers to the one that is to be deleted. */
 const stillReferredTo = "23503";
 
-/** What goes before the sessions: deleting a session looks through its organization's deliveries. */
+/** Rows that are deleted before the sessions: deleting a session searches its organization's deliveries. */
 const beforeSessions = [
   "notice",
   "notice_delivery",
@@ -34,7 +34,7 @@ const beforeSessions = [
   "idempotency",
   "audit_entry",
 ] as const;
-/** What sessions refer to, each after what refers to it. */
+/** Rows that sessions refer to, each after the rows that refer to it. */
 const afterSessions = [
   "push_subscription",
   "notice_preference",

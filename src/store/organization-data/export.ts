@@ -21,7 +21,7 @@ const pageBytes = 2 * 1024 * 1024;
 const rowsOfPage = 500;
 const sessionsOfPage = 100;
 
-/** What is exported, and from where. */
+/** The data to export, and its sources. */
 export interface ExportSource {
   readonly database: Database;
   readonly organizationId: string;
@@ -77,7 +77,7 @@ export async function* exportOrganization(source: ExportSource): AsyncGenerator<
   yield tarEnd;
 }
 
-/** What says how the archive is to be read. */
+/** The manifest, which describes the archive's format. */
 function manifestOf() {
   const tables = [...organizationTables, sessionTable, ...tablesOfSessions, eventTable];
   const described = tables.map(({ table, columns, computed = {}, leftOut }) => [

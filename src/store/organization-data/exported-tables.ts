@@ -469,7 +469,7 @@ const inSession = (column: string, type: string) => [
   { column, type },
 ];
 
-/** What belongs to sessions. */
+/** The tables of sessions. */
 export const tablesOfSessions: readonly ExportedTable[] = [
   {
     table: "session_repository",

@@ -30,7 +30,7 @@ export function tarHeader(name: string, bytes: number, modifiedAt: Date): Buffer
   return header;
 }
 
-/** What follows a file's content up to the next block. */
+/** The padding after a file's content up to the next block. */
 export function tarPadding(bytes: number): Buffer {
   return Buffer.alloc((blockBytes - (bytes % blockBytes)) % blockBytes);
 }

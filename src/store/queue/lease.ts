@@ -76,7 +76,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
   return recovered;
 }
 
-/** What decides the next state of a session whose worker died. */
+/** The facts that decide the next state of a session whose worker died. */
 interface Lost {
   readonly lost: boolean;
   readonly retry: RetryRecord | null;

@@ -5,7 +5,7 @@ import { appendEvents } from "../sessions/events.ts";
 import type { HarnessSession } from "./claims.ts";
 import { underClaim, type Claim } from "./lease.ts";
 
-// What a worker writes and reads while it works on a session.
+// A worker's writes and reads while it works on a session.
 
 /**
  * Appends events to a session under a claim.
@@ -161,7 +161,7 @@ export function saveWorkspaceWorker(database: Database, claim: Claim, worker: st
 /** Limit in characters, beyond what any model reads. */
 const transcriptLimit = 500_000;
 
-/** What was said in a turn that is over. */
+/** The messages of an ended turn. */
 export interface SaidInTurn {
   readonly from: "user" | "agent";
   readonly text: string;

@@ -113,7 +113,7 @@ export function savePullRequest(
     );
     const [row] = rows;
     if (row === undefined) throw new Error("the pull request was not returned");
-    // What was asked for is known: nothing is waited for when a follow-up asks again.
+    // The request has its result: a follow-up need not wait when it requests again.
     await transaction.query(
       "update session_repository set asked_sha = null, asked_at = null, asked_by = null where session_id = $1 and repository_id = $2",
       [claim.sessionId, opened.repositoryId],

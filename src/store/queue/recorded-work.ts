@@ -4,7 +4,7 @@ import { appendEvents } from "../sessions/events.ts";
 import { lockSession } from "../sessions/transition.ts";
 import { LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
-// What a worker records of a session's work on its repositories: commits, diffs, pushes and pull requests.
+// A worker's record of a session's work on its repositories: commits, diffs, pushes and pull requests.
 
 /** New values for a repository of a session. `patch` is a unified diff. */
 export interface RepositoryProgress {
@@ -101,7 +101,7 @@ async function updateRepository(
   );
 }
 
-/** What earlier exports and pushes recorded of a session's work on one repository. */
+/** The record of earlier exports and pushes of a session's work on one repository. */
 export interface RecordedWork {
   /** Index of the repository in the session. */
   readonly position: number;

@@ -132,7 +132,7 @@ export async function otherPullRequests(
   return rows;
 }
 
-/** What the section says of the feedback loop; null if the session is gone. */
+/** The section's facts of the feedback loop; null if the session is gone. */
 export async function readLoop(
   queryable: Queryable,
   { organizationId, sessionId, repositoryId, number }: DueSection,

@@ -18,7 +18,7 @@ export interface ReadPullRequest {
 export interface FollowedPullRequest extends ReadPullRequest {
   readonly state: "open" | "closed";
   readonly repositoryUrl: string;
-  /** What its forge last said of whether it can be merged; null if it is not known. */
+  /** Whether it can be merged, by its forge's last answer; null if unknown. */
   readonly mergeable: boolean | null;
   /** How often in a row the forge's answer was not taken for final. */
   readonly mergeableAsked: number;

@@ -156,7 +156,7 @@ export async function getAccount(
   return shown(one(rows, "account", id));
 }
 
-/** Whose an account at a forge is. */
+/** The owner of an account at a forge. */
 export interface HolderOfAccount {
   readonly userId: string;
   /** The address that the account is for. */

@@ -280,13 +280,13 @@ export interface OwnAccount {
   readonly name: string;
 }
 
-/** What is needed to take a delivery of a forge's webhook. */
+/** The fields of a connection for taking a delivery of a forge's webhook. */
 export interface DeliveringConnection extends Pick<Calling, "mention"> {
   readonly organizationId: string;
   readonly kind: ForgeKind;
   /** Which repositories its work items are about. */
   readonly workItemRepositories: ConnectionRecord["workItemRepositories"];
-  /** Whose its credential is, as deliveries name them; null: its forge does not say. */
+  /** The account of its credential, as deliveries name it; null: its forge does not say. */
   readonly own: OwnAccount | null;
   /** With which the delivery may be signed, the current one first. */
   readonly secrets: readonly string[];

@@ -49,8 +49,8 @@ export async function openConnections(
 }
 
 /**
- * What an organization's connections are of, without their credentials. Those that only take deliveries for a forge that the operator
- * configured are left out: their API is the operator's to name.
+ * The addresses of an organization's connections, without credentials. Those that only take deliveries for a forge that
+ * the operator configured are left out: the operator names their API.
  */
 export async function connectionAddresses(
   database: Database,

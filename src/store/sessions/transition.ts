@@ -36,7 +36,7 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
   return one(rows, "session", id);
 }
 
-/** What belongs to a move, besides the new status. */
+/** The details of a move, besides the new status. */
 export interface MoveDetails {
   /** A sentence for readers of the events. */
   readonly reason?: string;
@@ -46,13 +46,13 @@ export interface MoveDetails {
   readonly summary?: string | null;
   /** The attempt was interrupted: the session keeps its place in the queue. */
   readonly keepsQueuePosition?: boolean;
-  /** What a session that becomes `waiting` waits for. */
+  /** The reason why a session becomes `waiting`. */
   readonly waiting?: { readonly reason: "budget"; readonly text: string; readonly neededUsd: number | null };
   /** A running session becomes `queued` for this retry. */
   readonly retry?: PlannedRetry;
 }
 
-/** What the SQL function `move_session` raises if the session's status does not allow the move. */
+/** The error code of the SQL function `move_session` if the session's status does not allow the move. */
 const refusedMove = "OS001";
 
 /**
