@@ -1,7 +1,7 @@
 import { createPeriodic, type Periodic } from "./periodic.ts";
 import { createService } from "./service.ts";
 
-/** What is claimed, and what is done with it. */
+/** The functions that claim work and do it. */
 export interface ClaimLoopOptions<Claimed> {
   /** No more is claimed while so many claims are worked on. */
   readonly atOnce: number;

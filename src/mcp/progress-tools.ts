@@ -194,7 +194,7 @@ function addDiff({ server, client, answer, scopeChallenge }: McpParts): void {
           {
             files: files.slice(0, mostFiles).map(({ text: _text, ...counts }) => counts),
             moreFiles: Math.max(0, files.length - mostFiles),
-            // What was not kept can't be shown: the branch has it.
+            // The part beyond the limit can't be shown: the branch has it.
             isCut: meant.some(({ truncated }) => truncated),
             nextOffset: next < text.length ? next : null,
           },

@@ -1,7 +1,7 @@
 import type { ReplyTarget } from "../domain/automations/reply-target.ts";
 import { OffstageError } from "../domain/errors/errors.ts";
 
-/** What a reply is sent with. */
+/** The credential and signal of a reply. */
 export interface ReplyCall {
   /** Ours of this text, a UUID of version 4: the same each time that it is tried. */
   readonly id: string;
@@ -36,7 +36,7 @@ export interface Reply<Target = ReplyTarget> {
 /** A service did not take a reply now; a later attempt may succeed. */
 export class ReplyUnavailable extends OffstageError {
   readonly code = "reply_unavailable";
-  /** What happened, without the beginning of the message. */
+  /** The failure, without the beginning of the message. */
   readonly problem: string;
   /** Whether it may have written the reply all the same. */
   readonly isOpen: boolean;
@@ -58,7 +58,7 @@ export class ReplyUnavailable extends OffstageError {
 /** A service will not take a reply: the message has its words, and what its owner can do. */
 export class ReplyRefused extends OffstageError {
   readonly code = "reply_refused";
-  /** What is wrong, without the beginning of the message. */
+  /** The problem, without the beginning of the message. */
   readonly problem: string;
 
   constructor(service: string, problem: string) {

@@ -28,7 +28,7 @@ const passing: ReadonlyMap<string, { readonly isOpen: boolean }> = new Map([
   ["fatal_error", { isOpen: true }],
 ]);
 
-/** What to do about the errors that people meet. */
+/** Remedies for common errors. */
 const remedies: Readonly<Record<string, string>> = {
   not_in_channel: "invite the app to the channel",
   channel_not_found: "invite the app to the channel, and check that its token is of the same workspace",

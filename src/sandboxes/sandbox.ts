@@ -18,14 +18,14 @@ export interface ResourceLimits {
 /** The limit that ended a sandbox. */
 export type Exceeded = "memory" | "processes" | "disk" | "files";
 
-/** What all processes of a sandbox use together. */
+/** The usage of all processes of a sandbox together. */
 export interface SandboxUsage {
   readonly memoryBytes: number;
   /** Processor time since the start, in ms. Without a control group, processes that have ended no longer count. */
   readonly cpuMs: number;
 }
 
-/** What to start in a sandbox, and what it sees of the machine. A path means the same inside and outside. */
+/** The command to start in a sandbox, and what it sees of the machine. A path means the same inside and outside. */
 export interface SandboxRequest {
   readonly command: string;
   readonly arguments: readonly string[];
@@ -84,7 +84,7 @@ export interface SandboxedProcess {
    * The limit that was exceeded, so that every process inside was ended; null if the sandbox ended for another reason.
    */
   exceeded(): Exceeded | null;
-  /** What it uses now; null if it does not run, or that is unknown. */
+  /** Its usage now; null if it does not run, or that is unknown. */
   usage(): SandboxUsage | null;
   /** Why the sandbox did not start the command, or lost it; null if the command ended by itself or was ended, or has not yet. */
   fault(): SandboxFault | null;
@@ -100,7 +100,7 @@ export interface Sandbox {
   readonly kind: "bubblewrap" | "container" | "none";
   /** False for `none`. */
   readonly isolates: boolean;
-  /** What enforces `limits`: the kernel, a measurement twice a second (`polling`), or nothing. */
+  /** The enforcement of `limits`: the kernel, a measurement twice a second (`polling`), or nothing. */
   readonly enforcesLimits: "kernel" | "polling" | "no";
   /** Starts a trial sandbox. @returns null if it works, else what is missing, with the remedy */
   check(): Promise<string | null>;

@@ -35,7 +35,7 @@ import { forgeAccounts } from "./forge-accounts.ts";
 import { pushKeysOf } from "./push-keys.ts";
 import { describeMachine } from "./worker-machine.ts";
 
-/** What background tasks need of their worker. */
+/** The worker's dependencies of background tasks. */
 interface OfWorker {
   readonly services: AttemptServices;
   readonly workerId: string;
@@ -57,7 +57,7 @@ export function forgesByAddress(forges: OrganizationForges) {
   };
 }
 
-/** What every worker does beside sessions and jobs, in the order in which it starts. */
+/** Every worker's tasks beside sessions and jobs, in the order of their start. */
 export function backgroundTasks(dependencies: Dependencies, ofWorker: OfWorker): Service[] {
   const { database, logger } = dependencies;
   const { house, housekeeping, untilOver } = ofWorker;
@@ -147,7 +147,7 @@ function outgoingTasks(dependencies: Dependencies, { services, url }: OfWorker):
   ];
 }
 
-/** What forges are asked from time to time: pull requests, and whether credentials are still good. */
+/** Periodic requests to forges: pull requests, and checks of credentials. */
 function forgeTasks(dependencies: Dependencies): Service[] {
   const { config, database, vault, logger, forges, forgeReach: reach } = dependencies;
   const { forgeOf } = forgesByAddress(forges);

@@ -93,7 +93,7 @@ export function createForgeChoices({
     );
   }
 
-  /** What of one repository is asked for. */
+  /** The requested list of one repository. */
   async function about(
     organizationId: string,
     address: RepositoryAddress,

@@ -17,7 +17,7 @@ const setns: Partial<Record<NodeJS.Architecture, number>> = { x64: 308, arm64: 2
 const limitMs = 10_000;
 const lookAgainMs = 10;
 
-/** What this machine lacks for folders to be attached to a running sandbox; null if nothing is known to be missing. */
+/** The missing requirement of this machine for attaching folders to a running sandbox; null if none is known. */
 export function missingForAttaching(): string | null {
   if (process.getuid?.() !== 0) return "only root can give a running sandbox its folders";
   if (!existsSync(systemPerl)) return `${systemPerl}, which gives a running sandbox its folders, is not installed`;

@@ -20,7 +20,7 @@ export interface ControlGroup {
   exceeded(): Exceeded | null;
   /** Gives it a quarter of the processor time that others get if both want it, or as much as others. */
   standBack(isBehind: boolean): void;
-  /** What all processes in it use; null if the kernel does not report it. */
+  /** The usage of all processes in it; null if the kernel does not report it. */
   usage(): SandboxUsage | null;
   /** Removes the group. @returns false while a process is still in it: try again */
   remove(): boolean;

@@ -14,7 +14,7 @@ const patienceMs = 2_000;
 export interface StartOptions {
   readonly cwd: string;
   /**
-   * What of the command's processes is ended with it in addition to its process group: nothing; all that can be found,
+   * The processes that are ended with the command in addition to its process group: nothing; all that can be found,
    * which reads every process of the machine; or all of its process namespace, whose first process the command reports
    * on the descriptor after `more`, as bubblewrap does (`--info-fd`).
    */
