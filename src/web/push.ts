@@ -4,7 +4,7 @@ import { readStored, writeStored } from "./stored.ts";
 /** Why nothing can be pushed to this browser. */
 export type Unable = "insecure" | "unsupported" | "homeScreen" | "refused";
 
-/** What this browser has subscribed, and why it can't. */
+/** This browser's subscription, or why it can't have one. */
 export interface PushHere {
   /** null: it can. */
   readonly unable: Unable | null;
@@ -47,7 +47,7 @@ function whyUnable(): Unable | null {
   return Notification.permission === "denied" ? "refused" : null;
 }
 
-/** What the API wants to know of a browser that subscribes. */
+/** The API's fields of a browser that subscribes. */
 type SubscribedHere = Required<Parameters<typeof client.notices.subscribe>[0]>;
 
 /**

@@ -7,7 +7,7 @@ let opened: BroadcastChannel | null = null;
 /** Notifies the other tabs of this browser of what was marked as read: a session's id, or null for all. */
 const tabs = (): BroadcastChannel => (opened ??= new BroadcastChannel("offstage-read-marks"));
 
-/** What the signed-in user has not looked at. */
+/** The unread sessions of the signed-in user. */
 export interface Unread {
   readonly count: number;
   /** Whether there are more than were counted. */
@@ -44,7 +44,7 @@ export function useReadWhileSeen({ id, unread }: SessionDetail): void {
   useEffect(() => {
     if (!unread) return undefined;
     const mark = (): void => {
-      // What fails is tried again when the page is seen again.
+      // A failed mark is retried when the page is visible again.
       if (!document.hidden) markRead(queries, id).catch(() => undefined);
     };
     mark();

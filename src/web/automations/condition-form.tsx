@@ -80,7 +80,7 @@ export function ConditionForm({
   );
 }
 
-/** What a condition can name, with the values of a delivery, or of a sample if none came. */
+/** The names of conditions, with the values of a delivery, or of a sample if none came. */
 function useRoots(
   automation: string,
   trigger: Trigger,

@@ -5,7 +5,10 @@ import { listsEvent } from "../../domain/automations/listening.ts";
 import type { Trigger } from "../../domain/automations/trigger.ts";
 import { client } from "../query.ts";
 
-/** What came in for an automation, as far as the ledger's first pages have it, the newest first. @param automation undefined: a new one, to which nothing came */
+/**
+ * The deliveries for an automation in the ledger's first pages, the newest first. @param automation undefined: a new
+ * one, to which nothing came
+ */
 export function useDeliveries(
   automation: Pick<Automation, "id" | "triggers"> | undefined,
 ): UseQueryResult<readonly LedgerEntry[]> {

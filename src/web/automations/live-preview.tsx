@@ -5,7 +5,7 @@ import { useAutomationTexts } from "../texts/automations.ts";
 import { EventField } from "./event-field.tsx";
 import type { ChosenEvent } from "./use-chosen-event.ts";
 
-/** What the agent would be asked by a draft, with an event that is chosen here. */
+/** A draft's prompt, with an event that is chosen here. */
 export function LivePreview({
   event,
   preview: { data, error, isPlaceholderData },

@@ -23,7 +23,7 @@ import { triggerExamples } from "./setup/trigger-examples.ts";
 import { hasSetUp, SetUp } from "./setup/set-up.tsx";
 import { addressOf, settable, type TriggerList } from "./trigger-words.ts";
 
-/** What starts an automation's runs, and a form to change it for those who may. */
+/** The triggers of an automation, and forms to change them for those who may. */
 export function Triggers({ automation, shownAs }: { readonly automation: Automation; readonly shownAs: string }) {
   const { id, macro, triggers } = automation;
   const { triggers: texts, ...common } = useAutomationTexts();
@@ -140,7 +140,7 @@ function Head({
   children,
 }: {
   readonly trigger: Trigger;
-  /** What else can be done with it. */
+  /** Further actions. */
   readonly children: ReactNode;
   readonly mayRotate: boolean;
   readonly onRotate: (() => void) | null;
@@ -167,7 +167,7 @@ function Head({
   );
 }
 
-/** What a trigger is called among others. */
+/** The name of a trigger among others. */
 function nameOf(trigger: Trigger, texts: AutomationTexts["triggers"]): string {
   return [texts.names[trigger.type], aboutOf(trigger, texts)].filter((part) => part !== "").join(", ");
 }

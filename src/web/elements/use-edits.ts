@@ -25,7 +25,7 @@ export function useEdits<Values extends Readonly<Record<string, string>>>(known:
   const without = (all: Partial<Values>, isLeftOut: (name: keyof Values & string) => boolean): Partial<Values> =>
     Object.fromEntries(Object.entries(all).filter(([name]) => !isLeftOut(name))) as Partial<Values>;
   const isAsKnown = (name: keyof Values & string): boolean => edits[name] === known[name];
-  // What is as the server has it follows the server from now on.
+  // Fields equal to the server's follow the server from now on.
   if (namesOf(edits).some(isAsKnown)) setEdits(without(edits, isAsKnown));
   return {
     values: { ...known, ...edits },

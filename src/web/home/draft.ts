@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { namedFields, usualPullRequest, type PullRequestValues } from "../elements/sessions/pull-request-values.ts";
 import { useStored } from "../use-stored.ts";
 
-/** What is said of a new session only by those who ask for more, as it was written. */
+/** The additional fields of a new session, as written. */
 export interface MoreOptions {
   readonly branchName: string;
   readonly labels: readonly string[];

@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { searchOfPage } from "../elements/search-of-page.ts";
 
-/** What the list is narrowed to, as the address has it. */
+/** The list's filters, as in the address. */
 export interface HomeFilter {
   readonly q?: string | undefined;
   readonly status?: SessionStatus | undefined;

@@ -59,7 +59,7 @@ export function forgeStep(
   connections: readonly Connection[] = [],
 ): ForgeStep {
   const working = connections.filter(({ health }) => health.state !== "broken");
-  // What a connection shows is said by its name, and is no use if it is broken.
+  // A connection's repositories are shown under its name, and are of no use if it is broken.
   const others = (offered?.repositories ?? []).filter(
     ({ url }) => !connections.some(({ webUrl }) => url.startsWith(`${webUrl}/`)),
   );

@@ -4,7 +4,7 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { useNow } from "../elements/time.tsx";
 import { formatRecentDay, formatWeekday } from "../texts/formats.ts";
 
-/** What a list needs to draw its rows. */
+/** The properties of a list's rows. */
 export interface ListOf {
   readonly label: string;
   readonly sessions: readonly SessionDetail[];

@@ -40,7 +40,7 @@ export function BranchPicker({
   const options: PickerOption[] = [
     ...(written === "" ? [{ key: none, name: texts.defaultBranch }] : []),
     ...names.map((name) => ({ key: name, name, ...(name === usual && { about: texts.isDefault }) })),
-    // What the forge does not list, or can't be asked for, can be written.
+    // A branch that the forge does not list, or can't be asked for, can be written.
     ...(written === "" || names.includes(written) ? [] : [{ key: written, name: texts.takeUrl(written) }]),
   ];
   return (

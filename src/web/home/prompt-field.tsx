@@ -146,7 +146,7 @@ function FilesNote({
   error,
   isLoading,
 }: {
-  /** What must be known before files can be listed. */
+  /** The missing choice before files can be listed. */
   lacks: "repository" | "branch" | null;
   isEmpty: boolean;
   error: Error | null;

@@ -104,7 +104,7 @@ function useNewestFirst(filter: HomeFilter, flat: boolean) {
     queryKey,
     queryFn: async () => {
       const newest = await read(undefined);
-      // What is known now: older ones may have come meanwhile.
+      // Applied to the current list: older ones may have been added meanwhile.
       return withNewest(queries.getQueryData<Read>(queryKey), newest);
     },
     refetchInterval: ({ state }) =>

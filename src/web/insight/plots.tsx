@@ -23,7 +23,7 @@ const Plot = lazy(async () => {
 
 type Name = keyof InsightTexts["figures"];
 
-/** What one plot shows of each period. */
+/** One plot's values for each period. */
 interface PlotOf {
   readonly name: keyof InsightTexts["plots"];
   /** Bars are stacked; a line has separate values, and none if there are no data. */
@@ -149,7 +149,7 @@ function Swatch({ colour, isDashed }: { colour: PlottedSeries["colour"]; isDashe
   );
 }
 
-/** What a plot shows, as a table, the newest period first; with the file of all. */
+/** A plot's values as a table, the newest period first; with the file of all. */
 function FigureTable({
   plot: { name, series, format },
   insight: { periods, total, by },

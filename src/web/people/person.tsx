@@ -13,7 +13,7 @@ import { usePeopleTexts, type PeopleTexts } from "../texts/people.ts";
 import type { Invitation } from "./invite.tsx";
 import { RoleSelect } from "./role-select.tsx";
 
-/** What an admin does to a user. */
+/** An admin's change of a user. */
 type Change = { readonly role: Role } | { readonly disabled: boolean } | "remove";
 
 /** One person: who they are, when they were seen, their sessions, and what an admin may change. */

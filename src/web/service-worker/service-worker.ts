@@ -1,11 +1,11 @@
 /**
- * What a browser runs while no page of the app is open: it shows the notices that are pushed to it, opens what they are
- * about, and notifies the server if its address for them changes. It answers no requests and keeps no pages, so it can
- * never show an old one. The build makes it `/service-worker.js`.
+ * The service worker, which the browser runs while no page of the app is open: it shows the notices that are pushed to
+ * it, opens what they are about, and notifies the server if its address for them changes. It answers no requests and
+ * keeps no pages, so it can never show an old one. The build makes it `/service-worker.js`.
  */
 declare const self: ServiceWorkerGlobalScope;
 
-/** What is pushed: docs/notices.md. */
+/** A pushed notice: docs/notices.md. */
 interface PushedNotice {
   readonly id: string;
   readonly title: string;

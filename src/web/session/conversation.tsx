@@ -31,7 +31,7 @@ export function Conversation({
 }: {
   session: SessionDetail;
   live: LiveSession;
-  /** What can be done with the session; null: that is shown above. */
+  /** The session's actions; null: they are shown above. */
   actions: ReactNode;
   field: RefObject<HTMLTextAreaElement | null>;
   onSent: () => void;

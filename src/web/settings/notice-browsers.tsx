@@ -110,7 +110,10 @@ async function endHere(id: string): Promise<void> {
   await unsubscribeHere();
 }
 
-/** What can be done about this browser, or why nothing can. @param own its subscription; undefined: it has none of this person's */
+/**
+ * The actions for this browser, or why there are none. @param own its subscription; undefined: it has none of this
+ * person's
+ */
 function Here({ here, own, publicKey }: { here: PushHere; own: Subscription | undefined; publicKey: string }) {
   const texts = useNoticeTexts();
   const reload = useReload();
@@ -147,7 +150,7 @@ async function addHere(publicKey: string): Promise<void> {
   if (before !== null) await client.notices.unsubscribe(before).catch(() => null);
 }
 
-/** What browsers say themselves is in no language of ours. */
+/** Browsers' own messages are in no language of ours. */
 function wordsOf(error: Error | null, texts: ReturnType<typeof useNoticeTexts>): Error | null {
   if (error instanceof NotAllowedError) return new Error(texts.unanswered);
   return error instanceof DOMException ? new Error(texts.failed(error.message)) : error;

@@ -30,7 +30,7 @@ export function NoticeChoices({ settings, email }: Pick<NoticeSettingsAnswer, "s
     mutationFn: (_sent: typeof chosen) => client.notices.update({ settings: changes }),
     onSuccess: (saved, sent) => {
       queries.setQueryData(["notices", "settings"], saved);
-      // What was chosen meanwhile is still to be saved.
+      // Choices made meanwhile are still to be saved.
       setChosen((now) => Object.fromEntries(Object.entries(now).filter(([name, scope]) => sent[name] !== scope)));
     },
   });

@@ -37,7 +37,7 @@ export function useSectionInView(ids: readonly string[]): SectionInView {
     const leaving = new AbortController();
     // Is called once at the beginning, too.
     const sizes = new ResizeObserver(() => {
-      // What waits for the words of another language is hidden meanwhile, and loses the focus.
+      // An element that waits for the texts of another language is hidden meanwhile, and loses the focus.
       const putBack = document.activeElement === document.body ? focusOn : putInSight;
       if (opened.current !== null) opened.current = putBack(opened.current.id, content.current);
       follow();

@@ -28,7 +28,7 @@ export function Layout() {
       <a
         href="#main"
         onClick={(event) => {
-          // What follows the # of a shared session's address is its secret.
+          // The fragment of a shared session's address is its secret.
           event.preventDefault();
           main.current?.focus();
         }}

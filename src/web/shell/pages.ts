@@ -20,7 +20,7 @@ interface NavigationPage {
     | "/system";
   readonly name: Exclude<keyof ShellTexts["pages"], "reference">;
   readonly icon: IconName;
-  /** What its operations need. */
+  /** The scope of its operations. */
   readonly scope: Scope;
   /** After `g`, leads there. */
   readonly letter: string;

@@ -7,7 +7,7 @@ import { client } from "../query.ts";
 import { useShellTexts } from "../texts/shell.ts";
 import { usePages } from "./pages.ts";
 
-/** What can be opened over every page. */
+/** Overlays that can be opened over every page. */
 export type Overlay = "palette" | "help" | "display";
 
 /** Id of the rail, for what opens it. */

@@ -5,7 +5,7 @@ import { currentPreferences } from "./preferences.ts";
 export interface Shortcut {
   /** As `KeyboardEvent.key` names it, `Mod+` before it for Ctrl or ⌘; keys one after the other with a space: `g s`. */
   readonly keys: string;
-  /** What it does, for the help sheet and the palette. */
+  /** Its action, for the help sheet and the palette. */
   readonly does: string;
   readonly run: () => void;
   /** Whether the palette offers it as a command; default true. False for what only moves about. */

@@ -9,7 +9,7 @@ import { liquidTokens } from "./liquid-tokens.ts";
 import type { Tokenizer } from "./token.ts";
 import { celNaming, liquidNaming, valuesFor, valuesOf, type BegunName, type Naming } from "./values.ts";
 
-/** What is written in a field: how it is coloured, and how values are named in it. */
+/** The languages of a field: their colours, and their names of values. */
 const languages: Readonly<Record<"liquid" | "cel", { readonly tokens: Tokenizer; readonly naming: Naming }>> = {
   liquid: { tokens: liquidTokens, naming: liquidNaming },
   cel: { tokens: celTokens, naming: celNaming },
@@ -40,9 +40,9 @@ export function CodeField({
   readonly rows: number;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** What can be named, by the names that it has in the language. */
+  /** The values that can be named, by their names in the language. */
   readonly roots: Readonly<Record<string, unknown>>;
-  /** What is underlined as wrong. */
+  /** The part that is underlined as wrong. */
   readonly problemAt?: Place | null;
 }) {
   const texts = useAutomationTexts().editor;
@@ -131,7 +131,7 @@ function insert(text: string): void {
   document.execCommand("insertText", false, text);
 }
 
-/** What lies below a place of the text. */
+/** An element below a place of the text. */
 function Below({
   layer,
   at,

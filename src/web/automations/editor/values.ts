@@ -11,7 +11,7 @@ export interface OfferedValue {
   readonly hasMore: boolean;
 }
 
-/** What was written of a value's name, and where in the text it begins. */
+/** The begun name of a value, and its position in the text. */
 export interface BegunName {
   readonly from: number;
   readonly words: string;
@@ -100,6 +100,6 @@ export function valuesFor(words: string, values: readonly OfferedValue[]): Offer
   const begin = new Set(values.filter(({ path }) => path.toLowerCase().startsWith(written)));
   const has = values.filter((value) => !begin.has(value) && value.path.toLowerCase().includes(end));
   const all = end === "." ? [...begin] : [...begin, ...has];
-  // What is written already need not be offered.
+  // A complete name need not be offered.
   return all.length === 1 && all[0]?.path === words ? [] : all.slice(0, mostShown);
 }

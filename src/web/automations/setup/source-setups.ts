@@ -1,6 +1,6 @@
 import type { SourceName } from "../../../domain/automations/source-event.ts";
 
-/** What an automation for a source may look like. */
+/** An example automation for a source. */
 export interface SourceSetup {
   /** In CEL. */
   readonly condition: string;

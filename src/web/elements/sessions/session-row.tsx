@@ -122,7 +122,7 @@ export const SessionRow = memo(function SessionRow({
   );
 });
 
-/** What a session does now, or why it needs a person; nothing if it has just ended. */
+/** A session's current activity, or why it needs a person; nothing if it has just ended. */
 function Now({ session }: { session: SessionDetail }) {
   const { session: texts } = useElementTexts();
   const { status, failure, waiting, retry, activity, queuePosition, pullRequests } = session;

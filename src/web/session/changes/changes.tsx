@@ -154,7 +154,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
           comments={comments}
           onDiscard={() => setComments(() => [])}
           onSent={(sent) => {
-            // What was written while a slow server took them is not among them.
+            // Comments that were written during a slow request are not among them.
             setComments((now) => now.filter(({ id }) => !sent.some((comment) => comment.id === id)));
             onSent();
           }}
