@@ -71,7 +71,7 @@ async function withBranch(
   return { ...event, pullRequest: { ...pullRequest, state, head, target } };
 }
 
-/** What not everybody may read is answered in its thread alone, whose answers are as confidential; without one, not at all. */
+/** A confidential event is answered only in its thread, which is as confidential; without one, not at all. */
 function replyOf(event: ForgeEvent, connectionId: string, repositoryId: string): ForgeReply | null {
   const subject = subjectOf(event);
   if (subject === null) return null;

@@ -21,7 +21,7 @@ import { firstPrompt, transcriptText } from "./steps/agent/prompt.ts";
 import { setUp, withoutSetup } from "./steps/set-up.ts";
 import { offeredTools, toolServer } from "./tools/session-tools.ts";
 
-/** What a replay found; both parts are empty or 0 if it repeated the session exactly. */
+/** The result of a replay; both parts are empty or 0 if it repeated the session exactly. */
 export interface ReplayResult {
   /** Names of the repositories whose diff differs from the session's. */
   readonly different: readonly string[];

@@ -114,7 +114,7 @@ function branchesOf(delivered: DeliveredRun | null, { targetBranch }: ClaimedJob
   return head === null || target === null ? { targetBranch } : { targetBranch: target, branchName: head.branch };
 }
 
-/** What the run works on: a run that pushes to a pull request, on that one's repository alone. */
+/** The repositories of a run: of one that pushes to a pull request, only that one's repository. */
 function repositoriesOf(
   delivered: DeliveredRun | null,
   { repositories }: ClaimedJob["automation"],

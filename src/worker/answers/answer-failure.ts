@@ -4,7 +4,7 @@ import { ForgeUnavailable } from "../../forges/http.ts";
 import { ReplyRefused, ReplyUnavailable } from "../../replies/reply.ts";
 import { NowhereToAnswer } from "./write-answer.ts";
 
-/** What an error says of an answer. */
+/** The meaning of an error for an answer. */
 export interface AnswerFailure {
   /** A sentence for readers of the session's page. */
   readonly problem: string;

@@ -45,7 +45,7 @@ export interface AttemptServices {
   /** The sessions' folders on this worker's disk. */
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
-  /** What clones begin on. */
+  /** The bases of clones. */
   readonly checkouts: SharedCheckouts;
   /** Author of the commits that Offstage makes. */
   readonly author: Identity;
@@ -82,7 +82,7 @@ export interface AttemptServices {
   readonly limits: ResourceLimits;
   /** Patterns of models that the server allows. */
   readonly allowedModels: readonly string[];
-  /** What agents may ask of providers in addition to answers (OFFSTAGE_MODEL_ALLOW). */
+  /** Permitted requests of agents to providers in addition to answers (OFFSTAGE_MODEL_ALLOW). */
   readonly modelPermits: readonly string[];
   /** Starts the sandboxes' gateways, each in its own process. */
   readonly gateways: GatewayProcesses;
@@ -107,7 +107,7 @@ export interface AttemptServices {
   readonly setupLimitMs: number;
   /** How long, in ms, a session is tried again that fails for a reason that passes by itself; 0: it fails at once. */
   readonly retryForMs: number;
-  /** What a harness that asks for permission is answered. */
+  /** The answer to a harness that asks for permission. */
   readonly permissions: "allow" | "deny";
 }
 
@@ -121,7 +121,7 @@ export interface Attempt {
   readonly registries: readonly OpenedRegistry[];
   /** Masks the server's secrets and the session's. */
   readonly mask: Mask;
-  /** What looks like a secret and was found in the session's work so far: its diffs don't show it. */
+  /** Possible secrets found in the session's work so far: its diffs don't show them. */
   readonly found: Set<string>;
   /** Masks each line with the same. */
   readonly logger: Logger;

@@ -13,7 +13,9 @@ export interface HeartbeatOptions {
   readonly logger: Logger;
   /** Id of the worker. */
   readonly id: string;
-  /** What the worker can do now, and how its machine is: a key may have been added since, or a program installed. */
+  /**
+   * The worker's current abilities, and its machine's state: a key may have been added since, or a program installed.
+   */
   readonly describe: () => Promise<Omit<ReportedWorker, "id">>;
   /** Milliseconds between two heartbeats, if they are not the usual 15,000. */
   readonly everyMs?: number;

@@ -99,7 +99,7 @@ async function pollPullRequest(
   if (state !== "open") return closePullRequest(database, pullRequest, state);
   if (pullRequest.state === "closed") return reopenPullRequest(database, pullRequest);
   const isMoved = await moveToTarget(database, pullRequest, target);
-  // What was said before was of another target.
+  // The earlier answer was about another target.
   const asked = isMoved ? { ...pullRequest, mergeable: null, mergeableAsked: 0 } : pullRequest;
   await saveMergeable(database, asked, mergeable);
 }

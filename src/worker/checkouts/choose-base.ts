@@ -14,10 +14,10 @@ import {
   type SharedCheckouts,
 } from "./shared-checkouts.ts";
 
-/** What a clone begins on. */
+/** The base of a clone. */
 export interface Base {
   readonly checkout: SharedCheckout;
-  /** What the clone's commit has differently: no files, if the checkout is of that commit. */
+  /** The difference of the clone's commit: no files, if the checkout is of that commit. */
   readonly difference: Difference;
 }
 

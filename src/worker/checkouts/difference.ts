@@ -68,7 +68,7 @@ export function changesSubmodules({ files }: Difference): boolean {
   return files.some(({ mode }) => mode === submodule);
 }
 
-/** What writing a difference takes of the disk. @param mirror path of it */
+/** The disk space for writing a difference. @param mirror path of it */
 export async function differenceSize(
   mirror: string,
   { files }: Difference,

@@ -33,7 +33,7 @@ export function createLayeredDisks(
   const closing = new Map<string, Promise<void>>();
 
   async function closeDisk(sessionId: string, folder: string): Promise<void> {
-    // What a process still looks into stays mounted until the session's next end, or the server's.
+    // A folder in use by a process stays mounted until the session's next end, or the server's.
     if (await unmountOverlays(folder, { lazily: false })) await disks.close(sessionId, folder);
   }
 

@@ -15,7 +15,7 @@ import { chooseWay, type ChosenWay, type Way } from "./ways.ts";
 // is before its session has done anything. Clones begin on it, and it is never written to. No code of the repository
 // runs while git makes it.
 
-/** What is checked out: equal ones have equal files. */
+/** The source of a checkout: equal ones have equal files. */
 export interface CheckoutSource {
   /** Name of the mirror's folder. */
   readonly mirror: string;

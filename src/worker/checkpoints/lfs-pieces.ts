@@ -28,7 +28,7 @@ export interface LfsRequest {
   readonly files: readonly LfsFile[];
   /** The mirror's store. */
   readonly store: string;
-  /** What the last checkpoint has. */
+  /** The pieces of the last checkpoint. */
   readonly before: readonly LfsPiece[];
   /** Most bytes of the contents that the checkpoint has of this clone then. */
   readonly room: number;

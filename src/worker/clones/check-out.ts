@@ -49,7 +49,7 @@ interface Making {
   readonly signal: AbortSignal;
 }
 
-/** What a clone begins on, if on anything: then only what differs is written. */
+/** The base of a clone, if it has one: then only the difference is written. */
 interface Planned {
   readonly order: CloneOrder;
   readonly base: Base | null;

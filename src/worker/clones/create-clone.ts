@@ -28,7 +28,7 @@ export function reportLines(progress: ReportProgress): (line: string) => void {
   };
 }
 
-/** What the remote had when it was asked. */
+/** The remote's heads when it was asked. */
 export interface Heads extends CloneStart {
   readonly branchSha: string | null;
   readonly trusted: TrustedCommit | null;
@@ -71,7 +71,7 @@ export interface Room {
   /** The session's folder, which is watched during a checkout. */
   readonly disk: string;
   readonly bounds: DiskBounds;
-  /** What is used already; each clone adds its own. */
+  /** The space in use; each clone adds its own. */
   readonly written: WrittenFiles;
 }
 

@@ -109,7 +109,8 @@ async function addSubmodule(
       await fetchCommit(mirror, sha, (text) => progress({ text: text.slice(0, 200) }), signal);
     } catch (error) {
       signal.throwIfAborted();
-      // What passes is waited for, but not on a host that the repository alone names: it could hold every session.
+      // A passing failure is waited for, but not on a host that only the repository names: it could block every
+      // session.
       if (!(error instanceof SessionError) || (error.passing && mirror.named)) throw error;
       return { url: access.url, problem: `${error.message} ${access.hint}`.trim() };
     }

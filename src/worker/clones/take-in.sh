@@ -14,7 +14,7 @@
 set -eu
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
 [ "$(git rev-parse HEAD)" = "$OFFSTAGE_AT" ]
-# What the agent left unfinished would stop what follows.
+# An operation that the agent left unfinished would block the following ones.
 for unfinished in merge cherry-pick revert rebase; do git "$unfinished" --quit 2> /dev/null || true; done
 # Prints the commit that is checked out in the folder, if that is the one with which it was made (clones/submodules.ts).
 as_made() {

@@ -14,7 +14,7 @@ import { addMessageIn } from "../../store/sessions/sessions.ts";
 import { startMacro } from "./macros.ts";
 import type { ConversationServices, DecidedLocked, Occasion } from "./occasion.ts";
 
-/** What was carried out. */
+/** The effects that were carried out. */
 export interface CarriedOut {
   /** The sessions that have work now. */
   readonly changed: readonly string[];

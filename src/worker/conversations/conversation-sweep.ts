@@ -71,7 +71,7 @@ async function look(services: ConversationServices, id: string, stopping: AbortS
   await decideDue(services, found, repository, { logs: read, places, threads });
 }
 
-/** What comments are on that a review takes; those of which it can't be read are taken all the same. */
+/** The places of comments that a review takes; comments without a readable place are taken all the same. */
 function readPlaces(
   services: ConversationServices,
   repository: RepositoryRecord,
@@ -84,7 +84,7 @@ function readPlaces(
   });
 }
 
-/** What was said before comments that a review takes, in their threads. */
+/** Earlier comments in the threads of comments that a review takes. */
 function readThreads(
   services: ConversationServices,
   repository: RepositoryRecord,

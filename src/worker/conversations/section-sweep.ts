@@ -91,7 +91,7 @@ async function bringUpToDate(services: SectionServices, due: DueSection): Promis
   try {
     await askForge(services, repository, async (forge, address, signal) => {
       if (!forge.opensPullRequests) return null;
-      // What is closed or merged stays as it was read then, whatever is recorded here.
+      // A closed or merged pull request keeps its text, whatever is recorded here.
       const edit = (body: string, state: string): string | null =>
         state === "open" ? withSection(body, text, longestBody) : null;
       return forge.editPullRequest(address, due.number, edit, signal);

@@ -12,7 +12,7 @@ export interface Archives {
   readonly home: string;
 }
 
-/** What is recorded about a setup's result, in addition to its archives. */
+/** The record of a setup's result, in addition to its archives. */
 export interface SetupRecord {
   /** Paths of the folders in which the result was made: its files may contain them. */
   readonly originalPaths: SessionPaths;

@@ -15,7 +15,10 @@ export interface SessionPaths {
   readonly workspace: string;
   readonly home: string;
 }
-/** What one clone started from, in the record of a session's folders; without its folder's name in records of earlier versions. */
+/**
+ * The start of one clone, in the record of a session's folders; without its folder's name in records of earlier
+ * versions.
+ */
 export type StartRecord = CloneStart & { readonly directory?: string };
 
 /** Setups that were done, by the repository's folder in the workspace. `madeAt`: paths at which the result was made. */
@@ -25,7 +28,7 @@ type SetupRecord = Readonly<Record<string, { readonly madeAt: SessionPaths | nul
 export interface AnsweredRecord {
   /** Id of the message that it answered. */
   readonly message: string;
-  /** What it answered, with secrets masked. */
+  /** Its answer, with secrets masked. */
   readonly answer: string;
   /** Its last events, also masked, of which it is not known that the database has them. */
   readonly events: readonly NewEvent[];
@@ -66,7 +69,7 @@ export interface SessionFolders {
   removeEarly(early: EarlyFolders): Promise<void>;
   /** Whether a session has folders here, whose clones borrow from mirrors. */
   isKept(sessionId: string): boolean;
-  /** What its clones started from; null if its folders were not completed. */
+  /** The starts of its clones; null if its folders were not completed. */
   started(sessionId: string): Promise<StartRecord[] | null>;
   /**
    * Makes the workspace of folders that were completed ready for use. Without this it may be an empty folder, in which a mount belongs.

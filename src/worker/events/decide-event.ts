@@ -27,7 +27,7 @@ const pauses = { fromMs: 5_000, toMs: 300_000, jitter: 0.2 };
 export interface EventDecisions extends TriggerDecisions, PlaceServices {
   /** The worker's id. */
   readonly worker: string;
-  /** What steers sessions; omitted: nothing does. */
+  /** The services of conversations; omitted: events steer no session. */
   readonly conversations?: ConversationServices;
 }
 

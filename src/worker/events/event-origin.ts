@@ -54,16 +54,16 @@ const ownDeeds: ReadonlySet<string> = new Set(["push", "pullRequest.opened", "pu
 /** Names of events that follow from what a session did, if the commit is the session's: with those about its pull requests. */
 const consequences: ReadonlySet<string> = new Set(["push", "checks.failed", "checks.passed"]);
 
-/** What led to an event. */
+/** The origin of an event. */
 export interface EventOrigin extends Pick<ClaimedEvent, "causedBy" | "rootId" | "depth"> {
   /** Whether it is about a session's own action, by its agent or its settings. */
   readonly isOwnDeed: boolean;
 }
 
 /**
- * What led to an event: a forge delivers a session's own pushes, pull requests, labels and reviewers like any others,
- * and what others do about them: checks, labels, comments, reviews, a merge. The session's own actions never start its
- * automation again; all of them lengthen the chain of the session's run, since a program may have reacted.
+ * Finds the origin of an event: a forge delivers a session's own pushes, pull requests, labels and reviewers like any
+ * others, and what others do about them: checks, labels, comments, reviews, a merge. The session's own actions never
+ * start its automation again; all of them lengthen the chain of the session's run, since a program may have reacted.
  */
 export async function eventOriginOf(
   database: Database,

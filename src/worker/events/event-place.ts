@@ -19,7 +19,7 @@ export interface EventPlace {
   readonly calling: Calling;
 }
 
-/** What it takes to know an event's repository again. */
+/** Services for recognizing an event's repository. */
 export interface PlaceServices {
   readonly database: Database;
   /** A key that is equal for all addresses of one repository. */

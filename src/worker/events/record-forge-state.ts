@@ -6,7 +6,7 @@ import { checksToldSince, isReviewedSince, type ClaimedEvent } from "../../store
 import { noteCheck, noteMerge, noteReview } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
 
-/** What is read here of an event of a forge. */
+/** The fields read here of an event of a forge. */
 const reportedSchema = z.object({
   name: forgeEventSchema.shape.name,
   forge: forgeEventSchema.shape.forge.optional(),

@@ -17,7 +17,7 @@ export interface ExportedCommit {
   readonly by: "agent" | "offstage";
 }
 
-/** What was taken out of one repository. */
+/** The work taken out of one repository. */
 interface ExportedRepository {
   /** The commit that counts; nothing of a merge that stays under way is in it. */
   readonly headSha: string;

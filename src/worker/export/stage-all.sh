@@ -76,7 +76,7 @@ stage_changes() {
     ! lines < "$index-new" | LC_ALL=C grep -q '/$' || return 1
     cat "$index-new" >> "$index-inside"
   fi
-  # What differs in the index may be a file that the agent no longer wants tracked: if it is ignored, it stays out.
+  # A difference in the index may be a file that the agent no longer wants tracked: if it is ignored, it stays out.
   { listed fw; tr '\n\0' '\001\n' < "$index" | sed -n 'n;p'; } | LC_ALL=C sort -u | names > "$index-files"
   : > "$index-ignored"
   if [ -s "$index-files" ]; then git check-ignore -z --stdin < "$index-files" > "$index-ignored" || [ $? = 1 ] || return 1; fi

@@ -204,7 +204,9 @@ export async function mustGit(parameters: readonly string[], options: GitOptions
   return stdout.trim();
 }
 
-/** What git says of what can't be checked out, whichever the disk: with the path, and the reason with a blank for it. */
+/**
+ * Git's messages about files that can't be checked out on any disk: with the path, and the reason with a blank for it.
+ */
 const refusals = [
   // Names that lead into `.git` on some system (core.protectNTFS and core.protectHFS, git-config(1)).
   {

@@ -89,7 +89,7 @@ export async function joinCommits(request: JoinRequest, options: GitOptions): Pr
   return { kind: "joined", sha: await signedCommit(request, merged.tree, [ours, theirs], words, options) };
 }
 
-/** What the session did since `pushed`, on top of a branch that others rewrote. */
+/** Joins the session's work since `pushed` on top of a branch that others rewrote. */
 async function joinRewritten(request: JoinRequest, pushed: string, options: GitOptions): Promise<Join> {
   const { ours, theirs } = request;
   if (ours === pushed) return { kind: "joined", sha: theirs };

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What a repository's objects are named by (gitformat-hash-function-transition(5)). */
+/** The hash function of a repository's objects (gitformat-hash-function-transition(5)). */
 export type ObjectFormat = "sha1" | "sha256";
 
 /** The object format in which a name of an object is written. */

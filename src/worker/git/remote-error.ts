@@ -11,7 +11,7 @@ const askedTooOften = /^(?:remote:|fatal: remote error:).*(?:rate limit|too many
 const missing =
   /^(?!remote:).*(?:not found|does not exist|does not appear to be a git repository|returned error: 404)|^remote:.{0,200}\b(?:repository|project)\b.{0,200}(?:not found|not be found|does not exist)/imu;
 
-/** What git says if a remote's objects have names of another kind than those of the repository in which it runs. */
+/** Git's message if a remote has another object format than the repository in which it runs. */
 const otherFormat =
   /^fatal: (?:mismatched algorithms: client \w+; server \w+|.{0,40}does not support this repository's (?:object format|hash algorithm))/mu;
 
@@ -88,7 +88,7 @@ export function remoteError(url: string, stderr: string): SessionError {
 }
 
 /**
- * What git or git-lfs said without the addresses that they quote: a repository may be called like anything that is looked for.
+ * A message of git or git-lfs without the addresses that it quotes: a repository's name may match the searched words.
  */
 export function withoutAddresses(said: string): string {
   return said.replaceAll(/\b(?:https?|ssh):\/\/[^\s'"]+/giu, "");

@@ -41,7 +41,7 @@ export interface WantedPullRequest {
 
 /** How the server reaches a submodule's repository. */
 export interface SubmoduleAccess extends Pick<RemoteRepository, "url" | "named" | "credentials"> {
-  /** What to do if it can't be reached, as a sentence; may be empty. */
+  /** The remedy if it can't be reached, as a sentence; may be empty. */
   readonly hint: string;
 }
 
@@ -107,7 +107,7 @@ export interface TrustedCommit {
 /** A repository's work in a checkpoint, with its packs on this disk. */
 export interface CheckpointWork {
   readonly start: CloneStart;
-  /** What the session had last exported when the attempt began that took it; null if nothing, or if that is not known. */
+  /** The session's last exported commit when the attempt that took it began; null if none or unknown. */
   readonly exported: string | null;
   /** The agent's HEAD. */
   readonly head: string;

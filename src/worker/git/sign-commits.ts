@@ -6,7 +6,7 @@ import type { Signer } from "./signer.ts";
 /** Commits that are signed at once: each takes a process or two. */
 const mostCommits = 5_000;
 
-/** What to sign. */
+/** The commits to sign. */
 export interface UnsignedWork {
   /** The newest commit. */
   readonly head: string;

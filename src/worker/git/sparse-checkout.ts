@@ -65,7 +65,7 @@ export async function setSparse(folders: readonly string[], clone: GitOptions): 
   await appendFile(join(clone.cwd, ".git/config"), "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n");
 }
 
-/** What programs that stage a clone's files need to know of its folders (stage-all.sh). */
+/** The variables about a clone's folders for programs that stage its files (stage-all.sh). */
 export function sparseVariables(folders: readonly string[]): Record<string, string> {
   if (folders.length === 0) return {};
   return { OFFSTAGE_SPARSE: sparsePatterns(folders).trimEnd(), OFFSTAGE_SPARSE_HAS: sparseExpression(folders) };

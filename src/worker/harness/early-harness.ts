@@ -33,7 +33,7 @@ export interface EarlyHarness {
   readonly folders: EarlyFolders;
   readonly gateway: Pick<WarmGateway, "adopt">;
   readonly harness: RunningHarness;
-  /** What its sandbox uses now; null if it does not run, or that is unknown. */
+  /** Its sandbox's usage now; null if it does not run, or that is unknown. */
   readonly usage: SandboxedProcess["usage"];
   /** Settles when every process in its sandbox has ended. */
   readonly exited: Promise<unknown>;

@@ -22,7 +22,7 @@ export interface Launch {
   readonly image: string | null;
 }
 
-/** What of the worker decides it, too. */
+/** The worker's services that decide it, too. */
 export type LaunchServices = Pick<AttemptServices, "models" | "limits" | "author" | "committer">;
 
 /** A launch in a sandbox's place. */
@@ -30,7 +30,7 @@ export interface PlacedLaunch {
   readonly harness: HarnessLaunch;
   /** Files to write in the home before the start, by relative path. */
   readonly files: HomeFiles;
-  /** What starts the harness, without what is the place's alone. */
+  /** The request that starts the harness, without the parts of its place. */
   readonly request: Pick<SandboxRequest, "command" | "arguments" | "environment" | "readOnly" | "image" | "limits">;
 }
 

@@ -24,7 +24,7 @@ const pauseMs = 3_000;
 const warmUpLimitMs = 10 * 60_000;
 /** After a launch has failed, it is left alone for so long. */
 const failedForMs = 5 * 60_000;
-/** What one may take before it is measured, and what has to be free in addition. */
+/** The memory that one is assumed to take before it is measured, and the reserve in addition. */
 const usualBytes = 1024 ** 3;
 const leastFreeBytes = 1024 ** 3;
 

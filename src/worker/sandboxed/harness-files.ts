@@ -35,7 +35,7 @@ export interface FileOver {
   readonly without: string;
   /** A regular expression of what is taken out of the image's own first. */
   readonly ignored?: string;
-  /** What comes before the place that a regular expression finds; the first one that is found counts. */
+  /** Texts inserted before the place that a regular expression finds; the first match counts. */
   readonly insertions: readonly { readonly before: string; readonly text: string }[];
 }
 

@@ -39,7 +39,7 @@ export interface SetupApart extends Preparation {
   readonly base: AppliedSetup | null;
 }
 
-/** What setups need of the worker. */
+/** The worker's services for setups. */
 export type SetupServices = Omit<GatewayServicesOfAttempt, "recordingsDirectory"> &
   Pick<AttemptServices, "folders" | "mirrors" | "checkouts" | "sandbox" | "limits" | "setupLimitMs">;
 

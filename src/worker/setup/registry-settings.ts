@@ -6,7 +6,7 @@ import type { SandboxRequest } from "../../sandboxes/sandbox.ts";
 import type { FileOver, FilePart, HomeFiles } from "../sandboxed/harness-files.ts";
 import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 
-/** What a sandbox needs so that its package tools install from private registries; nothing in it is secret. */
+/** A sandbox's settings with which its package tools install from private registries; none of them is secret. */
 export interface RegistrySettings extends Pick<SandboxRequest, "environment" | "readOnly"> {
   readonly files: HomeFiles;
 }

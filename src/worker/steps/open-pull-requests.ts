@@ -112,7 +112,7 @@ async function openPullRequest(
     });
 }
 
-/** What is asked of the forge: the pull request's words, whose it is, and what is recorded before it is asked. */
+/** The request to the forge: the pull request's texts, its opener, and the record before the request. */
 async function requestFor(
   attempt: Attempt,
   services: Services,
@@ -181,7 +181,7 @@ function withoutAuthor(settings: PullRequestSettings, author: Requester | null):
   return { ...settings, reviewers: settings.reviewers.filter((name) => name.toLowerCase() !== own) };
 }
 
-/** What our section says at first; what changes later, a task of the worker's follows: conversations/section-sweep.ts. */
+/** The first text of our section; a task of the worker's keeps it current: conversations/section-sweep.ts. */
 async function firstSection(
   { session: { sessionId } }: Attempt,
   { database, publicUrl }: Services,

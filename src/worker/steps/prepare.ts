@@ -40,7 +40,7 @@ export interface Workspace {
   readonly checkpoint: RestorableCheckpoint | null;
   /** How each clone is set up. */
   readonly environments: readonly RepositoryEnvironment[];
-  /** What the prompt says about the event that a forge delivered; null: none was, or the agent has had it. */
+  /** The prompt's facts about the event that a forge delivered; null: none was, or the agent has had them. */
   readonly eventFacts: EventFacts | null;
   /** Those whose setup script was not run for this session yet. */
   readonly missingSetups: readonly RepositoryEnvironment[];

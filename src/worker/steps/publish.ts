@@ -25,16 +25,16 @@ import { undelivered } from "./commit/undelivered.ts";
 export interface PublishedWork {
   /** All of it, changed or not. */
   readonly works: readonly ClonedWork[];
-  /** What is on the remote now; null if there was nothing to push. */
+  /** The work on the remote now; null if there was nothing to push. */
   readonly pushed: readonly PushedWork[] | null;
-  /** What is not, though the rest is. */
+  /** The refused work of some repositories, if the rest was pushed. */
   readonly refused: readonly RefusedRepository[];
 }
 
 /** Services of the worker for publishing. */
 export type PublishServices = AgentServices & PushServices;
 
-/** What the agent is to resolve before its work can be pushed. */
+/** The conflicts that the agent is to resolve before its work can be pushed. */
 interface Open {
   /** Merges under way that the agent was to finish. */
   readonly conflicts: readonly Conflict[];
@@ -43,10 +43,10 @@ interface Open {
   readonly left: readonly LeftConflict[];
 }
 
-/** What keeps work from being pushed. */
+/** The obstacles to a push. */
 interface Unresolved extends Open {
   readonly clones: readonly Clone[];
-  /** What the last push brought to the remote of the other repositories; null if they are held back as well. */
+  /** The other repositories' work of the last push; null if they are held back as well. */
   readonly others: PublishedWork | null;
 }
 
@@ -113,7 +113,7 @@ async function exportAndPush(
 }
 
 /**
- * What was pushed of the other repositories, if what is unresolved does not hold them back.
+ * Returns the other repositories' pushed work, unless the unresolved one holds it back.
  * @throws SessionError branch_diverged, as the failure of a push, if there is nothing, or the session opens its pull requests together
  */
 async function withoutUnresolved(
@@ -140,7 +140,7 @@ function publishedOrFailure(attempt: Pick<Attempt, "session">, end: Unresolved):
   return { ...others, refused };
 }
 
-/** What is unresolved in one repository; null if nothing is. */
+/** The unresolved conflicts of one repository; null if none. */
 function unresolvedIn({ conflicts, collided, left }: Unresolved, directory: string): Open | null {
   const own = {
     conflicts: conflicts.filter((each) => each.directory === directory),

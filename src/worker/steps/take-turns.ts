@@ -42,11 +42,11 @@ import type { EventFacts } from "./agent/delivered-event.ts";
 // The step `agent`: for each message that waits, joins others' commits, makes the prompt, has the harness take its turn
 // (agent/turn.ts), and records the result. `resolveTurn` is the one turn more that a conflict takes.
 
-/** What the turns of an attempt share. */
+/** The shared state of an attempt's turns. */
 export interface Turns {
   readonly clones: readonly Clone[];
   readonly environments: readonly RepositoryEnvironment[];
-  /** What the prompt says about the event that a forge delivered; null or omitted: nothing. */
+  /** The prompt's facts about the event that a forge delivered; null or omitted: none. */
   readonly eventFacts?: EventFacts | null;
   /** Source of the work so far, for the prompt after an interruption. */
   readonly origin: "disk" | RestoredFrom;
@@ -66,7 +66,7 @@ export type AgentServices = TurnServices &
 
 type Harness = ClaimedSession["harness"];
 
-/** What turns of an attempt left. */
+/** The results of an attempt's turns. */
 export interface TurnsTaken {
   readonly clones: readonly Clone[];
   /** Merges that the agent was to finish, and that are still under way. */
@@ -325,7 +325,7 @@ async function takeTurn(
       const { finalMessage: answer } = result;
       await keepAnswer(attempt, services, { message: message.id, answer, events: events.held() });
     }
-    // What was said before a turn failed comes before its failure.
+    // Events before a turn's failure are stored before the failure.
     if (result === null) await events.settled();
     await gateway.stored();
     // The harness may end normally after a refused request; the turn is not done all the same.

@@ -112,7 +112,7 @@ export async function uploadContents(
   );
 }
 
-/** What git-lfs says of a server's 401. */
+/** The message of git-lfs for a server's 401. */
 const unauthenticated = /Authentication required|Authorization error|Git credentials for .* not found/iu;
 
 /**
@@ -169,7 +169,7 @@ async function lfsOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptio
   };
 }
 
-/** What only the operator can change. */
+/** A failure that only the operator can fix. */
 function unavailable(reason: string, remedy: string): SessionError {
   return new SessionError({ code: "repository_unreachable", reason, retryable: true, passing: false, remedy });
 }

@@ -18,7 +18,7 @@ export interface RemoteTag {
   /** Its full name. */
   readonly ref: string;
   readonly sha: string;
-  /** What an annotated tag points to; null if it is none. */
+  /** The target of an annotated tag; null if it is none. */
   readonly peeled: string | null;
 }
 
@@ -31,7 +31,7 @@ const plainName = /^refs\/tags\/[^\s~^:?*[\\\p{Cc}\uFFFD]+$/u;
 /** The tags in the output of ls-remote, which may be cut off. */
 export function tagsIn(said: string): RemoteTag[] {
   const tags = new Map<string, RemoteTag>();
-  // What follows the last line's end is a part of a line.
+  // The rest after the last line's end is a part of a line.
   for (const line of said.split("\n").slice(0, -1)) {
     const [, sha = "", ref = "", peels] = /^([0-9a-f]{40,64})\t(refs\/tags\/.+?)(\^\{\})?$/u.exec(line) ?? [];
     if (!plainName.test(ref) || ref.includes("..") || ref.includes("@{")) continue;

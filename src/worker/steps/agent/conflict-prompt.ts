@@ -12,7 +12,7 @@ interface Side {
   readonly isTarget: boolean;
   /** Whether some of their files in LFS are pointers, since their contents could not be fetched; if omitted, none is. */
   readonly hasPointers?: boolean;
-  /** What they did to submodules; nothing, if omitted. */
+  /** Their changes of submodules; none if omitted. */
   readonly submodules?: OthersSubmodules;
 }
 

@@ -24,8 +24,8 @@ export async function keepAnswer(
 }
 
 /**
- * What a turn answered that ended in these folders, of which the database does not know; says so on the session, after the turn's last
- * events.
+ * The answer of a turn that ended in these folders and is not in the database; a notice says so on the session, after
+ * the turn's last events.
  * @param messageId the message that was interrupted, as the database knows it
  * @returns null if there is none: the agent is to be asked
  * @throws LeaseLostError

@@ -49,7 +49,7 @@ export type TurnServices = Pick<
   | "permissions"
 >;
 
-/** What a turn needs of its attempt. */
+/** The attempt's fields for a turn. */
 export type TurnAttempt = Pick<Attempt, "session" | "registries" | "mask" | "emit" | "logger">;
 
 /**

@@ -24,7 +24,7 @@ import { whatToPush } from "./what-to-push.ts";
 /** A repository's exported work. */
 export interface ClonedWork extends ExportedWork {
   readonly clone: Clone;
-  /** What earlier exports and pushes recorded, with this export's commits. */
+  /** The record of earlier exports and pushes, with this export's commits. */
   readonly recorded: RecordedWork;
   /** Whether to push it and to open its pull request. */
   readonly isChanged: boolean;
@@ -110,7 +110,10 @@ async function check(attempt: Attempt, services: Exporting, clone: Clone, work: 
   }
 }
 
-/** What earlier exports and pushes recorded of a clone's work. @throws Error if the session has no row for its repository */
+/**
+ * The record of earlier exports and pushes of a clone's work. @throws Error if the session has no row for its
+ * repository
+ */
 export function recordedOf(recorded: readonly RecordedWork[], { repository }: Clone): RecordedWork {
   const row = recorded.find(({ position }) => position === repository.position);
   if (row === undefined) throw new Error(`the session has no row for ${repository.name}`);

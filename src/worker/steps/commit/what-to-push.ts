@@ -1,4 +1,4 @@
-/** What is known of the work on one repository when it has been exported. */
+/** The state of the work on one repository after its export. */
 export interface WorkState {
   /** The exported commit. */
   readonly headSha: string;

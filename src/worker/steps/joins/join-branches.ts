@@ -19,9 +19,9 @@ import { whereBranchIs } from "../push/where-to-push.ts";
 /** The clones with others' commits. */
 export interface JoinedClones {
   readonly clones: readonly Clone[];
-  /** What came into a clone without a conflict, for the agent's prompt. */
+  /** Commits that came into a clone without a conflict, for the agent's prompt. */
   readonly takenIn: readonly TakenIn[];
-  /** What the agent has to join by hand: the clones are in the middle of that. */
+  /** Joins that the agent has to do by hand: they are under way in the clones. */
   readonly conflicts: readonly Conflict[];
   /** Whether a clone's target branch waits until a conflict of its work branch is resolved. */
   readonly isUnfinished: boolean;
@@ -120,7 +120,7 @@ async function hasAll(
   return !isRewritten && (await isWithin(branch, head, options));
 }
 
-/** What is known of a clone whose branches are joined. */
+/** The state of a clone whose branches are joined. */
 interface Joining {
   readonly seen: Clone;
   readonly recorded: RecordedWork;

@@ -51,6 +51,6 @@ export async function isPushMerged(
   const { address, targetBranch, mirror } = clone;
   const known = await knownPullRequest(attempt, services, services.forgeOf(address), clone, targetBranch);
   if (known?.state !== "merged" || known.target !== targetBranch) return false;
-  // What came to the branch after the merge is not in the target.
+  // Commits to the branch after the merge are not in the target.
   return isWithin(pushedSha, known.headSha, { cwd: mirror.path, signal: attempt.signal });
 }

@@ -32,7 +32,7 @@ export type PushServices = BranchServices & Pick<AttemptServices, "traces" | "fo
 export interface Pushes {
   readonly pushed: readonly PushedWork[];
   readonly collided: readonly CollidedWork[];
-  /** What was refused, and holds back no other repository. */
+  /** The refused repositories, which hold back no other. */
   readonly refused: readonly RefusedRepository[];
 }
 
@@ -93,7 +93,7 @@ export async function push(
   return pushes;
 }
 
-/** What `act` did with a repository, or what that refuses. @throws whatever is no refusal */
+/** The result of `act` for a repository, or its refusal. @throws any other error */
 async function orRefused(
   attempt: Pick<Attempt, "signal">,
   { clone }: ClonedWork,

@@ -13,7 +13,7 @@ import { requesterFor } from "../pull-requests/requester-opener.ts";
 type Services = Pick<AttemptServices, "forgeOf" | "forks">;
 type Looking = Pick<Attempt, "session" | "signal" | "emit" | "logger">;
 
-/** What is known of each repository, by its id; one whose forge does not say is missing. */
+/** The known rights on each repository, by its id; one whose forge does not report them is missing. */
 export type KnownAccess = ReadonlyMap<string, RepositoryAccess>;
 
 /**
