@@ -85,7 +85,10 @@ interface Described {
   >;
 }
 
-/** Every operation of a description, in its order. Of two that would have one name in clients, the second is called by its id. */
+/**
+ * Every operation of a description, in its order. If two would have the same name in clients, the second is named by
+ * its id.
+ */
 export function operationsOf({ paths }: Description): Operation[] {
   const names = new Set<string>();
   return Object.entries(paths).flatMap(([path, methods]) =>

@@ -628,7 +628,7 @@ async function readExports(): Promise<{ acts: [name: string, act: Act][]; unknow
   return { acts, unknown };
 }
 
-/** Of this thread's own work: what else the machine does takes none of it. @returns ms */
+/** The processor time of this thread's own work, which other load does not change. @returns ms */
 function timeOf(act: Act, text: string): number {
   const before = process.threadCpuUsage();
   act(text);

@@ -40,10 +40,10 @@ export interface ForgeRequest {
   readonly takesPage?: ((status: number, text: string) => boolean) | undefined;
 }
 
-/** Of a check of an address and a credential, which says what is wrong with whatever answers there. */
+/** For a check of an address and a credential, which reports any unexpected answer. */
 export const anyAnswer = { takesPage: () => true };
 
-/** Of a request whose answer is not read, and may be empty. */
+/** For a request whose answer is not read, and may be empty. */
 export const emptyAnswer = { takesPage: (_status: number, text: string) => text === "" };
 
 /** For an optional read of a repository's rights: work begins without an answer, too. */

@@ -143,7 +143,7 @@ export function createForgeChoices({
       );
       const folder = query.includes("/") ? query.slice(0, query.lastIndexOf("/")) : "";
       const isEnough = whole.isComplete || folder === "";
-      // Of a large repository only a part is known: what is below the folder that is written may be asked for.
+      // Only a part of a large repository is known: files below the typed folder may be requested.
       const found = isEnough
         ? whole
         : await about(organizationId, address, ["files", branch, folder], (browser, signal) =>

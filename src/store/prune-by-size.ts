@@ -14,7 +14,7 @@ const rowsAtOnce = 10_000;
 /** Sorts after every other id. */
 const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-/** SQL for the bytes of a row. Of the whole row PostgreSQL would read what it keeps beside the table, to tell its size. */
+/** SQL for the bytes of a row. For the whole row's size PostgreSQL would read its out-of-line values. */
 export const eventBytes = "(60 + pg_column_size(event.type) + pg_column_size(event.data))";
 /** The same of a job. */
 export const jobBytes =

@@ -180,7 +180,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
     idle.push(entry);
   }
 
-  /** Of many expressions together the time may be too short, or one may use it up: then each half has its own. */
+  /** The time may be too short for many expressions together, or one may use it up: then each half gets its own. */
   async function evaluate(
     expressions: readonly Expression[],
     variables: ConditionVariables,

@@ -19,7 +19,10 @@ export const noticeChannels = ["email", "push"] as const;
 /** See `noticeChannels`. */
 export type NoticeChannel = (typeof noticeChannels)[number];
 
-/** Of whose sessions and automations: of none, of those that they asked for or created, of all of the organization. */
+/**
+ * The sessions and automations of a notice: none, those that the person asked for or created, or all of the
+ * organization.
+ */
 export const noticeScopes = ["off", "mine", "all"] as const;
 /** See `noticeScopes`. */
 export type NoticeScope = (typeof noticeScopes)[number];
@@ -37,7 +40,7 @@ const pushedByDefault: ReadonlySet<NoticeKind> = new Set([
   "automation.silent",
 ]);
 
-/** Of whose sessions and automations a person gets notices. */
+/** The scope of sessions and automations for which a person gets notices. */
 export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: NoticeChannel): NoticeScope {
   const chosen = settings[kind]?.[channel];
   if (chosen !== undefined) return chosen;

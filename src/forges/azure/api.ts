@@ -36,7 +36,7 @@ export interface AzureApi {
   urlOf(collection: string, path: string, version?: string): string;
   /** The URL of a path below a repository. */
   repositoryUrl(repository: AzureRepository, path: string): string;
-  /** Calls a URL of these. Of a list, the answer's body is the items. */
+  /** Calls a URL of these. For a list, the answer's body is its items. */
   call(
     url: string,
     method: ForgeRequest["method"],

@@ -21,7 +21,7 @@ interface PullRequest {
   /** Full names of refs. */
   readonly sourceRefName: string;
   readonly targetRefName: string;
-  /** Of a list only its first 400 characters. Left out if it is empty. */
+  /** In lists only its first 400 characters. Omitted if it is empty. */
   readonly description?: string | null;
   /** Computed again after each push; `queued` until then. */
   readonly mergeStatus?: string;

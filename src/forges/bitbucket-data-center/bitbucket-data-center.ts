@@ -138,7 +138,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
       hasPullRequests: true,
       mayChangeWorkflows: null,
       mayFork: token === undefined || forkable === false ? false : null,
-      // Who administers the repository alone can read its branch permissions.
+      // Only administrators of the repository can read its branch permissions.
       rules: [],
     };
   }

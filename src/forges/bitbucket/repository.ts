@@ -30,7 +30,7 @@ export function bitbucketAccess(
     hasPullRequests: true,
     mayChangeWorkflows: null,
     mayFork: !isAccount || policy === "no_forks" ? false : null,
-    // Who administers the repository alone can read its branch restrictions.
+    // Only administrators of the repository can read its branch restrictions.
     rules: [],
   };
 }

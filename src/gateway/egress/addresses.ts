@@ -63,8 +63,8 @@ export async function resolveAddresses(host: string): Promise<string[]> {
 const ownLookupMs = 2_000;
 
 /**
- * Whether a host that is contacted through a proxy is known here as private: it is such an address, or its name has only
- * such addresses. Of a name that only the proxy can resolve, the proxy decides.
+ * Whether a host that is contacted through a proxy is known here as private: it is such an address, or its name has
+ * only such addresses. For a name that only the proxy can resolve, the proxy decides.
  * @param resolve finds a name's public address
  */
 export async function isKnownPrivate(

@@ -96,7 +96,7 @@ export function createRegistryPlaces(routes: readonly RegistryRoute[]): Registry
     [route.url, ...(route.also ?? [])].map((address) => placeAt(route, address)),
   );
   const isOwn = ({ route, url }: RegistryPlace): boolean => url.href === route.url;
-  // Of registries at one host, the longest address that fits counts.
+  // If several registries are at one host, the longest matching address counts.
   const at = (host: string, port: number) =>
     places
       .filter(({ url }) => comparableHost(url) === host && portOf(url) === port)

@@ -191,7 +191,7 @@ function start(): ForkedProgram {
   return program;
 }
 
-/** Of 1,000, by which a process seems larger to the kernel when it has to end one (proc_pid_oom_score_adj(5)). */
+/** Added to a process's score, of 1,000, when the kernel has to end one (proc_pid_oom_score_adj(5)). */
 const endedFirst = 500;
 
 /** Sandboxes can make it hold memory of the machine; the server or its database may use more. */

@@ -205,7 +205,7 @@ function opened(payload: Payload): ForgeHappening[] {
   ];
 }
 
-/** Of what else changes, only that a pull request is no draft any more is of interest. */
+/** Of other changes, only the end of a draft is an event. */
 function modified(payload: Payload): ForgeHappening[] {
   if (payload.previousDraft !== true || payload.pullRequest?.draft !== false) return [];
   const at = identifier(payload.pullRequest.updatedDate) ?? text(payload.date, longest.name);

@@ -28,7 +28,8 @@ export function status(payload: object, repositoryUrl: string | null): ForgeHapp
   const commit = required(text(sha, longest.name), "sha");
   const checks = {
     kind: run === undefined ? "status" : "workflow",
-    // The status has a number that is no run's: by that, another run's log would be read. Of the run it has the address alone.
+    // The status has a number that is not the run's: another run's log would be read by it. It has only the run's
+    // address.
     id: run === undefined ? (identifier(id) ?? "") : pathOfAddress(run),
     name: text(context, longest.name) ?? "",
     url,

@@ -158,7 +158,7 @@ function ofChange(item: unknown, payload: Payload): SourceHappening[] {
   const name = Object.hasOwn(namesOfFields, field) ? namesOfFields[field] : undefined;
   if (name === undefined) return [];
   const [from, to] = [textAt(item, "fromString"), textAt(item, "toString")];
-  // Of a person or a label that was only taken away there is nothing to start for.
+  // The removal of a person or a label is no event.
   if (name === "issue.assigned" && to === null && textAt(item, "to") === null) return [];
   if (name === "issue.labeled" && !hasNewWord(from, to)) return [];
   return [happening(name, payload, { field, from, to })];

@@ -14,7 +14,7 @@ export interface UsedModel {
   readonly costUsd: number | null;
 }
 
-/** Counts what a session used of a model, today. Of a session that was deleted meanwhile nothing is counted. */
+/** Counts what a session used of a model, today. A session that was deleted meanwhile is not counted. */
 export async function countUsage(
   database: Database,
   { sessionId, organizationId }: { readonly sessionId: string; readonly organizationId: string },

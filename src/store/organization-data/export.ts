@@ -122,7 +122,7 @@ async function* pagesOf(
   ];
   const keys = order.map(({ column: key }) => `${table}.${key}`).join(", ");
   const after = order.map(({ type }, index) => `$${index + 4}::${type}`).join(", ");
-  // Of one organization or session the rows come by an index in their order; of several sessions all are sorted.
+  // Rows of one organization or session come in order by an index; those of several sessions are sorted.
   const conditions = [`${table}.${column} = ${typeof of === "string" ? "$1::uuid" : "any($1::uuid[])"}`];
   if (columns.includes("created_at")) conditions.push(`${table}.created_at <= $2::timestamptz`);
   else conditions.push("$2::text is not null");

@@ -5,8 +5,9 @@ import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { lockSession, moveSession, notifyChange, type LockedSession } from "../sessions/transition.ts";
 
 /**
- * A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. Nor does one
- * whose lease has expired by the database's clock, even if no other worker has claimed the session yet.
+ * A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. A write whose
+ * lease has expired by the database's clock changes nothing either, even if no other worker has claimed the session
+ * yet.
  */
 export interface Claim {
   readonly sessionId: string;

@@ -12,7 +12,7 @@ import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } 
  */
 const scannedAtMost = 20_000;
 
-/** Of which an organization has few: they are what it is about to do, or has begun. */
+/** Statuses that few sessions of an organization have: work that is due, or has begun. */
 const rareStatuses: ReadonlySet<SessionStatus> = new Set(["draft", "queued", "running", "waiting"]);
 /** Statuses that the index `session_ended_shown` has in the order of the list. */
 const indexedStatuses: ReadonlySet<SessionStatus> = new Set(["draft", "failed", "cancelled"]);

@@ -2,7 +2,7 @@ import { useState } from "react";
 
 /** The values of a form over what the server has. */
 export interface Edits<Values> {
-  /** Of each field what was written, or else what the server has now. */
+  /** The written value of each field, or else the server's current one. */
   readonly values: Values;
   /** Fields that differ from the server: only they are to be sent, so that no other person's change is reverted. */
   readonly changed: readonly (keyof Values & string)[];

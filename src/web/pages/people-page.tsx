@@ -52,7 +52,7 @@ export function PeoplePage() {
         // While a link is being mailed, the list shows the progress.
         {...(invitation?.mailedTo != null && { refreshMs })}
         readPage={(cursor) => client.user.list({ limit: 50, cursor })}
-        // Of those who were removed nothing is left to see.
+        // Removed people have nothing left to show.
         itemsOf={(page) => page.users.filter(({ issuer }) => issuer !== "")}
         empty={
           <>

@@ -26,7 +26,7 @@ const FirstRun = lazy(() =>
   import("../home/first-run.tsx").then(({ FirstRun: component }) => ({ default: component })),
 );
 
-/** Of a group that waits for review, how many are shown before the user asks for all. */
+/** How many sessions of a group for review are shown before the user asks for all. */
 const fewReviews = 5;
 
 /**

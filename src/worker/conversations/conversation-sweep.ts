@@ -21,7 +21,7 @@ const pauseMs = 30_000;
 const disconnectedMs = 600_000;
 /** In so many ms is read what a review's comments are on, and in as many what they answer. */
 const notesMs = 30_000;
-/** Of so many checks the logs are read, in so many ms. */
+/** Most checks whose logs are read, and the time limit in ms. */
 const logs = { checks: 5, ms: 30_000 } as const;
 
 /**

@@ -71,7 +71,7 @@ async function whileHeld(
     await work();
   } finally {
     clearInterval(timer);
-    // Who puts the event off has the last word on when it is due again.
+    // The caller may put the event off: no renewal may set its due time after that.
     await renewal;
   }
 }
@@ -136,7 +136,7 @@ async function steer(
   if (conversations === undefined) return null;
   if (place?.isAllowed === true && place.known !== null)
     return decideInConversation(conversations, event, place.known, place.calling);
-  // Who calls Offstage in a place in which it does not work is to find the reason.
+  // The reason for a person who calls Offstage in a place in which it does not work.
   const { mention } = limitsWith(conversations.limits, place?.calling ?? asTheServer);
   return isCalledBy(event, mention)
     ? { outcome: "filtered", reason: whyNotThere(place), sessionId: null, calledId: null }

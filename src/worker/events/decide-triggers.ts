@@ -39,8 +39,9 @@ export interface TriggerDecisions {
 }
 
 /**
- * Decides which of the triggers that listen to an event start a run. Of an automation's triggers the first decides whose condition holds,
- * whatever its policy then lets it do: one event starts one run of an automation at most, however often it is decided.
+ * Decides which of the triggers that listen to an event start a run. The first of an automation's triggers whose
+ * condition holds decides, whatever its policy then allows: one event starts one run of an automation at most, however
+ * often it is decided.
  * @param calledId the automation that is called by its macro, of which no trigger decides; null: none
  * @returns null if another worker has claimed the event meanwhile
  * @throws the first trigger's error, after the others were decided: the event is to be decided again
@@ -142,7 +143,7 @@ async function decideOne(
   const repository =
     refusal === null && needsRepository ? await repositoryOf(options, event, place, isListed) : refusal;
   if (typeof repository === "string") {
-    // Of these the ledger has the event alone: with many listeners there would be as many rows for each event.
+    // For these the ledger has only the event: with many listeners there would be as many rows for each event.
     await noteVerdict(database.pool, fireable, verdict);
     return { ...decision, outcome: "filtered", reason: repository, isLast: false };
   }

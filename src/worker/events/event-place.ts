@@ -40,7 +40,7 @@ export async function eventPlaceOf(
   return { address, key, isAllowed, known: await findRepositoryByKey(database, organizationId, key), calling };
 }
 
-/** Who calls Offstage by what if no connection says it. */
+/** The mention and trusted bots if no connection sets them. */
 export const asTheServer: Calling = { mention: null, allowedBots: null };
 
 /**

@@ -13,7 +13,7 @@ import { writePack } from "./write-pack.ts";
 export interface ExportedCommit {
   readonly sha: string;
   readonly subject: string;
-  /** Who made it: `offstage` for the commit of what the agent left uncommitted. */
+  /** Its maker: `offstage` for the commit of files that the agent left uncommitted. */
   readonly by: "agent" | "offstage";
 }
 

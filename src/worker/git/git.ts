@@ -218,7 +218,7 @@ const refusals = [
     said: /^(?:error: unable to create file |fatal: cannot create directory at ')([^]*?)'?: File name too long$/mu,
     why: "the name of its file % is longer than the worker's file system allows",
   },
-  // Of an empty target Linux says that there is no such file.
+  // Linux reports an empty link target as a missing file.
   {
     said: /^error: unable to create symlink ([^]*?): (?:File name too long|No such file or directory)$/mu,
     why: "the target of its symbolic link % is empty, or longer than the worker's file system allows",

@@ -12,7 +12,7 @@ import { rowsOf, type Row } from "./rows.ts";
 const drawnWhole = 300;
 const usualHeight = 30;
 
-/** Messages and events of the session, in order. Of a long one, only what is in sight is drawn. */
+/** Messages and events of the session, in order. Only the visible part of a long one is drawn. */
 export function Transcript({
   view,
   isRunning,

@@ -84,7 +84,7 @@ function isAtEnd(): boolean {
   return window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - near;
 }
 
-/** Of a page that does not scroll yet, the beginning and the end are one. */
+/** On a page that does not scroll yet, the beginning is also the end. */
 function isWholeInSight(): boolean {
   return document.documentElement.scrollHeight <= window.innerHeight + near;
 }

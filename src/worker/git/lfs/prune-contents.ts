@@ -28,7 +28,7 @@ export async function noteUsed(
   const now = new Date();
   for (let start = 0; start < names.length; start += atOnce) {
     const some = names.slice(start, start + atOnce);
-    // Those that are not there will be fetched, which is a use, too.
+    // Missing ones will be fetched, which is a use, too.
     await Promise.all(some.map((oid) => utimes(lfsPath(store, oid), now, now).catch(() => undefined)));
   }
   await mkdir(usedMarks(store), { recursive: true });

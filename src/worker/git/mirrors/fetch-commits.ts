@@ -72,7 +72,7 @@ export async function findOnRemote(
   const listed = await listRefs(mirror, ["--heads", mirror.url], options);
   const tips = [...listed.matchAll(/^([0-9a-f]+)\trefs\/heads\/[^\n]+$/gmu)].map(([, sha = ""]) => sha);
   const found = tips.filter((sha) => commits.has(sha));
-  // Of very many branches not all are in the list.
+  // The list is cut off at very many branches.
   const { shaOf } = await askRemote(mirror, [`refs/heads/${branch}`], options);
   const tip = shaOf(`refs/heads/${branch}`);
   if (tip === null) return found;

@@ -8,7 +8,7 @@ import type { Clone } from "../../clones/clone.ts";
 export interface Delivered {
   /** Names of the repositories whose branch is pushed. */
   readonly pushed: readonly string[];
-  /** Of those, which were delivered: their pull request is open, or their forge has none. */
+  /** Those of them that were delivered: their pull request is open, or their forge has none. */
   readonly delivered: readonly string[];
 }
 
