@@ -20,7 +20,7 @@ export interface AutomationTemplates {
 }
 
 /**
- * Keeps the files of the templates as they are now, to be called at the start: a new version that is installed later
+ * Reads the templates' files into memory, to be called at the start: a new version that is installed later
  * must not mix with this one. They are short, and their parser is loaded on first use.
  */
 export function openAutomationTemplates(): AutomationTemplates {

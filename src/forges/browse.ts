@@ -20,8 +20,8 @@ export interface FoundItems<Item> {
 }
 
 /**
- * Looks through a forge, for people who choose. Each call asks few questions, each once and for a short time: what it does not find,
- * people write out. It throws `SessionError` as the forge does.
+ * Lists a forge's repositories, branches and files, for people who choose. Each call sends few requests, each once and
+ * with a short time limit: people can type what it does not find. It throws `SessionError` as the forge does.
  */
 export interface ForgeBrowser {
   /**

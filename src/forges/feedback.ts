@@ -184,14 +184,14 @@ const clockMs = 5 * 60_000;
 /** The differences between the forges. */
 interface CommentApi {
   readonly host: string;
-  /** Looks for the comment with the key. */
+  /** Searches for the comment with the key. */
   readonly find: () => Promise<ForgeComment | null>;
   /** Asks for it, whose answer is 201 if it was posted. */
   readonly send: (body: string) => Promise<ForgeAnswer>;
   readonly read: (body: unknown) => ForgeComment;
 }
 
-/** Looks, asks, and looks again if the answer is lost: see `Feedback`. */
+/** Searches, posts, and searches again if the answer is lost: see `Feedback`. */
 export async function postOnce(
   { host, find, send, read }: CommentApi,
   { key, text }: NewComment,

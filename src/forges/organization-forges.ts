@@ -40,7 +40,10 @@ export interface OrganizationForges {
    * same length by the organization's own.
    */
   of(organizationId: string): Promise<OwnForges>;
-  /** Lets the next call read the organization's connections again. @param organizationId "": those of all */
+  /**
+   * Drops the cached connections of the organization, so that the next call reads them again. @param organizationId "":
+   * those of all
+   */
   forget(organizationId: string): void;
 }
 

@@ -162,7 +162,7 @@ function bodyOf(pullRequest: unknown, { body: name }: PullRequestNames): string 
   return (pullRequest as Readonly<Record<string, string | null | undefined>>)[name] ?? "";
 }
 
-/** Looks, asks, and looks again, until there is a pull request or the forge's answer is final. */
+/** Searches, opens, and searches again, until there is a pull request or the forge's answer is final. */
 async function openOnce(
   api: PullRequestApi,
   address: RepositoryAddress,

@@ -4,9 +4,10 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 
 /**
- * Has Node keep compiled code, and what is left of TypeScript without its types, from one start to the next: otherwise each start
- * compiles everything again. In a folder of the user's own, `.cache/offstage/compiled`, unless the operator names another with
- * `NODE_COMPILE_CACHE`. Without such a folder nothing is kept. Threads and programs that get `compileCache` use it, too.
+ * Has Node cache compiled code, and TypeScript stripped of its types, from one start to the next: otherwise each start
+ * compiles everything again. The cache is the user's folder `.cache/offstage/compiled`, unless the operator
+ * names another with `NODE_COMPILE_CACHE`. Without such a folder nothing is cached. Threads and programs that get
+ * `compileCache` use it, too.
  */
 export function useCompileCache(): void {
   const own = process.env["NODE_COMPILE_CACHE"];

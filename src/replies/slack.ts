@@ -114,7 +114,7 @@ async function find(apiUrl: string, target: Thread, { id, token, signal }: Reply
   return null;
 }
 
-/** Looks, which never writes: so what an earlier attempt did stays open whatever goes wrong. */
+/** Sends a read, which never writes: so after any failure it stays open whether an earlier attempt wrote. */
 async function lookUp(url: string, request: Parameters<typeof callService>[2]): Promise<object> {
   try {
     return okOf(await callService("Slack", url, request));

@@ -241,7 +241,7 @@ export async function pruneConversations(database: Database, days: number, signa
 const receivedKeyDays = 30;
 
 /**
- * Forgets which deliveries came long ago, and how what they were about stood.
+ * Deletes the keys and recorded states of old deliveries.
  * @returns how many of their keys
  */
 export async function pruneReceivedKeys(database: Database, signal: AbortSignal): Promise<number> {

@@ -227,7 +227,7 @@ async function withGate(
   return { ...attempt, session: { ...session, gate: decided } };
 }
 
-/** Says on the session that there is nothing to push. @returns the session's summary */
+/** Adds a notice to the session: there is nothing to push. @returns the session's summary */
 async function reportNoChange(
   { emit }: Pick<Attempt, "emit">,
   works: readonly ClonedWork[],

@@ -49,7 +49,7 @@ export interface ForgeConnections {
     readonly hookSecret: string;
     readonly htmlUrl: string;
   }>;
-  /** Lets everything follow the connections of an organization, after they were changed. */
+  /** Notifies all users of an organization's connections of a change. */
   changed(organizationId: string): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Lets one piece of work for a key be under way, and the others wait for it. */
+/** A lock by key: one piece of work for a key runs at a time, and the others wait. */
 export interface KeyedLock {
   /** @throws whatever `work` throws, and the signal's reason */
   run<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;

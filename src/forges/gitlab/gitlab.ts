@@ -110,7 +110,7 @@ export function createGitLab(settings: GitLabSettings): Forge {
       .toSorted((a, b) => b.number - a.number);
   }
 
-  /** Looks for the branch first: GitLab opens a merge request for a branch that it does not know, too. */
+  /** Searches for the branch first: GitLab opens a merge request for a branch that it does not know, too. */
   const open: PullRequestApi["open"] = async (callAs, address, { head, target, from, title, body, draft }, signal) => {
     const source = from ?? address;
     const branch = await callAs(source, "GET", `/repository/branches/${encodeURIComponent(head)}`, signal);

@@ -112,7 +112,7 @@ const trustVariables = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_F
 
 const directOnly: Outbound = { proxies: noProxies, authorities: [] };
 
-/** Keeps one process ahead, since its start takes longer than that of a sandbox. */
+/** Starts one process ahead, since that takes longer than the start of a sandbox. */
 export function createGatewayProcesses(changes: Partial<Patience & Pick<Opening, "outbound">> = {}): GatewayProcesses {
   const limits = { ...patience, outbound: directOnly, ...changes };
   const lingers = createLingering(limits);

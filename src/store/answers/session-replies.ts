@@ -17,8 +17,8 @@ import { storableJson } from "../../domain/fields/text.ts";
 import { answersChannel, queueAnswer, type AnswerAction } from "./answers.ts";
 
 /**
- * Notes where a run's answers go, if its trigger is of that service and has a token, unless that place got as many as
- * it may. Idempotent. A worker polls the session from then on: its status may have changed before.
+ * Records the place of a run's answers, if its trigger is of that service and has a token, unless that place has its
+ * most answers. Idempotent. A worker polls the session from then on: its status may have changed before.
  */
 export async function noteReplyTarget(
   queryable: Queryable,
@@ -72,7 +72,8 @@ interface FailedRun {
 }
 
 /**
- * Notes that a run's result goes to the issue or pull request that its event is about, unless it got as many as it may. Can be repeated.
+ * Records that a run's result goes to the issue or pull request that its event is about, unless that has its most
+ * answers. Idempotent.
  */
 export async function noteForgeReply(
   queryable: Queryable,

@@ -171,7 +171,7 @@ export async function noteVerdict(
 }
 
 /**
- * Lets jobs go that waited for quiet or for an older run of their key.
+ * Releases jobs that waited for quiet or for an older run of their key.
  * @returns how many
  */
 export async function releaseHeldJobs(database: Database): Promise<number> {

@@ -49,7 +49,7 @@ export interface ReceivedEvent {
   readonly keepsPayload?: boolean;
 }
 
-/** Takes in an event: it waits for a worker to decide, unless it was delivered before or nothing listens to it. */
+/** Receives an event: it waits for a worker to decide, unless it was delivered before or no trigger listens to it. */
 export async function receiveEvent(database: Database, received: ReceivedEvent): Promise<Received> {
   const [answer] = await receiveEvents(database, [prepareReceived(received)]);
   if (answer === undefined) throw new Error("an event got no outcome");
@@ -76,7 +76,7 @@ export function prepareReceived(received: ReceivedEvent): Receiving {
 }
 
 /**
- * Takes in events in one statement and commit.
+ * Receives events in one statement and commit.
  * @returns the outcome of each
  */
 export async function receiveEvents(database: Database, all: readonly Receiving[]): Promise<Received[]> {

@@ -20,7 +20,7 @@ const keptForMs = 60_000;
 const mostKept = 5_000;
 
 /**
- * Keeps the triggers of deliveries in memory: opening a secret takes longer than all else that is done with a small delivery.
+ * Caches the triggers of deliveries: decrypting a secret takes longer than all other work on a small delivery.
  * @param now a clock in milliseconds that never goes back
  */
 export function createReceivingTriggers(

@@ -252,7 +252,7 @@ export function tickId(triggerId: string, tick: number): string {
   return derivedId(`offstage:tick:${triggerId}:${tick}`);
 }
 
-/** Lets the schedules of an automation that was paused tick from now on: what they would have done meanwhile was not missed. */
+/** Resumes the schedules of an automation that was paused: ticks of the time between were not missed. */
 export async function resumeSchedules(transaction: Queryable, automationId: string): Promise<void> {
   const { rows } = await transaction.query<{ id: string; settings: ScheduleRecord; now: number }>(
     `select id, settings, floor(extract(epoch from clock_timestamp()) * 1000)::float8 as now from trigger

@@ -10,7 +10,10 @@ export interface Mailing {
   readonly language: InvitationLanguage;
 }
 
-/** Has a link mailed to the person it signs in, once the transaction is there. Call it in a transaction of `sealing`. */
+/**
+ * Queues a link to be mailed to the person it signs in, once the transaction is committed. Call it in a transaction of
+ * `sealing`.
+ */
 export async function addInvitationMail(
   transaction: Queryable,
   { vault, language }: Mailing,

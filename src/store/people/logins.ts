@@ -61,7 +61,7 @@ export function redeemLoginLink(database: Database, token: string, browser: Brow
   });
 }
 
-/** Notes that a person signed in by their link. @returns what they may do */
+/** Records that a person signed in by their link. @returns their scopes */
 async function signedInBy(transaction: Queryable, userId: string): Promise<readonly Scope[]> {
   const { rows } = await transaction.query<{ role: Role }>(
     "update user_account set last_sign_in_at = now() where id = $1 returning role",

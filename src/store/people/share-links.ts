@@ -121,7 +121,7 @@ export async function revokeSharesOfUser(transaction: Queryable, userId: string)
   );
 }
 
-/** Forgets links that have shown nothing for a month. @returns how many */
+/** Deletes links that have been invalid for a month. @returns how many */
 export async function pruneShares(database: Database): Promise<number> {
   const { rowCount } = await database.pool.query(
     "delete from share_link where least(expires_at, revoked_at) < now() - $1 * interval '1 day'",

@@ -211,8 +211,8 @@ export async function finishSession(
 }
 
 /**
- * Notes which messages of a session are settled by what was delivered. The caller has locked the session, so that no message arrives
- * before it moves.
+ * Records which messages of a session are settled by its deliveries. The caller has locked the session, so that no
+ * message arrives before it moves.
  * @returns whether others still wait
  */
 async function settleMessages(transaction: Queryable, sessionId: string): Promise<boolean> {

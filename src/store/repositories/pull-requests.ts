@@ -209,7 +209,7 @@ export async function beginReading(
   return rows.map((row) => ({ ...place, ...row }));
 }
 
-/** Has a pull request read again in the next pass, since what its forge answers and what it delivered do not agree: the one or the other is late. */
+/** Makes a pull request due in the next pass, since its forge's answer and delivery disagree: one of them is late. */
 export async function readAgainSoon(database: Database, { id }: Pick<ReadPullRequest, "id">): Promise<void> {
   await database.pool.query("update pull_request set checked_at = '-infinity' where id = $1", [id]);
 }

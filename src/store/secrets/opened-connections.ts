@@ -131,7 +131,10 @@ export async function claimDueConnections(
   return Promise.all(rows.map((row) => opened(vault, row)));
 }
 
-/** Lets a connection be checked in the next minute, unless it was checked in the last one: a forge refused its credential. */
+/**
+ * Makes a connection's check due in the next minute, unless it was checked in the last one: a forge refused its
+ * credential.
+ */
 export async function checkConnectionSoon(database: Database, id: string): Promise<void> {
   await database.pool.query(
     `update forge_connection set next_check_at = now()

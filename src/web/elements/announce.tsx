@@ -10,7 +10,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 const listeners = new Set<() => void>();
 const shownMs = 6_000;
 
-/** Says in a corner of the page, and to screen readers, what was done. The next text takes its place. */
+/** Announces an action in a corner of the page, and to screen readers. The next text replaces it. */
 export function announce(text: string): void {
   show({ text, number: (current?.number ?? 0) + 1 });
   clearTimeout(timer);

@@ -8,8 +8,8 @@ import type { Read } from "./newest-first.ts";
 const readAgainMs = 1_000;
 
 /**
- * Keeps the lists of sessions as they are on the server, while the page is visible. A session that changes in a way that leaves it in its
- * place is changed there; whatever else happens has the lists read again.
+ * Keeps the lists of sessions current while the page is visible. A session whose change leaves it in its place is
+ * updated there; any other change makes the lists be read again.
  */
 export function useLiveSessions(): void {
   const queries = useQueryClient();

@@ -141,7 +141,7 @@ function Here({ here, own, publicKey }: { here: PushHere; own: Subscription | un
   );
 }
 
-/** Has notices pushed to this browser, in the place of what was subscribed in it before. */
+/** Subscribes this browser to notices, and replaces its earlier subscription. */
 async function addHere(publicKey: string): Promise<void> {
   const before = subscriptionIdHere();
   const { id } = await client.notices.subscribe(await subscribeHere(publicKey));

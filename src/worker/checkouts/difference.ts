@@ -97,7 +97,7 @@ export async function writeDifference(
   await mustGit(["read-tree", "--reset", "-u", from, to], { ...options, cwd: clone, mayBeOthers: true });
 }
 
-/** Lets a clone's index say of the files of a difference what the file system says: by now they have another owner. */
+/** Refreshes a clone's index for the files of a difference, which have another owner by now. */
 export function refreshDifference(clone: string, { files }: Difference, sparse: readonly string[]): Promise<void> {
   return settleFiles(
     clone,

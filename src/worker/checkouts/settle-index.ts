@@ -25,8 +25,8 @@ export async function settleDiffering(clone: Pick<GitOptions, "cwd" | "signal">)
 }
 
 /**
- * Lets the index of a fresh clone say of files what the file system says by now, since they have another owner. git itself would take
- * their contents in once more, which is another one for what `settleDiffering` has.
+ * Refreshes the index of a fresh clone for files that have another owner by now. git itself would store their contents
+ * again, which differ for those of `settleDiffering`.
  * @param clone path of it
  * @param paths of files that are as the index has them, as bytes in Latin-1
  */

@@ -47,7 +47,7 @@ export interface SharedCheckouts {
   readonly directory: string;
   /** Folder of the sessions' folders, whose workspaces may be laid on them. */
   readonly sessions: string;
-  /** Keeps one from being removed between being chosen and being mounted. */
+  /** Prevents the removal of one between its choice and its mount. */
   readonly use: FolderLock;
   /** How clones get their files here. It is tried once. */
   way(): Promise<ChosenWay>;

@@ -85,7 +85,7 @@ export async function fetchCheckpoint(
 }
 
 /**
- * Says on the session that its checkpoint can't be used, and counts that.
+ * Reports on the session, and counts, that its checkpoint can't be used.
  * @param error why
  * @throws the error itself if it may pass, or the reason of the attempt's signal: the checkpoint stays, and the next attempt
  *   tries again

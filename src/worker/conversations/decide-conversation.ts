@@ -99,7 +99,7 @@ async function waitForPullRequest(
     throw new UnavailableError("the pull request is not recorded yet");
 }
 
-/** Looks after a conversation in which something is due, or a run has ended. */
+/** Processes a conversation in which something is due, or a run has ended. */
 export async function decideDue(
   services: ConversationServices,
   place: ConversationPlace,

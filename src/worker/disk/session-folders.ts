@@ -120,7 +120,7 @@ export interface SessionFolders {
    * not have reached the disk.
    */
   answered(sessionId: string): Promise<AnsweredRecord | null>;
-  /** Forgets it, before the folders change. */
+  /** Deletes it, before the folders change. */
   forgetAnswered(sessionId: string): Promise<void>;
   /** Further paths at which the session's folders must be visible. */
   aliases(sessionId: string): Promise<{ path: string; folder: string }[]>;

@@ -52,8 +52,8 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
 }
 
 /**
- * Keeps an event while it is decided: many slow conditions, or several questions to a slow forge, take longer than a worker has for it,
- * and all workers would decide it after each other, and none to its end.
+ * Renews the claim of an event while it is decided: many slow conditions, or several requests to a slow forge, take
+ * longer than a lease, and workers would decide it one after the other, and none to its end.
  */
 async function whileHeld(
   { database, logger, leaseMs = usualLeaseMs }: EventDecisions,

@@ -167,7 +167,7 @@ function isRemoval(file: object): boolean {
   return "part" in file && file.part === "";
 }
 
-/** Has a harness that was started early do what it does in a session, so that its code is compiled. @throws Error if it fails */
+/** Has a harness that was started early run a trial session, so that its code is compiled. @throws Error if it fails */
 async function warmUp({ harness, folders }: EarlyHarness): Promise<void> {
   for (const name of warmUpFolders) await harness.warmUp(join(folders.idle, name));
 }

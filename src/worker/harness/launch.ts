@@ -35,7 +35,7 @@ export interface PlacedLaunch {
 }
 
 /**
- * Says how a harness is started in a sandbox.
+ * Returns the request that starts a harness in a sandbox.
  * @param home the session's, as the sandbox sees it
  */
 export function placeLaunch(

@@ -42,7 +42,7 @@ export interface WarmPool extends Service {
   readonly isTried: boolean;
   /** Whether some are kept ready here. */
   readonly isOn: boolean;
-  /** Notes that such a launch was asked for: one of it is kept ready from then on. */
+  /** Records a request for such a launch: one is kept ready from then on. */
   want(launch: Launch): void;
   /** Makes none while a session's own start is under way. @returns what is called when it is over; may be called again */
   pause(): () => void;

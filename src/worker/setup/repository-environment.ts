@@ -113,7 +113,10 @@ function notFollowed(
   return all.length === 0 ? null : `${name}: its devcontainer file has ${all.join(", ")}, not followed here; ${say}`;
 }
 
-/** Says on the session what of devcontainer files is not followed: programs that their agent or their setup needs may be missing. */
+/**
+ * Reports on the session the parts of devcontainer files that are not followed: programs that the agent or the setup
+ * needs may be missing.
+ */
 export async function reportNotFollowed(
   { emit }: Pick<Attempt, "emit">,
   environments: readonly RepositoryEnvironment[],

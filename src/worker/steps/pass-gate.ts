@@ -178,7 +178,7 @@ async function runGate(
   }
 }
 
-/** Keeps the beginning of what a program prints. */
+/** Collects the beginning of a program's output. */
 function createReader(mask: Mask) {
   const decoder = new StringDecoder("utf8");
   let kept = "";

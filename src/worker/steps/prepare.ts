@@ -141,7 +141,10 @@ async function findOrMake(
   return { clones: await followTargets(attempt, services, existing), origin: "disk", checkpoint: null };
 }
 
-/** Forgets the folders here if another worker had the session since: they are outdated. A trial begins from nothing each time. */
+/**
+ * Removes the folders here if another worker had the session since: they are outdated. A trial begins from nothing each
+ * time.
+ */
 async function forgetOutdated(
   { session }: Pick<Attempt, "session">,
   { workerId, folders }: Pick<Services, "workerId" | "folders">,
@@ -196,7 +199,7 @@ async function reportLfs({ emit }: Pick<Attempt, "emit">, clones: readonly Clone
   }
 }
 
-/** Says which folders a clone has if it has not all of them, and which of those are not in the commit. */
+/** Reports the folders of a sparse clone, and which of them are not in the commit. */
 async function reportSparse({ emit, signal }: Attempt, clones: readonly Clone[]): Promise<void> {
   for (const { sparse = [], repository, mirror, headSha } of clones) {
     if (sparse.length === 0) continue;
@@ -208,7 +211,7 @@ async function reportSparse({ emit, signal }: Attempt, clones: readonly Clone[])
   }
 }
 
-/** Says which submodules could not be had: their folders are empty. */
+/** Reports submodules that could not be fetched: their folders are empty. */
 async function reportSubmodules({ emit }: Pick<Attempt, "emit">, clones: readonly Clone[]): Promise<void> {
   for (const { submodules = [], repository } of clones) {
     const missing = submodules.filter(({ problem }) => problem !== null);

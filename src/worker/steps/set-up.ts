@@ -160,7 +160,7 @@ async function setUpInPlace(attempt: Attempt, services: Services, environment: R
   return null;
 }
 
-/** Says on the session and in the step's log why the setup secrets are not used. */
+/** Reports on the session and in the step's log why the setup secrets are not used. */
 async function reportWithheld(
   attempt: Attempt,
   { sandbox }: Pick<Services, "sandbox">,
@@ -179,7 +179,7 @@ async function reportWithheld(
   await emitOutput(attempt, repository, `${text}\n`, "running");
 }
 
-/** Says which files the agent may miss. */
+/** Reports files that the agent may miss. */
 async function reportLeftOut(
   attempt: Pick<Attempt, "emit">,
   { name }: SessionRepository,

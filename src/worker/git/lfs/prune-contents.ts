@@ -10,8 +10,8 @@ const atOnce = 100;
 const usedMarks = (store: string): string => join(store, "used");
 
 /**
- * Notes, at most once a day for each commit, that its contents are used. To be called before those that are missing are fetched: none of
- * the others is removed meanwhile.
+ * Records, at most once a day for each commit, that its contents are used. To be called before those that are missing
+ * are fetched: none of the others is removed meanwhile.
  * @param store of a mirror
  * @param namesOf the contents of the commit's files; null if unknown
  */

@@ -48,8 +48,8 @@ const tagsFile = "offstage-tags";
 const mostFetched = 2_000;
 
 /**
- * Keeps in a mirror which tags the remote has of its commits, and fetches those that are separate objects. Commits that
- * only a tag has are not fetched. A session works without the tags, too: a refusal is ignored.
+ * Records in a mirror which tags the remote has of its commits, and fetches those that are separate objects. Commits
+ * that only a tag has are not fetched. A session works without the tags, too: a refusal is ignored.
  * @param tags all of the remote
  */
 export async function keepTags(mirror: Mirror, tags: readonly RemoteTag[], signal: AbortSignal): Promise<void> {

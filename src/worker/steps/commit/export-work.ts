@@ -97,7 +97,7 @@ type Checked = Pick<ClonedWork, "isChanged" | "lfs" | "refused">;
 
 const nothingToPush: Checked = { isChanged: false, lfs: [], refused: null };
 
-/** Looks whether a repository's work may be pushed. @throws SessionError if it may not, and that holds back everything */
+/** Checks that a repository's work may be pushed. @throws SessionError if it may not, and that holds back everything */
 async function check(attempt: Attempt, services: Exporting, clone: Clone, work: ExportedWork): Promise<Checked> {
   const { repositories, pullRequestsTogether } = attempt.session;
   try {
@@ -120,7 +120,7 @@ export function recordedOf(recorded: readonly RecordedWork[], { repository }: Cl
   return row;
 }
 
-/** Says which submodules the agent changed, whose changes stay behind: they belong to other repositories. */
+/** Reports submodules that the agent changed, and whose changes are not exported: they belong to other repositories. */
 async function reportSubmodules(
   { emit }: Pick<Attempt, "emit">,
   { repository, submodules = [] }: Clone,
@@ -236,7 +236,7 @@ export async function salvage(
   }
 }
 
-/** Says that saving the diff took longer than it may. */
+/** Reports that saving the diff took too long. */
 async function noticeUnsaved(
   { session, logger }: Pick<Attempt, "session" | "logger">,
   { database }: Pick<Exporting, "database">,
@@ -248,7 +248,7 @@ async function noticeUnsaved(
   );
 }
 
-/** Says that the saved diff has nothing of a merge that is not finished. */
+/** Reports that the saved diff has nothing of an unfinished merge. */
 async function noticeUnfinished(
   { session, mask }: Pick<Attempt, "session" | "mask">,
   { database }: Pick<Exporting, "database">,

@@ -13,7 +13,7 @@ export interface Delivered {
 }
 
 /**
- * Notes what one repository refused, so that the others are not held back.
+ * Converts one repository's error to a refusal, so that the others are not held back.
  * @throws the error if it is no refusal, but ends the attempt
  */
 export function refusalOf(

@@ -33,7 +33,7 @@ export interface ReportedApproval {
   readonly isRequesters: boolean;
 }
 
-/** Says in the session who may approve its pull request, unless there is nothing to say. */
+/** Reports on the session who may approve its pull request, if there is a special rule. */
 export async function noticeApproval(
   { emit }: Pick<Attempt, "emit">,
   { forge, name, approval, isRequesters }: ReportedApproval,

@@ -27,8 +27,9 @@ export async function applyPullRequestSettings(
 }
 
 /**
- * Has the outbox give a pull request its labels, reviewers and assignees: each kind once, however often it is called, so that what
- * people take off again stays off. What the forge does not take is listed among the session's answers, and fails nothing.
+ * Queues a pull request's labels, reviewers and assignees in the outbox: each kind once, however often it is called, so
+ * that what people remove stays removed. Names that the forge does not take are listed among the session's answers, and
+ * fail nothing.
  */
 async function queueFields(
   { organizationId, sessionId }: Attempt["session"],

@@ -200,7 +200,7 @@ function mayOpenNone({ name }: SessionRepository, forge: Forge): SessionError {
   });
 }
 
-/** Says once, before the agent begins, that its changes of workflows would be refused, if the repository has any. */
+/** Reports once, before the agent begins, that its changes of workflows would be refused, if the repository has any. */
 export async function warnOfWorkflows(
   { session, signal, emit }: Looking,
   known: KnownAccess,
